@@ -1,0 +1,201 @@
+"""The one data structure: documents with features and relevance labels, grouped by query."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moerank.data.pairs import PreferencePairs
+
+__all__ = ["RankingData"]
+
+T = TypeVar("T")
+
+
+class RankingData:
+    """Documents of several queries, with one row of features and one relevance label each.
+
+    Parameters
+    ----------
+    X : array-like, shape (n_documents, n_features)
+        Feature values, finite.
+    y : array-like, shape (n_documents,)
+        Relevance labels: integers, 0 is irrelevant, larger is better.
+    qid : array-like, shape (n_documents,), optional
+        The query of each document; the rows of a query must be contiguous. None means one query.
+    feature_names : sequence of str, optional
+        One name a column; by default the feature numbers "1" … as in LETOR files.
+    name : str, default "data"
+        How messages call this data set.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
+    pairs : PreferencePairs
+        All preference pairs, enumerated on first use.
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN or infinity, negative or fractional labels, or a query whose rows are not contiguous.
+        The message names the place and the remedy.
+
+    Notes
+    -----
+    The arrays are read-only, so what is derived from them once (pairs, rank tables, Gram matrices) stays valid.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.1], [0.9], [0.5]], y=[0, 2, 1], qid=[7, 7, 7])
+    >>> data.pairs.better.tolist(), data.pairs.worse.tolist()
+    ([1, 1, 2], [0, 2, 0])
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+        *,
+        name: str = "data",
+    ) -> None:
+        self.name = name
+        self.X = _checked_features(X, name)
+        n_documents, n_features = self.X.shape
+        self.y = _checked_labels(y, n_documents, name)
+        self.qid = np.zeros(n_documents, np.int64) if qid is None else np.asarray(qid)
+        if self.qid.shape != (n_documents,):
+            raise ValueError(
+                f"{name}: X has {n_documents} rows but qid has shape {self.qid.shape}; give one each"
+            )
+        self.offsets = _query_offsets(self.qid, name)
+        self.feature_names = _checked_names(feature_names, n_features, name)
+        self._memory: dict[Hashable, Any] = {}
+        self._lock = threading.RLock()
+        for array in (self.X, self.y, self.offsets):
+            array.setflags(write=False)
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents, the rows of X."""
+        return len(self.y)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, the columns of X."""
+        return self.X.shape[1]
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.offsets) - 1
+
+    @cached_property
+    def pairs(self) -> PreferencePairs:
+        """All preference pairs, by query, then better row, then worse row."""
+        return PreferencePairs.of(self.y, self.offsets)
+
+    def require_pairs(self) -> None:
+        """Raise a ValueError if no query has two documents with different labels."""
+        if len(self.pairs) == 0:
+            raise ValueError(
+                f"{self.name}: no preference pair: no query has two documents with different labels, so there is "
+                "nothing to learn an order from; check the labels and the query ids"
+            )
+
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returned when `key` was first asked for; safe to call from several threads.
+
+        Whatever depends on this data set alone and is dear to compute is kept here, beside what it was made from.
+        """
+        with self._lock:
+            if key not in self._memory:
+                self._memory[key] = make()
+            value: T = self._memory[key]
+            return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state["_memory"] = {}
+        del state["_lock"]
+        state.pop("pairs", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        return (
+            f"RankingData({self.name!r}: {self.n_documents} documents, {self.n_queries} queries, "
+            f"{self.n_features} features)"
+        )
+
+
+def _checked_features(X: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        X = np.array(X, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: X must be a table of numbers, one row a document ({error})") from None
+    if X.ndim != 2:
+        raise ValueError(f"{name}: X must have shape (n_documents, n_features), not {X.shape}")
+    if X.shape[0] == 0:
+        raise ValueError(f"{name}: X has no rows; at least one document is needed")
+    if X.shape[1] == 0:
+        raise ValueError(f"{name}: X has no columns; at least one feature is needed")
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        raise ValueError(
+            f"{name}: X[{row}, {column}] is {X[row, column]} (row {row}, feature {column + 1}); "
+            "replace missing values before ranking, for instance by the smallest value in the query"
+        )
+    return X
+
+
+def _checked_labels(y: ArrayLike, n_documents: int, name: str) -> NDArray[np.int64]:
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: y must hold one relevance label a document ({error})") from None
+    if values.shape != (n_documents,):
+        raise ValueError(
+            f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each"
+        )
+    wrong = np.flatnonzero(
+        ~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values)))
+    )
+    if len(wrong):
+        raise ValueError(
+            f"{name}: y[{wrong[0]}] is {values[wrong[0]]:g}; relevance labels are integers from 0 (irrelevant) upwards"
+        )
+    return values.astype(np.int64)
+
+
+def _query_offsets(qid: NDArray[Any], name: str) -> NDArray[np.int64]:
+    starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))
+    queries, counts = np.unique(qid[starts], return_counts=True)
+    if counts.max() > 1:
+        query = queries[counts.argmax()]
+        row = starts[np.flatnonzero(qid[starts] == query)[1]]
+        raise ValueError(
+            f"{name}: the rows of query {query} are not contiguous: it begins again at row {row}; "
+            "sort the rows by query first, for instance with numpy.argsort(qid, kind='stable')"
+        )
+    return np.append(starts, len(qid)).astype(np.int64)
+
+
+def _checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tuple[str, ...]:
+    if names is None:
+        return tuple(str(number) for number in range(1, n_features + 1))
+    if len(names) != n_features:
+        raise ValueError(f"{name}: X has {n_features} columns but feature_names has {len(names)} entries")
+    if len(set(names)) != n_features:
+        raise ValueError(f"{name}: feature_names must be distinct")
+    return tuple(str(entry) for entry in names)

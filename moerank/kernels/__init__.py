@@ -1,0 +1,1 @@
+"""Numba kernels on plain arrays: the loops that everything else waits for."""

@@ -1,0 +1,89 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from moerank.data import RankingData
+
+
+def small(n_documents=40, n_queries=6, n_labels=3, seed=0):
+    rng = np.random.default_rng(seed)
+    qid = np.sort(rng.integers(0, n_queries, n_documents))
+    return rng.random((n_documents, 4)), rng.integers(0, n_labels, n_documents), qid
+
+
+def test_pairs_are_all_ordered_pairs_by_query_then_better_then_worse():
+    X, y, qid = small()
+    expected = [(i, j) for i in range(len(y)) for j in range(len(y)) if qid[i] == qid[j] and y[i] > y[j]]
+    pairs = RankingData(X, y, qid).pairs
+    assert list(zip(pairs.better.tolist(), pairs.worse.tolist(), strict=True)) == expected
+    assert len(pairs) == len(expected)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.1, 1.0])
+def test_winners_group_the_pairs_of_any_subset(density):
+    X, y, qid = small(seed=1)
+    pairs = RankingData(X, y, qid).pairs
+    keep = np.random.default_rng(2).random(len(pairs)) < density
+    subset = pairs.subset(keep)
+    np.testing.assert_array_equal(subset.better, pairs.better[keep])
+    np.testing.assert_array_equal(np.repeat(subset.winner, np.diff(subset.first)), subset.better)
+    assert len(np.unique(subset.winner)) == len(subset.winner)
+
+
+def test_whole_set_is_grouped_like_its_full_subset():
+    pairs = RankingData(*small(seed=3)).pairs
+    full = pairs.subset(np.ones(len(pairs), bool))
+    for field in ("better", "worse", "first", "winner"):
+        np.testing.assert_array_equal(getattr(pairs, field), getattr(full, field))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(X=np.zeros(3)), "shape"),
+        (dict(X=np.zeros((0, 2)), y=[], qid=[]), "no rows"),
+        (dict(X=np.zeros((3, 0))), "no columns"),
+        (dict(X=[[1, 2], [3, np.nan], [5, 6]]), r"row 1, feature 2"),
+        (dict(X=[[1, 2], [3, 4], [np.inf, 6]]), r"row 2, feature 1"),
+        (dict(X=[["a", "b"]] * 3), "table of numbers"),
+        (dict(y=[0, 1]), "one label each"),
+        (dict(y=[0, 1, -1]), r"y\[2\] is -1"),
+        (dict(y=[0, 0.5, 1]), r"y\[1\] is 0.5"),
+        (dict(y=[0, np.nan, 1]), r"y\[1\] is nan"),
+        (dict(qid=[1, 1]), "qid has shape"),
+        (dict(qid=[1, 2, 1]), "query 1 are not contiguous: it begins again at row 2"),
+        (dict(feature_names=["a"]), "feature_names has 1"),
+        (dict(feature_names=["a", "a"]), "distinct"),
+    ],
+)
+def test_bad_input_is_refused_by_place(change, message):
+    arguments = dict(X=np.zeros((3, 2)), y=[0, 1, 2], qid=[1, 1, 2]) | change
+    with pytest.raises(ValueError, match=message):
+        RankingData(**arguments)
+
+
+def test_no_pairs_is_an_error_only_when_pairs_are_required():
+    data = RankingData(np.zeros((3, 2)), [1, 1, 1])
+    assert len(data.pairs) == 0
+    with pytest.raises(ValueError, match="no preference pair"):
+        data.require_pairs()
+
+
+def test_arrays_are_copies_and_read_only():
+    X, y, qid = small()
+    data = RankingData(X, y, qid)
+    X[0, 0] = 99.0
+    assert data.X[0, 0] != 99.0
+    with pytest.raises(ValueError, match="read-only"):
+        data.X[0, 0] = 1.0
+
+
+def test_pickle_keeps_data_and_drops_what_was_derived():
+    data = RankingData(*small())
+    n_pairs = len(data.pairs)
+    data.remember("key", lambda: 1)
+    twin = pickle.loads(pickle.dumps(data))
+    np.testing.assert_array_equal(twin.X, data.X)
+    assert len(twin.pairs) == n_pairs
+    assert twin.remember("key", lambda: 2) == 2
