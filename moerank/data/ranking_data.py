@@ -90,7 +90,7 @@ class RankingData:
     @property
     def n_features(self) -> int:
         """Number of features, the columns of X."""
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     @property
     def n_queries(self) -> int:
