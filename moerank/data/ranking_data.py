@@ -72,9 +72,7 @@ class RankingData:
         self.y = _checked_labels(y, n_documents, name)
         self.qid = np.zeros(n_documents, np.int64) if qid is None else np.asarray(qid)
         if self.qid.shape != (n_documents,):
-            raise ValueError(
-                f"{name}: X has {n_documents} rows but qid has shape {self.qid.shape}; give one each"
-            )
+            raise ValueError(f"{name}: X has {n_documents} rows but qid has shape {self.qid.shape}; give one each")
         self.offsets = _query_offsets(self.qid, name)
         self.feature_names = _checked_names(feature_names, n_features, name)
         self._memory: dict[Hashable, Any] = {}
@@ -165,12 +163,8 @@ def _checked_labels(y: ArrayLike, n_documents: int, name: str) -> NDArray[np.int
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: y must hold one relevance label a document ({error})") from None
     if values.shape != (n_documents,):
-        raise ValueError(
-            f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each"
-        )
-    wrong = np.flatnonzero(
-        ~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values)))
-    )
+        raise ValueError(f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each")
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values))))
     if len(wrong):
         raise ValueError(
             f"{name}: y[{wrong[0]}] is {values[wrong[0]]:g}; relevance labels are integers from 0 (irrelevant) upwards"

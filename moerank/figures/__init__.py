@@ -1,1 +1,1 @@
-""""""
+"""Figures: what each needs from results, and how it is drawn."""

@@ -1,1 +1,1 @@
-""""""
+"""Comparison solvers: the published feature-selection methods, one file each."""

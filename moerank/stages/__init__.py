@@ -1,1 +1,1 @@
-""""""
+"""The three stages of MOFSRank as pymoo problems."""
