@@ -1,0 +1,234 @@
+"""Where the relevant documents stand: metrics of many individuals at once, by counting instead of sorting.
+
+A relevant document's rank is one more than the number of documents above it, counted for `LANES` individuals with one
+vector comparison a document; equal scores rank in order of row. The gain of the document is written to its rank and the
+measure is read off in order of rank. So a value depends on nothing but the labels in order of rank: rankings that
+differ only in documents of equal label have the same value to the last bit, whatever else is in the batch.
+
+Most documents need not be counted. Deal the documents of a query into `depth` groups: `depth` documents, the best of
+each group, reach the smallest of the groups' best scores. A document below this floor has at least `depth` documents
+above it. Only documents that reach the floor of some individual of the block are looked at.
+"""
+
+from __future__ import annotations
+
+from operator import ge, gt
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["average_precision", "mean_over_queries", "normalised_gain"]
+
+LANES = 16
+"""Individuals a block. Loops over them have this constant length, which the compiler turns into vectors."""
+
+
+@njit(cache=True, nogil=True)
+def normalised_gain(
+    scores: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    query: NDArray[np.int64],
+    gain: NDArray[np.float64],
+    discount: NDArray[np.float64],
+    depth: NDArray[np.int64],
+    ideal: NDArray[np.float64],
+    ideal_first: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Discounted cumulated gain over its ideal value, averaged over the last depths of each query.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_documents, n_individuals), C-contiguous
+        Finite scores.
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
+    query : ndarray of int64, shape (n_counted,)
+        The queries that can have a value other than 0.
+    gain : ndarray of float64, shape (n_documents,)
+        What each document adds at discount 1: 0 for an irrelevant one, else positive.
+    discount : ndarray of float64, shape (max(depth),) or longer
+        The weight of each rank.
+    depth : ndarray of int64, shape (n_counted,)
+        The last rank that counts, between 1 and the number of documents of the query.
+    ideal : ndarray of float64, shape (ideal_first[-1],)
+        What the cumulated gain is divided by at each averaged depth; the last entry of a query is for `depth` itself.
+    ideal_first : ndarray of int64, shape (n_counted + 1,)
+        Where the entries of each counted query begin in `ideal`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_queries, n_individuals)
+        The value of each query, 0 where it does not count. Time O(n_individuals · Σ_q n_relevant · n_documents) at
+        worst, O(n_individuals · Σ_q n_documents) where the individuals of a block rank alike and `depth` is small.
+    """
+    n_individuals = scores.shape[1]
+    values = np.zeros((len(offsets) - 1, n_individuals))
+    if len(query) == 0 or n_individuals == 0:
+        return values
+    table = _at_least_one_block(scores)
+    kept, kept_gain, placed = _workspace(offsets, query)
+    cumulated, total = np.empty(LANES), np.empty(LANES)
+    for first in range(0, n_individuals, LANES):
+        column = min(first, table.shape[1] - LANES)
+        for c in range(len(query)):
+            begin, end = offsets[query[c]], offsets[query[c] + 1]
+            _place_gains(table, column, begin, end, gain, depth[c], kept, kept_gain, placed)
+            n_averaged = ideal_first[c + 1] - ideal_first[c]
+            cumulated[:] = 0.0
+            total[:] = 0.0
+            for rank in range(depth[c]):
+                for lane in range(LANES):
+                    cumulated[lane] += placed[rank, lane] * discount[rank]
+                averaged = rank - (depth[c] - n_averaged)
+                if averaged >= 0:
+                    for lane in range(LANES):
+                        total[lane] += cumulated[lane] / ideal[ideal_first[c] + averaged]
+            for lane in range(min(LANES, n_individuals)):
+                values[query[c], column + lane] = total[lane] / n_averaged
+    return values
+
+
+@njit(cache=True, nogil=True)
+def average_precision(
+    scores: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    query: NDArray[np.int64],
+    relevance: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Mean of the precision at the ranks of the relevant documents; arguments and result as in `normalised_gain`.
+
+    `relevance` is 1 for a relevant document and 0 for any other; each query in `query` has a relevant document.
+    """
+    n_individuals = scores.shape[1]
+    values = np.zeros((len(offsets) - 1, n_individuals))
+    if len(query) == 0 or n_individuals == 0:
+        return values
+    table = _at_least_one_block(scores)
+    kept, kept_relevance, placed = _workspace(offsets, query)
+    found, total = np.empty(LANES), np.empty(LANES)
+    for first in range(0, n_individuals, LANES):
+        column = min(first, table.shape[1] - LANES)
+        for q in query:
+            begin, end = offsets[q], offsets[q + 1]
+            _place_gains(table, column, begin, end, relevance, end - begin, kept, kept_relevance, placed)
+            found[:] = 0.0
+            total[:] = 0.0
+            for rank in range(end - begin):
+                for lane in range(LANES):
+                    found[lane] += placed[rank, lane]
+                    total[lane] += placed[rank, lane] * (found[lane] / (rank + 1))
+            for lane in range(min(LANES, n_individuals)):
+                values[q, column + lane] = total[lane] / found[lane]
+    return values
+
+
+@njit(cache=True, nogil=True)
+def mean_over_queries(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over the rows, added one after the other: numpy's order of summation depends on the number of columns."""
+    total = np.zeros(values.shape[1])
+    for q in range(len(values)):
+        for individual in range(values.shape[1]):
+            total[individual] += values[q, individual]
+    return total / len(values)
+
+
+@njit(cache=True, nogil=True)
+def _workspace(
+    offsets: NDArray[np.int64], query: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Room for the longest query: scores and gains of the documents kept, and the gains by rank."""
+    longest = (offsets[query + 1] - offsets[query]).max()
+    return np.empty((longest, LANES)), np.empty(longest), np.empty((longest, LANES))
+
+
+@njit(cache=True, nogil=True)
+def _at_least_one_block(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fill up a narrow table with copies of its last individual, for which no further document has to be kept.
+
+    A wide table needs no filling: its last block reaches back to individuals that the block before it has, too.
+    """
+    n_documents, n_individuals = scores.shape
+    if n_individuals >= LANES:
+        return scores
+    padded = np.empty((n_documents, LANES))
+    for i in range(n_documents):
+        for lane in range(LANES):
+            padded[i, lane] = scores[i, min(lane, n_individuals - 1)]
+    return padded
+
+
+@njit(cache=True, nogil=True)
+def _place_gains(
+    table: NDArray[np.float64],
+    column: int,
+    begin: int,
+    end: int,
+    gain: NDArray[np.float64],
+    depth: int,
+    kept: NDArray[np.float64],
+    kept_gain: NDArray[np.float64],
+    placed: NDArray[np.float64],
+) -> None:
+    """Write to ``placed[rank]`` what the document at each of the first `depth` ranks of a query gains."""
+    n_kept = _keep_candidates(table, column, begin, end, gain, depth, kept, kept_gain)
+    placed[:depth] = 0.0
+    above = np.empty(LANES, np.int64)
+    for i in range(n_kept):
+        if kept_gain[i] > 0.0:
+            above[:] = 0
+            _count(kept[:i], ge, kept[i], above)
+            _count(kept[i + 1 : n_kept], gt, kept[i], above)
+            for lane in range(LANES):
+                if above[lane] < depth:
+                    placed[above[lane], lane] = kept_gain[i]
+
+
+@njit(cache=True, nogil=True)
+def _keep_candidates(
+    table: NDArray[np.float64],
+    column: int,
+    begin: int,
+    end: int,
+    gain: NDArray[np.float64],
+    depth: int,
+    kept: NDArray[np.float64],
+    kept_gain: NDArray[np.float64],
+) -> int:
+    """Copy the documents that may stand in the first `depth` ranks of some individual, and return their number."""
+    floor = np.full(LANES, np.inf)
+    best = np.empty(LANES)
+    for group in range(depth):
+        best[:] = -np.inf
+        for i in range(begin + group, end, depth):
+            for lane in range(LANES):
+                best[lane] = max(best[lane], table[i, column + lane])
+        for lane in range(LANES):
+            floor[lane] = min(floor[lane], best[lane])
+    n_kept = 0
+    for i in range(begin, end):
+        reached = 0
+        for lane in range(LANES):
+            reached += table[i, column + lane] >= floor[lane]
+        if reached:
+            for lane in range(LANES):
+                kept[n_kept, lane] = table[i, column + lane]
+            kept_gain[n_kept] = gain[i]
+            n_kept += 1
+    return n_kept
+
+
+@njit(cache=True, nogil=True)
+def _count(rows: NDArray[np.float64], stands: Any, score: NDArray[np.float64], count: NDArray[np.int64]) -> None:
+    """Add to `count` in how many rows ``stands(row, score)``, lane by lane; four rows a step keep the counts in registers."""
+    n_whole = len(rows) // 4 * 4
+    for j in range(0, n_whole, 4):
+        for lane in range(LANES):
+            s = score[lane]
+            first, second = stands(rows[j, lane], s), stands(rows[j + 1, lane], s)
+            third, fourth = stands(rows[j + 2, lane], s), stands(rows[j + 3, lane], s)
+            count[lane] += first + second + third + fourth
+    for j in range(n_whole, len(rows)):
+        for lane in range(LANES):
+            count[lane] += stands(rows[j, lane], score[lane])
