@@ -1,0 +1,350 @@
+"""Ranking metrics: NDCG, MAP, precision and MeanNDCG, as LETOR's evaluation scripts compute them.
+
+A metric is a small immutable object that carries its conventions. Per-query values are the primitive and the score is
+their mean over all queries: a query without a relevant document counts as 0. A document is relevant if its label is
+greater than 0, and equal scores rank in the order of the rows.
+
+The scripts are LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl``; where they differ (precision at a rank that a
+query does not have) the later one holds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moerank.data import RankingData
+from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain
+
+__all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "make_metric"]
+
+Gain = Literal["exp2", "linear"]
+Discount = Literal["letor", "log2"]
+ShortQueries = Literal["zero", "own_length"]
+
+Plan = tuple[NDArray[Any], ...]
+
+LARGEST_EXP2_LABEL = 62
+"""The gain of a larger label would not fit a 64-bit integer: such a number is no grade of relevance."""
+
+
+@dataclass(frozen=True)
+class Metric(ABC):
+    """What all ranking metrics can do: values per query, and their mean, for one ranking or for many at once.
+
+    A value depends on the labels in order of rank alone, to the last bit: not on the other individuals of the batch,
+    nor on which of several documents with equal labels stands first. A perfect ranking has an NDCG, MeanNDCG and
+    average precision of exactly 1.
+    """
+
+    _title: ClassVar[str]
+    _kernel: ClassVar[Callable[..., NDArray[np.float64]]]
+
+    @property
+    def name(self) -> str:
+        """How tables and figures call the metric, such as "NDCG@10"; conventions other than LETOR's are added."""
+        others = [f for f in fields(self) if f.default is not MISSING and getattr(self, f.name) != f.default]
+        conventions = ", ".join(f"{f.name}={getattr(self, f.name)}" for f in others)
+        return self._title.format_map(vars(self)) + (f" ({conventions})" if conventions else "")
+
+    @abstractmethod
+    def _plan(self, data: RankingData) -> Plan:
+        """Prepare what depends on `data` alone: the arguments of the kernel after scores and query offsets."""
+
+    def per_query(self, data: RankingData, scores: ArrayLike) -> NDArray[np.float64]:
+        """Return the value of each query.
+
+        Parameters
+        ----------
+        data : RankingData
+            The documents that are ranked.
+        scores : array-like, shape (n_documents,) or (n_documents, n_individuals)
+            Finite scores; the largest ranks first.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_queries,) or (n_queries, n_individuals)
+            Values between 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            For scores that are not one a document, NaN or infinite, or labels too large for the gain.
+        """
+        checked = _checked_scores(data, scores)
+        values = self._values(data, checked.reshape(data.n_documents, -1))
+        return values.reshape(data.n_queries, *checked.shape[1:])
+
+    def score(self, data: RankingData, scores: ArrayLike) -> float | NDArray[np.float64]:
+        """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`."""
+        checked = _checked_scores(data, scores)
+        means = self.batch(data, checked.reshape(data.n_documents, -1))
+        return float(means[0]) if checked.ndim == 1 else means
+
+    def batch(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores of many individuals, without any check of the input.
+
+        `scores`, of shape (n_documents, n_individuals), is float64, C-contiguous and finite; the result has shape
+        (n_individuals,). The work is done in one thread without the interpreter lock; what depends on `data` alone is
+        prepared once and remembered there. Takes O(n_individuals · Σ_q n_relevant · n_documents) at worst.
+        """
+        means: NDArray[np.float64] = mean_over_queries(self._values(data, scores))
+        return means
+
+    def _values(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        plan = data.remember((self, "plan"), lambda: self._plan(data))
+        return self._kernel(scores, data.offsets, *plan)
+
+
+@dataclass(frozen=True)
+class NDCG(Metric):
+    """Normalised discounted cumulated gain at rank k.
+
+    NDCG@k = Σ_{j ≤ k} d(j) g(y_j) / Σ_{j ≤ k} d(j) g(y*_j), where y_j is the label at rank j and y* are the labels of
+    the query in decreasing order; 0 for a query without a relevant document.
+
+    Parameters
+    ----------
+    k : int
+        The last rank that counts, from 1.
+    gain : {"exp2", "linear"}, default "exp2"
+        g(y) = 2^y − 1 (labels up to 62) or g(y) = y.
+    discount : {"letor", "log2"}, default "letor"
+        d(j) = 1 for j ≤ 2 and 1 / log₂(j) from 3 on, or the usual d(j) = 1 / log₂(1 + j).
+    short_queries : {"zero", "own_length"}, default "zero"
+        The value of a query with fewer than k documents: 0, or NDCG at its number of documents.
+
+    Raises
+    ------
+    ValueError
+        For k below 1 or an unknown convention.
+
+    Examples
+    --------
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> NDCG(2).score(data, [0.3, 0.2, 0.1]), NDCG(2).score(data, [0.0, 2.0, 1.0])
+    (0.75, 1.0)
+    """
+
+    _title = "NDCG@{k}"
+    _kernel = staticmethod(normalised_gain)
+
+    k: int
+    gain: Gain = "exp2"
+    discount: Discount = "letor"
+    short_queries: ShortQueries = "zero"
+
+    def __post_init__(self) -> None:
+        _check_cutoff(self.k)
+        _check_choice("gain", self.gain, get_args(Gain))
+        _check_choice("discount", self.discount, get_args(Discount))
+        _check_choice("short_queries", self.short_queries, get_args(ShortQueries))
+
+    def _plan(self, data: RankingData) -> Plan:
+        return _gain_plan(data, _label_gains(data, self.gain), _rank_discounts(data, self.discount), self._depths)
+
+    def _depths(self, best: NDArray[np.float64]) -> tuple[int, NDArray[np.float64]]:
+        if self.short_queries == "zero" and len(best) < self.k:
+            return 0, best[:0]
+        depth = min(self.k, len(best))
+        return depth, best[depth - 1 : depth]
+
+
+@dataclass(frozen=True)
+class MeanNDCG(Metric):
+    """Mean over k = 1 … n of NDCG@k, with n the number of documents of the query (LETOR 4.0).
+
+    Parameters
+    ----------
+    gain, discount : str
+        As in `NDCG`; anything else is a ValueError.
+
+    Examples
+    --------
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 0, 1])
+    >>> MeanNDCG().score(data, [0.2, 0.1, 0.3]), MeanNDCG().score(data, [0.3, 0.1, 0.2])
+    (1.0, 0.6666666666666666)
+    """
+
+    _title = "MeanNDCG"
+    _kernel = staticmethod(normalised_gain)
+
+    gain: Gain = "exp2"
+    discount: Discount = "letor"
+
+    def __post_init__(self) -> None:
+        _check_choice("gain", self.gain, get_args(Gain))
+        _check_choice("discount", self.discount, get_args(Discount))
+
+    def _plan(self, data: RankingData) -> Plan:
+        gains, discounts = _label_gains(data, self.gain), _rank_discounts(data, self.discount)
+        return _gain_plan(data, gains, discounts, lambda best: (len(best), best))
+
+
+@dataclass(frozen=True)
+class Precision(Metric):
+    """Share of relevant documents among the first k.
+
+    The divisor is always k, as in LETOR 4.0: ranks that a short query does not have count as irrelevant. (The script
+    of LETOR 3.0 lets such a query add 0 instead.)
+
+    Parameters
+    ----------
+    k : int
+        The last rank that counts, from 1; anything else is a ValueError.
+
+    Examples
+    --------
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> Precision(2).score(data, [0.3, 0.2, 0.1]), Precision(4).score(data, [0.3, 0.2, 0.1])
+    (0.5, 0.5)
+    """
+
+    _title = "P@{k}"
+    _kernel = staticmethod(normalised_gain)
+
+    k: int
+
+    def __post_init__(self) -> None:
+        _check_cutoff(self.k)
+
+    def _plan(self, data: RankingData) -> Plan:
+        divisor = np.array([float(self.k)])
+        relevance = (data.y > 0).astype(np.float64)
+        return _gain_plan(data, relevance, np.ones_like(relevance), lambda best: (min(self.k, len(best)), divisor))
+
+
+@dataclass(frozen=True)
+class MAP(Metric):
+    """Mean average precision: the mean of the precision at the ranks of a query's relevant documents.
+
+    Examples
+    --------
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> MAP().score(data, [0.2, 0.3, 0.1]), MAP().per_query(data, [0.0, 2.0, 1.0])
+    (0.8333333333333333, array([1.]))
+    """
+
+    _title = "MAP"
+    _kernel = staticmethod(average_precision)
+
+    def _plan(self, data: RankingData) -> Plan:
+        return _queries_with_relevant_documents(data), (data.y > 0).astype(np.float64)
+
+
+def make_metric(name: str, **conventions: Any) -> Metric:
+    """Return the metric of a name as it is written in problem files and on the command line.
+
+    Parameters
+    ----------
+    name : str
+        "NDCG@k", "P@k", "MAP" or "MeanNDCG", in any case, with a number for k.
+    **conventions
+        Keyword arguments of the metric, such as ``discount="log2"``.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, k below 1 or an unknown convention.
+
+    Examples
+    --------
+    >>> make_metric("ndcg@10"), make_metric("P@5").name
+    (NDCG(k=10, gain='exp2', discount='letor', short_queries='zero'), 'P@5')
+    """
+    measure, at, k = name.strip().lower().partition("@")
+    if at and measure in _WITH_CUTOFF and k.isdecimal():
+        return _WITH_CUTOFF[measure](int(k), **conventions)
+    if not at and measure in _WITHOUT_CUTOFF:
+        return _WITHOUT_CUTOFF[measure](**conventions)
+    raise ValueError(f"unknown metric {name!r}; choose one of NDCG@k, P@k, MAP and MeanNDCG, with a rank for k")
+
+
+_WITH_CUTOFF: dict[str, Callable[..., Metric]] = {"ndcg": NDCG, "p": Precision}
+_WITHOUT_CUTOFF: dict[str, Callable[..., Metric]] = {"map": MAP, "meanndcg": MeanNDCG}
+
+
+def _queries_with_relevant_documents(data: RankingData) -> NDArray[np.int64]:
+    return np.flatnonzero(np.maximum.reduceat(data.y, data.offsets[:-1]) > 0)
+
+
+def _gain_plan(
+    data: RankingData,
+    gain: NDArray[np.float64],
+    discount: NDArray[np.float64],
+    depths: Callable[[NDArray[np.float64]], tuple[int, NDArray[np.float64]]],
+) -> Plan:
+    """Return the arguments of `normalised_gain` after scores and query offsets.
+
+    `depths` takes the cumulated gain of a query's perfect ranking at each rank. It returns the last rank that counts
+    and what to divide by at each averaged depth up to there, nothing for a query that has no value.
+    """
+    queries, last_ranks, ideals = [], [], []
+    for query in _queries_with_relevant_documents(data):
+        gains = np.sort(gain[data.offsets[query] : data.offsets[query + 1]])[::-1]
+        depth, ideal = depths(np.cumsum(gains * discount[: len(gains)]))
+        if len(ideal):
+            queries.append(query)
+            last_ranks.append(depth)
+            ideals.append(ideal)
+    return (
+        np.array(queries, np.int64),
+        gain,
+        discount,
+        np.array(last_ranks, np.int64),
+        np.concatenate([np.empty(0), *ideals]),
+        np.cumsum([0, *map(len, ideals)], dtype=np.int64),
+    )
+
+
+def _label_gains(data: RankingData, gain: Gain) -> NDArray[np.float64]:
+    if gain == "linear":
+        return data.y.astype(np.float64)
+    row = int(data.y.argmax())
+    if data.y[row] > LARGEST_EXP2_LABEL:
+        raise ValueError(
+            f"{data.name}: y[{row}] is {data.y[row]}, too large for the gain 2^y − 1 (at most {LARGEST_EXP2_LABEL}); "
+            "use gain='linear' or fewer levels of relevance"
+        )
+    return np.ldexp(1.0, data.y) - 1.0
+
+
+def _rank_discounts(data: RankingData, discount: Discount) -> NDArray[np.float64]:
+    """Return the weights of as many ranks as there are documents."""
+    rank = np.arange(1, data.n_documents + 1)
+    return 1.0 / np.log2(np.maximum(rank, 2) if discount == "letor" else 1 + rank)
+
+
+def _check_cutoff(k: int) -> None:
+    if not isinstance(k, int | np.integer) or k < 1:
+        raise ValueError(f"k is {k!r}; the last rank that counts is an integer from 1")
+
+
+def _check_choice(parameter: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{parameter} is {value!r}; choose one of {', '.join(map(repr, choices))}")
+
+
+def _checked_scores(data: RankingData, scores: ArrayLike) -> NDArray[np.float64]:
+    try:
+        checked = np.ascontiguousarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{data.name}: scores must be numbers, one a document ({error})") from None
+    if np.ndim(scores) not in (1, 2) or len(checked) != data.n_documents:
+        raise ValueError(
+            f"{data.name}: scores has shape {np.shape(scores)}; give one score a document: "
+            f"shape ({data.n_documents},) or ({data.n_documents}, n_individuals)"
+        )
+    if not np.isfinite(checked).all():
+        row, *individual = np.argwhere(~np.isfinite(checked))[0]
+        place = f"row {row}" + "".join(f", individual {number}" for number in individual)
+        raise ValueError(
+            f"{data.name}: the score in {place} is {checked[row, *individual]}; scores must be finite, "
+            "so check the weights of the ranker"
+        )
+    return checked

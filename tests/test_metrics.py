@@ -1,0 +1,326 @@
+"""Metrics against LETOR's rules restated, against trec_eval, and against values of LETOR's scripts on real data."""
+
+import pickle
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moerank.data import RankingData
+from moerank.metrics import MAP, NDCG, MeanNDCG, Precision, make_metric
+
+METRICS = [
+    NDCG(1),
+    NDCG(5),
+    NDCG(10),
+    NDCG(10, short_queries="own_length"),
+    NDCG(10, gain="linear"),
+    NDCG(7, discount="log2"),
+    MeanNDCG(),
+    MeanNDCG(gain="linear", discount="log2"),
+    Precision(1),
+    Precision(10),
+    MAP(),
+]
+
+
+def labelled(y, qid):
+    return RankingData(np.zeros((len(y), 1)), y, qid)
+
+
+def random_data(seed, n_queries=12, longest=40, largest_label=4):
+    """Queries of 1 to `longest` documents, the third without a relevant one."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, longest + 1, n_queries)
+    y = rng.integers(0, largest_label + 1, lengths.sum()) * (rng.random(lengths.sum()) < 0.6)
+    qid = np.repeat(np.arange(n_queries), lengths)
+    y[qid == 2] = 0
+    return labelled(y, qid)
+
+
+def random_scores(data, n_individuals, seed, n_levels=None):
+    """Normal scores; with `n_levels` they are rounded to multiples of 1 / n_levels, so that many are equal."""
+    scores = np.random.default_rng(seed).standard_normal((data.n_documents, n_individuals))
+    return scores if n_levels is None else np.round(scores * n_levels) / n_levels
+
+
+# LETOR's rules, restated for one query: labels in order of rank in, value out.
+
+
+def letor_dcg(metric, labels):
+    total = 0.0
+    for rank, label in enumerate(labels, start=1):
+        gain = 2.0**label - 1 if metric.gain == "exp2" else float(label)
+        if metric.discount == "letor":
+            total += gain if rank <= 2 else gain / np.log2(rank)
+        else:
+            total += gain / np.log2(1 + rank)
+    return total
+
+
+def letor_ndcg(metric, labels, k):
+    ideal = letor_dcg(metric, sorted(labels, reverse=True)[:k])
+    return letor_dcg(metric, labels[:k]) / ideal if ideal > 0 else 0.0
+
+
+def letor_value(metric, labels):
+    if isinstance(metric, NDCG):
+        if metric.short_queries == "zero" and len(labels) < metric.k:
+            return 0.0
+        return letor_ndcg(metric, labels, metric.k)
+    if isinstance(metric, MeanNDCG):
+        return sum(letor_ndcg(metric, labels, k) for k in range(1, len(labels) + 1)) / len(labels)
+    if isinstance(metric, Precision):
+        return sum(label > 0 for label in labels[: metric.k]) / metric.k
+    ranks = [rank for rank, label in enumerate(labels, start=1) if label > 0]
+    return sum(found / rank for found, rank in enumerate(ranks, start=1)) / max(len(ranks), 1)
+
+
+def letor_per_query(metric, data, scores):
+    values = []
+    for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        order = np.argsort(-scores[begin:end], kind="stable")
+        values.append(letor_value(metric, data.y[begin:end][order].tolist()))
+    return np.array(values)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
+@pytest.mark.parametrize("n_levels", [None, 2, 0.1], ids=["distinct", "ties", "nearly constant"])
+def test_values_are_letors(metric, n_levels):
+    for seed in range(4):
+        data = random_data(seed)
+        scores = random_scores(data, 19, seed + 100, n_levels)
+        values = metric.per_query(data, scores)
+        expected = np.column_stack([letor_per_query(metric, data, column) for column in scores.T])
+        assert values.shape == (data.n_queries, 19)
+        assert (expected[[0, 1, *range(3, 12)]] > 0).any()
+        np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(metric.score(data, scores), expected.mean(axis=0), rtol=0, atol=1e-12)
+
+
+def test_equal_scores_rank_in_file_order():
+    data = labelled([0, 1, 0, 2], [5, 5, 5, 5])
+    for constant in (0.0, -3.5, 1e300):
+        assert MAP().score(data, np.full(4, constant)) == pytest.approx((1 / 2 + 2 / 4) / 2, abs=1e-15)
+    assert MAP().score(data, [0.0, -0.0, 0.0, -0.0]) == MAP().score(data, np.zeros(4))
+
+
+def test_a_query_with_fewer_than_k_documents():
+    data = labelled([1, 0, 2], [1, 1, 1])
+    assert NDCG(4).score(data, [1, 2, 3]) == 0.0
+    assert NDCG(4, short_queries="own_length").score(data, [1, 2, 3]) == NDCG(3).score(data, [1, 2, 3]) > 0.0
+    assert Precision(4).score(data, [1, 2, 3]) == 0.5
+
+
+def test_queries_without_relevant_documents_count_as_zero():
+    both = labelled([0, 1, 0, 0], [1, 1, 2, 2])
+    neither = labelled([0, 0, 0, 0], [1, 1, 2, 2])
+    for metric in (NDCG(2), MeanNDCG(), MAP()):
+        assert metric.per_query(both, [0, 1, 0, 1]).tolist() == [1.0, 0.0]
+        assert metric.score(both, [0, 1, 0, 1]) == 0.5
+        assert metric.score(neither, [0, 1, 0, 1]) == 0.0
+
+
+@pytest.mark.parametrize("metric", [NDCG(10, short_queries="own_length"), MeanNDCG(), MAP()], ids=repr)
+def test_a_perfect_ranking_has_exactly_one(metric):
+    for seed in range(5):
+        data = random_data(seed)
+        relevant = np.maximum.reduceat(data.y, data.offsets[:-1]) > 0
+        assert (metric.per_query(data, data.y)[relevant] == 1.0).all()
+
+
+def test_one_ranking_gives_a_float_and_many_give_a_column_each():
+    data = random_data(0)
+    scores = random_scores(data, 3, 1)
+    for metric in METRICS:
+        assert isinstance(metric.score(data, scores[:, 0]), float)
+        assert metric.per_query(data, scores[:, 0]).shape == (data.n_queries,)
+        assert metric.score(data, scores[:, :1]).shape == (1,)
+        assert metric.per_query(data, scores[:, :0]).shape == (data.n_queries, 0)
+        np.testing.assert_array_equal(metric.batch(data, scores), metric.score(data, np.asfortranarray(scores)))
+        np.testing.assert_array_equal(metric.score(data, scores[:, 1].tolist()), metric.score(data, scores)[1])
+
+
+examples = settings(max_examples=25, deadline=None)
+
+
+@examples
+@given(
+    seed=st.integers(0, 10**6), width=st.integers(1, 40), cut=st.integers(0, 40), n_levels=st.sampled_from([None, 1])
+)
+def test_an_individual_has_the_same_bits_in_any_batch(seed, width, cut, n_levels):
+    data = random_data(seed)
+    scores = random_scores(data, width, seed, n_levels)
+    for metric in METRICS:
+        whole = metric.score(data, scores)
+        np.testing.assert_array_equal(
+            np.concatenate([metric.score(data, scores[:, :cut]), metric.score(data, scores[:, cut:])]), whole
+        )
+        column = seed % width
+        assert metric.score(data, scores[:, column]) == whole[column]
+
+
+@examples
+@given(seed=st.integers(0, 10**6))
+def test_increasing_functions_of_the_scores_change_no_bit(seed):
+    data = random_data(seed)
+    scores = np.random.default_rng(seed).integers(-20, 20, (data.n_documents, 5)).astype(float)
+    for metric in METRICS:
+        values = metric.per_query(data, scores)
+        for increasing in (lambda s: 3 * s + 7, lambda s: s**3, lambda s: np.exp(s / 10)):
+            np.testing.assert_array_equal(metric.per_query(data, increasing(scores)), values)
+
+
+@examples
+@given(seed=st.integers(0, 10**6))
+def test_permuting_the_queries_permutes_the_values(seed):
+    data = random_data(seed)
+    scores = random_scores(data, 5, seed, 2)
+    order = np.random.default_rng(seed).permutation(data.n_queries)
+    rows = np.concatenate([np.arange(data.offsets[q], data.offsets[q + 1]) for q in order])
+    permuted = labelled(data.y[rows], data.qid[rows])
+    for metric in METRICS:
+        np.testing.assert_array_equal(metric.per_query(permuted, scores[rows]), metric.per_query(data, scores)[order])
+
+
+@examples
+@given(seed=st.integers(0, 10**6))
+def test_order_of_rows_changes_no_bit_where_no_scores_are_equal(seed):
+    data = random_data(seed)
+    scores = random_scores(data, 5, seed)
+    rng = np.random.default_rng(seed)
+    rows = np.lexsort((rng.random(data.n_documents), data.qid))
+    permuted = labelled(data.y[rows], data.qid)
+    for metric in METRICS:
+        np.testing.assert_array_equal(metric.per_query(permuted, scores[rows]), metric.per_query(data, scores))
+
+
+TREC_GAINS = {label: 2**label - 1 for label in range(5)}
+
+
+@pytest.mark.parametrize(
+    ("metric", "measure"),
+    [
+        (MAP(), ir_measures.AP),
+        (Precision(1), ir_measures.P @ 1),
+        (Precision(10), ir_measures.P @ 10),
+        (
+            NDCG(10, discount="log2", short_queries="own_length"),
+            ir_measures.nDCG(dcg="log2", gains=TREC_GAINS) @ 10,
+        ),
+        (NDCG(5, gain="linear", discount="log2", short_queries="own_length"), ir_measures.nDCG(dcg="log2") @ 5),
+    ],
+    ids=str,
+)
+def test_agrees_with_trec_eval_where_conventions_coincide(metric, measure):
+    """Without equal scores, which trec_eval orders by document id."""
+    data = random_data(11, n_queries=20)
+    scores = random_scores(data, 1, 12)[:, 0]
+    documents = list(zip(data.qid.astype(str), map(str, range(data.n_documents)), strict=True))
+    qrels = [ir_measures.Qrel(q, d, int(label)) for (q, d), label in zip(documents, data.y, strict=True)]
+    run = [ir_measures.ScoredDoc(q, d, score) for (q, d), score in zip(documents, scores, strict=True)]
+    theirs = {int(m.query_id): m.value for m in ir_measures.pytrec_eval.iter_calc([measure], qrels, run)}
+    ours = metric.per_query(data, scores)
+    assert len(theirs) == 20
+    assert ours.max() > 0
+    np.testing.assert_allclose(ours, [theirs[query] for query in range(20)], rtol=0, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def folds(letor_folder):
+    """Data and feature values of the five test files of a set, by set and feature number."""
+
+    def read(name, feature):
+        read_folds = []
+        for fold in range(1, 6):
+            with open(letor_folder / name / f"Fold{fold}" / "test.txt") as file:
+                words = [line.split("#")[0].split() for line in file]
+            data = labelled([int(w[0]) for w in words], [w[1] for w in words])
+            read_folds.append((data, np.array([float(w[1 + feature].partition(":")[2]) for w in words])))
+        return read_folds
+
+    return {name: read(name, feature) for name, feature in (("MQ2008", 39), ("OHSUMED", 11))}
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "published"),
+    [
+        ("MQ2008", NDCG(1), 0.3524),
+        ("MQ2008", NDCG(5), 0.4683),
+        ("MQ2008", NDCG(10), 0.2233),
+        ("MQ2008", MeanNDCG(), 0.4831),
+        ("MQ2008", MAP(), 0.4712),
+        ("OHSUMED", NDCG(1), 0.5201),
+        ("OHSUMED", NDCG(5), 0.4652),
+        ("OHSUMED", NDCG(10), 0.4460),
+        ("OHSUMED", MAP(), 0.4418),
+    ],
+)
+def test_single_features_score_as_letors_scripts_say(folds, name, metric, published):
+    mean = np.mean([metric.score(data, scores) for data, scores in folds[name]])
+    assert round(mean, 4) == published
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([1.0, 2.0], r"shape \(2,\); give one score a document: shape \(3,\) or \(3, n_individuals\)"),
+        (1.0, r"shape \(\)"),
+        (np.zeros((2, 3)), r"shape \(2, 3\)"),
+        (np.zeros((3, 1, 1)), r"shape \(3, 1, 1\)"),
+        (["a", "b", "c"], "must be numbers"),
+        ([0.0, np.nan, 0.0], "row 1 is nan; .* check the weights"),
+        ([[0, 0], [0, 0], [0, -np.inf]], "row 2, individual 1 is -inf"),
+    ],
+)
+def test_bad_scores_are_refused_by_place(scores, message):
+    data = labelled([0, 1, 2], [1, 1, 1])
+    for method in (NDCG(2).score, NDCG(2).per_query, MAP().score):
+        with pytest.raises(ValueError, match=f"data: .*{message}"):
+            method(data, scores)
+
+
+def test_labels_too_large_for_the_exponential_gain():
+    fits, too_large = labelled([0, 62, 1], [1, 1, 1]), labelled([0, 63, 1], [1, 1, 1])
+    assert NDCG(2).score(fits, [0, 1, 2]) == 1.0
+    for metric in (NDCG(2), MeanNDCG()):
+        with pytest.raises(ValueError, match=r"y\[1\] is 63, too large .* gain='linear'"):
+            metric.score(too_large, [0, 1, 2])
+    assert NDCG(1, gain="linear").score(too_large, [0, 1, 2]) == 1 / 63
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: NDCG(0), "k is 0"),
+        (lambda: NDCG(2.5), "k is 2.5"),
+        (lambda: Precision(-1), "k is -1"),
+        (lambda: NDCG(5, gain="exp"), "gain is 'exp'; choose one of 'exp2', 'linear'"),
+        (lambda: NDCG(5, short_queries="own"), "'zero', 'own_length'"),
+        (lambda: MeanNDCG(discount="ln"), "discount is 'ln'"),
+        (lambda: make_metric("ERR@10"), "unknown metric 'ERR@10'; choose one of NDCG@k, P@k, MAP and MeanNDCG"),
+        (lambda: make_metric("NDCG"), "unknown metric"),
+        (lambda: make_metric("NDCG@"), "unknown metric"),
+        (lambda: make_metric("MAP@5"), "unknown metric"),
+        (lambda: make_metric("P@0"), "k is 0"),
+    ],
+)
+def test_unknown_names_and_conventions_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("metric", [NDCG(10), Precision(5), MAP(), MeanNDCG()], ids=repr)
+def test_names_lead_back_to_the_metric(metric):
+    for name in (metric.name, metric.name.lower(), f" {metric.name.upper()} "):
+        assert make_metric(name) == metric
+
+
+def test_conventions_are_part_of_name_and_identity():
+    metric = make_metric("ndcg@10", discount="log2", short_queries="own_length")
+    assert metric == NDCG(10, discount="log2", short_queries="own_length") != NDCG(10)
+    assert metric.name == "NDCG@10 (discount=log2, short_queries=own_length)"
+    assert len({NDCG(10), NDCG(10), Precision(10), MAP(), MAP(), MeanNDCG()}) == 4
+    assert pickle.loads(pickle.dumps(metric)) == metric
