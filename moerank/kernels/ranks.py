@@ -221,7 +221,7 @@ def _keep_candidates(
 
 @njit(cache=True, nogil=True)
 def _count(rows: NDArray[np.float64], stands: Any, score: NDArray[np.float64], count: NDArray[np.int64]) -> None:
-    """Add to `count` in how many rows ``stands(row, score)``, lane by lane; four rows a step keep the counts in registers."""
+    """Count in each lane the rows for which ``stands(row, score)``; four rows a step keep the counts in registers."""
     n_whole = len(rows) // 4 * 4
     for j in range(0, n_whole, 4):
         for lane in range(LANES):
