@@ -1,0 +1,245 @@
+"""Newton's method for a vector of linear pair rankers at once, without ever forming a Hessian.
+
+Each lane minimises its own objective
+
+    f(w) = ½ ‖w‖² + (C / p) Σ ℓ(margin − wᵀ(xᵢ − xⱼ) − shiftᵢ + shiftⱼ)
+
+over its own p pairs and its own features, with ℓ(d) = max(0, d)² (RankSVM) or d² (RankRLS). Lanes are close to one
+problem that was solved before (all pairs, or all features), so one dense quadratic model of that problem,
+½ wᵀBw − rhsᵀw, gives every lane its start and the preconditioner of its conjugate gradients: two Newton steps with
+one product each are then enough as a rule. Lanes never influence each other: one that is finished stands still
+while the others go on, so an individual's weights do not depend on its company.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moerank.kernels.cholesky import factorise, solve
+from moerank.kernels.pair_pass import curvature_pass, hinge_pass, project, pull_back
+
+__all__ = ["newton_lanes"]
+
+Floats = NDArray[np.floating[Any]]
+Words = NDArray[np.unsignedinteger[Any]]
+
+MAX_STEPS = 60
+# An inexact Newton step ends its conjugate gradients when the residual, in the preconditioner's norm, fell tenfold …
+FORCING = 0.1
+# … but once the Newton decrement is within this factor of the tolerance, the step is the last: what the change of
+# the active pairs can spoil is then of second order in the decrement, and no further pass checks it.
+LAST_STEP = 100.0
+# Rounding of a single-precision objective; a larger increase is taken for an overlong step, which is halved.
+NOISE = 1e-5
+
+
+@njit(cache=True, nogil=True)
+def newton_lanes(
+    X: Floats,
+    first: NDArray[np.int64],
+    winner: NDArray[np.int32],
+    worse: NDArray[np.int32],
+    kept: Words,
+    n_kept: NDArray[np.int64],
+    feature_mask: NDArray[np.bool_],
+    B: NDArray[np.float64],
+    rhs: NDArray[np.float64],
+    start: NDArray[np.float64],
+    C: float,
+    margin: float,
+    shift: Floats,
+    hinge: bool,
+    tolerance: float,
+) -> NDArray[np.float64]:
+    """Return the weights (lanes, n_features) that minimise each lane's objective.
+
+    Parameters
+    ----------
+    X : (n_documents, n_features), the precision of the passes
+    kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them.
+    feature_mask : (lanes, n_features); at least one feature a lane
+    B, rhs : (n_features, n_features) and (n_features,), the quadratic model
+    start : (lanes, n_features) to start from, or with no rows to start from the model's minimum
+    tolerance : bound on the relative error of each objective, as far as the model's curvature can tell
+    """
+    lanes, n_features = feature_mask.shape
+    dtype = X.dtype
+    scores = np.empty((len(X), lanes), dtype)
+    documents = np.empty((len(X), lanes), dtype)
+    active = np.empty_like(kept)
+    lane_weights = np.zeros((n_features, lanes), dtype)
+    partial = np.empty((n_features, lanes), dtype)
+    sums = np.empty((n_features, lanes), np.float64)
+    slack_sum = np.empty(lanes, np.float64)
+
+    used = _used_features(feature_mask)
+    factors = factorise(B, feature_mask)
+    W = np.zeros((lanes, n_features))
+    for lane in range(lanes):
+        if len(start):
+            for f in range(n_features):
+                W[lane, f] = start[lane, f] if feature_mask[lane, f] else 0.0
+        else:
+            solve(factors[lane], feature_mask[lane], rhs, W[lane])
+    previous = np.zeros((lanes, n_features))
+    best = np.empty(lanes)
+    best[:] = np.inf
+    scale = C / n_kept
+    finished = n_kept == 0
+
+    gradient = np.zeros((lanes, n_features))
+    direction = np.zeros((lanes, n_features))
+    residual = np.zeros((lanes, n_features))
+    z = np.zeros(n_features)
+    idle = np.zeros(n_features)
+    rho = np.ones(lanes)
+    target = np.zeros(lanes)  # of rᵀB⁻¹r, where the lane's conjugate gradients may end
+    moving = np.zeros(lanes, np.bool_)
+    last_step = np.zeros(lanes, np.bool_)
+
+    for _ in range(MAX_STEPS):
+        _spread_weights(W, lane_weights)
+        project(X, lane_weights, used, scores)
+        _subtract(scores, shift)
+        hinge_pass(first, winner, worse, kept, scores, margin, hinge, active, documents, slack_sum)
+        pull_back(X, documents, partial, sums)
+        objective = _objective(W, scores, documents, slack_sum, margin, scale)
+
+        for lane in range(lanes):
+            moving[lane] = False
+            if finished[lane]:
+                continue
+            if objective[lane] > best[lane] + NOISE * abs(best[lane]):
+                for f in range(n_features):
+                    W[lane, f] = 0.5 * (W[lane, f] + previous[lane, f])
+                continue
+            best[lane] = objective[lane]
+            _copy(W[lane], previous[lane])
+            _add_loss(W[lane], -2.0 * scale[lane], sums, lane, feature_mask[lane], gradient[lane])
+            solve(factors[lane], feature_mask[lane], gradient[lane], z)
+            decrement = _dot(gradient[lane], z)
+            if decrement <= 2.0 * tolerance * objective[lane]:
+                finished[lane] = True
+                continue
+            moving[lane] = True
+            last_step[lane] = not hinge or decrement <= LAST_STEP * tolerance * objective[lane]
+            target[lane] = 0.2 * tolerance * objective[lane] if last_step[lane] else FORCING**2 * decrement
+        if finished.all():
+            break
+
+        # Conjugate gradients on H s = −gradient, preconditioned with the model, all lanes side by side.
+        for lane in range(lanes):
+            for f in range(n_features):
+                residual[lane, f] = -gradient[lane, f]
+                direction[lane, f] = 0.0
+        for iteration in range(2 * n_features + 10):
+            for lane in range(lanes):
+                if moving[lane]:
+                    solve(factors[lane], feature_mask[lane], residual[lane], z)
+                    new_rho = _dot(residual[lane], z)
+                    if new_rho <= target[lane]:
+                        moving[lane] = False
+                        finished[lane] = last_step[lane]
+                        _copy(idle, direction[lane])
+                    else:
+                        ratio = new_rho / rho[lane] if iteration else 0.0
+                        rho[lane] = new_rho
+                        for f in range(n_features):
+                            direction[lane, f] = z[f] + ratio * direction[lane, f]
+            if not moving.any():
+                break
+            _spread_weights(direction, lane_weights)
+            project(X, lane_weights, used, scores)
+            curvature_pass(first, winner, worse, active, scores, documents)
+            pull_back(X, documents, partial, sums)
+            for lane in range(lanes):
+                if moving[lane]:
+                    _add_loss(direction[lane], 2.0 * scale[lane], sums, lane, feature_mask[lane], z)
+                    length = rho[lane] / _dot(direction[lane], z)
+                    for f in range(n_features):
+                        W[lane, f] += length * direction[lane, f]
+                        residual[lane, f] -= length * z[f]
+        if finished.all():
+            break
+    return W
+
+
+@njit(cache=True, nogil=True)
+def _add_loss(
+    w: NDArray[np.float64],
+    factor: float,
+    sums: NDArray[np.float64],
+    lane: int,
+    chosen: NDArray[np.bool_],
+    result: NDArray[np.float64],
+) -> None:
+    """result = w + factor · (the lane's sums) on the chosen features, 0 elsewhere."""
+    for f in range(len(w)):
+        result[f] = w[f] + factor * sums[f, lane] if chosen[f] else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _used_features(feature_mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Features that any lane uses."""
+    used = np.empty(feature_mask.shape[1], np.int64)
+    count = 0
+    for f in range(feature_mask.shape[1]):
+        for lane in range(len(feature_mask)):
+            if feature_mask[lane, f]:
+                used[count] = f
+                count += 1
+                break
+    return used[:count]
+
+
+@njit(cache=True, nogil=True)
+def _copy(source: NDArray[np.float64], target: NDArray[np.float64]) -> None:
+    for f in range(len(source)):
+        target[f] = source[f]
+
+
+@njit(cache=True, nogil=True)
+def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    total = 0.0
+    for f in range(len(a)):
+        total += a[f] * b[f]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _subtract(scores: Floats, shift: Floats) -> None:
+    """Subtract each document's shift from its scores in every lane."""
+    for i in range(scores.shape[0]):
+        for lane in range(scores.shape[1]):
+            scores[i, lane] -= shift[i]
+
+
+@njit(cache=True, nogil=True)
+def _spread_weights(W: NDArray[np.float64], lane_weights: Floats) -> None:
+    """Turn one row a lane into one column a lane, in the precision of the passes."""
+    for lane in range(W.shape[0]):
+        for f in range(W.shape[1]):
+            lane_weights[f, lane] = W[lane, f]
+
+
+@njit(cache=True, nogil=True)
+def _objective(
+    W: NDArray[np.float64],
+    scores: Floats,
+    documents: Floats,
+    slack_sum: NDArray[np.float64],
+    margin: float,
+    scale: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """½ ‖w‖² + (C / p) Σ d² of every lane, from the sums of one hinge pass."""
+    loss = margin * slack_sum
+    for i in range(len(scores)):
+        for lane in range(len(loss)):
+            loss[lane] -= np.float64(scores[i, lane]) * documents[i, lane]
+    for lane in range(len(loss)):
+        loss[lane] = 0.5 * _dot(W[lane], W[lane]) + scale[lane] * loss[lane]
+    return loss

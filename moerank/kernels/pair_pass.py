@@ -1,0 +1,170 @@
+"""Passes over preference pairs for a vector of individuals at once.
+
+All functions work on lane arrays (see `moerank.kernels.lanes`) in single or double precision, whichever they are
+given. Pairs are grouped by their better document, as `PreferencePairs` holds them: the pairs ``first[w]`` to
+``first[w + 1]`` have the better document ``winner[w]`` and the worse documents ``worse[k]``. The matrix of
+differences (n_pairs, n_features) is never formed: what a pair contributes is added to its two documents, and one
+product with X brings the sums back to the features.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_mask
+
+__all__ = ["curvature_pass", "hinge_pass", "pack_lanes", "project", "pull_back"]
+
+Floats = NDArray[np.floating[Any]]
+Words = NDArray[np.unsignedinteger[Any]]
+
+
+@njit(cache=True, nogil=True)
+def hinge_pass(
+    first: NDArray[np.int64],
+    winner: NDArray[np.int32],
+    worse: NDArray[np.int32],
+    kept: Words,
+    scores: Floats,
+    margin: float,
+    hinge: bool,
+    active: Words,
+    residual: Floats,
+    slack_sum: NDArray[np.float64],
+) -> None:
+    """Sum d = margin − (sᵢ − sⱼ) over the kept pairs into the documents: residual[i] += d, residual[j] −= d.
+
+    With `hinge` only pairs with d > 0 count; `active` receives the pairs that did and `slack_sum` (lanes,) their
+    Σ d, from which the squared loss follows: Σ d² = margin · Σ d − Σ s · residual, the second sum over documents.
+    Complexity: O(n_pairs) vector operations.
+    """
+    zero = spread(scores.dtype.type(0))
+    target = spread(scores.dtype.type(margin))
+    winner_total = np.empty((1, scores.shape[1]), scores.dtype)
+    slack_sum[:] = 0
+    residual[:] = 0
+    for w in range(len(winner)):
+        i = winner[w]
+        slack = target - load(scores, i)
+        total = zero
+        for k in range(np.uint64(first[w]), np.uint64(first[w + 1])):
+            j = worse[k]
+            d = slack + load(scores, j)
+            counts = load_mask(kept, k)
+            if hinge:
+                counts = counts & (d > zero)
+            store_mask(active, k, counts)
+            d = blend(counts, d, zero)
+            total = total + d
+            store(residual, j, load(residual, j) - d)
+        store(residual, i, load(residual, i) + total)
+        store(winner_total, 0, total)
+        for lane in range(len(slack_sum)):
+            slack_sum[lane] += winner_total[0, lane]
+
+
+@njit(cache=True, nogil=True)
+def curvature_pass(
+    first: NDArray[np.int64],
+    winner: NDArray[np.int32],
+    worse: NDArray[np.int32],
+    active: Words,
+    scores: Floats,
+    result: Floats,
+) -> None:
+    """Multiply by the graph Laplacian of the active pairs: result[i] += sᵢ − sⱼ, result[j] −= sᵢ − sⱼ.
+
+    Complexity: O(n_pairs) vector operations.
+    """
+    zero = spread(scores.dtype.type(0))
+    result[:] = 0
+    for w in range(len(winner)):
+        i = winner[w]
+        above = load(scores, i)
+        total = zero
+        for k in range(np.uint64(first[w]), np.uint64(first[w + 1])):
+            j = worse[k]
+            t = blend(load_mask(active, k), above - load(scores, j), zero)
+            total = total + t
+            store(result, j, load(result, j) - t)
+        store(result, i, load(result, i) + total)
+
+
+@njit(cache=True, nogil=True)
+def project(X: Floats, weights: Floats, used: NDArray[np.int64], scores: Floats) -> None:
+    """Scores of all documents under all lanes: scores = X · weights, summed in feature order over `used` features.
+
+    Every document is summed in the same order by the same operations, so identical documents get identical bits, and
+    a feature with weight 0 in every lane may be left out of `used` without changing any.
+    Shapes: X (n_documents, n_features), weights (n_features, lanes), scores (n_documents, lanes).
+    """
+    zero = spread(weights.dtype.type(0))
+    whole = len(X) - len(X) % 4
+    for i in range(0, whole, 4):  # four documents together share the loads of the weights and hide latency
+        a = b = c = d = zero
+        for f in used:
+            w = load(weights, f)
+            a = a + spread(X[i, f]) * w
+            b = b + spread(X[i + 1, f]) * w
+            c = c + spread(X[i + 2, f]) * w
+            d = d + spread(X[i + 3, f]) * w
+        store(scores, i, a)
+        store(scores, i + 1, b)
+        store(scores, i + 2, c)
+        store(scores, i + 3, d)
+    for i in range(whole, len(X)):
+        a = zero
+        for f in used:
+            a = a + spread(X[i, f]) * load(weights, f)
+        store(scores, i, a)
+
+
+@njit(cache=True, nogil=True)
+def pull_back(X: Floats, documents: Floats, partial: Floats, features: NDArray[np.float64]) -> None:
+    """Bring sums over documents back to the features: features = Xᵀ · documents, accumulated in double precision.
+
+    `partial` (n_features, lanes) is scratch: 128 documents are summed in the arrays' own precision before they are
+    added to `features`, which keeps single-precision rounding far below the tolerance of any solver here.
+    """
+    n_documents, n_features = X.shape
+    features[:] = 0
+    zero = spread(documents.dtype.type(0))
+    for start in range(0, n_documents, 128):
+        stop = min(start + 128, n_documents)
+        f = 0
+        while f + 4 <= n_features:
+            a = b = c = d = zero
+            for i in range(start, stop):
+                v = load(documents, i)
+                a = a + spread(X[i, f]) * v
+                b = b + spread(X[i, f + 1]) * v
+                c = c + spread(X[i, f + 2]) * v
+                d = d + spread(X[i, f + 3]) * v
+            store(partial, f, a)
+            store(partial, f + 1, b)
+            store(partial, f + 2, c)
+            store(partial, f + 3, d)
+            f += 4
+        for rest in range(f, n_features):
+            a = zero
+            for i in range(start, stop):
+                a = a + spread(X[i, rest]) * load(documents, i)
+            store(partial, rest, a)
+        for f in range(n_features):
+            for lane in range(features.shape[1]):
+                features[f, lane] += partial[f, lane]
+
+
+@njit(cache=True, nogil=True)
+def pack_lanes(rows: NDArray[np.bool_], words: Words) -> None:
+    """Pack bool rows (at most lanes, n_pairs) into one word a pair, bit l for row l."""
+    words[:] = 0
+    for lane in range(len(rows)):
+        row = rows[lane]
+        bit = words.dtype.type(lane)
+        for k in range(len(words)):
+            words[k] |= words.dtype.type(row[k]) << bit

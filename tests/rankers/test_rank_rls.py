@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+from moerank.data import RankingData, load_fold
+from moerank.rankers import RankRLS
+
+LOSSES = [{"loss": "pair", "target": "unit"}, {"loss": "pair", "target": "difference"}, {"loss": "query"}]
+
+
+def dense_solution(data, alpha, loss="pair", target="unit", keep=None, features=None):
+    """Ridge regression on explicit document pairs."""
+    rows, goals, weights = [], [], []
+    if loss == "pair":
+        keep = slice(None) if keep is None else keep
+        better, worse = data.pairs.better[keep], data.pairs.worse[keep]
+        D = data.X[better] - data.X[worse]
+        goals = np.ones(len(D)) if target == "unit" else (data.y[better] - data.y[worse]).astype(float)
+        weights = np.full(len(D), 1.0 / len(D))
+    else:
+        for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+            for i in range(begin, end):
+                for j in range(begin, end):
+                    rows.append(data.X[i] - data.X[j])
+                    goals.append(float(data.y[i] - data.y[j]))
+                    weights.append(0.5 / (end - begin))
+        D, goals, weights = np.array(rows), np.array(goals), np.array(weights)
+    if features is not None:
+        D = D[:, features]
+    A = D.T @ (weights[:, None] * D) + alpha * np.eye(D.shape[1])
+    return np.linalg.solve(A, D.T @ (weights * goals))
+
+
+def without_query(data, q):
+    keep = np.ones(data.n_documents, bool)
+    keep[data.offsets[q] : data.offsets[q + 1]] = False
+    return RankingData(data.X[keep], data.y[keep], data.qid[keep])
+
+
+@pytest.mark.parametrize("parameters", LOSSES)
+@pytest.mark.parametrize("alpha", [1e-4, 0.1, 10.0])
+def test_fit_equals_the_dense_closed_form(noisy_data, parameters, alpha):
+    ranker = RankRLS(alpha, **parameters).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    np.testing.assert_allclose(ranker.coef_, dense_solution(noisy_data, alpha, **parameters), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
+@pytest.mark.parametrize("target", ["unit", "difference"])
+def test_fit_equals_the_dense_closed_form_on_real_data(letor_folder, name, target):
+    train, _, _ = load_fold(letor_folder / name / "Fold1")
+    alpha = 1e-3
+    w = RankRLS(alpha, target=target).fit_population(train)[0]
+    np.testing.assert_allclose(w, dense_solution(train, alpha, target=target), rtol=1e-9, atol=1e-9 * abs(w).max())
+
+
+@pytest.mark.parametrize("parameters", LOSSES)
+def test_leave_query_out_equals_retraining(noisy_data, parameters):
+    ranker = RankRLS(0.05, **parameters)
+    scores = ranker.leave_query_out(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    for q in range(noisy_data.n_queries):
+        rest = without_query(noisy_data, q)
+        rows = slice(noisy_data.offsets[q], noisy_data.offsets[q + 1])
+        expected = noisy_data.X[rows] @ dense_solution(rest, 0.05, **parameters)
+        np.testing.assert_allclose(scores[rows], expected, rtol=1e-8, atol=1e-10)
+
+
+def test_leave_query_out_needs_a_second_query():
+    with pytest.raises(ValueError, match="nothing is left to train on"):
+        RankRLS().leave_query_out([[1.0], [2.0], [3.0]], [0, 1, 0], qid=[1, 1, 2])
+
+
+@pytest.mark.parametrize("parameters", LOSSES)
+def test_feature_subsets_equal_the_dense_closed_form(noisy_data, parameters):
+    rng = np.random.default_rng(1)
+    features = rng.random((25, noisy_data.n_features)) < 0.4
+    features[:, 5] = True
+    W = RankRLS(0.02, **parameters).fit_population(noisy_data, feature_mask=features)
+    for w, mask in zip(W, features, strict=True):
+        np.testing.assert_allclose(w[mask], dense_solution(noisy_data, 0.02, **parameters, features=mask), rtol=1e-9)
+        assert not w[~mask].any()
+
+
+@pytest.mark.parametrize("target", ["unit", "difference"])
+@pytest.mark.parametrize("alpha", [1e-3, 0.1])
+def test_own_pairs_reach_the_minimum_of_the_objective(noisy_data, target, alpha):
+    rng = np.random.default_rng(2)
+    keep = rng.random((19, len(noisy_data.pairs))) < rng.uniform(0.05, 0.9, (19, 1))
+    W = RankRLS(alpha, target=target).fit_population(noisy_data, pair_mask=keep)
+    for w, mask in zip(W, keep, strict=True):
+        better, worse = noisy_data.pairs.better[mask], noisy_data.pairs.worse[mask]
+        D = noisy_data.X[better] - noisy_data.X[worse]
+        goal = 1.0 if target == "unit" else noisy_data.y[better] - noisy_data.y[worse]
+
+        def objective(v, D=D, goal=goal):
+            return np.mean((goal - D @ v) ** 2) + alpha * v @ v
+
+        best = dense_solution(noisy_data, alpha, target=target, keep=mask)
+        assert objective(w) == pytest.approx(objective(best), rel=1e-6)
+
+
+def test_query_loss_takes_no_pair_mask(noisy_data):
+    with pytest.raises(ValueError, match="takes no pair_mask"):
+        RankRLS(loss="query").fit_population(noisy_data, pair_mask=np.ones((1, len(noisy_data.pairs)), bool))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [({"alpha": 0.0}, "alpha must be positive"), ({"loss": "hinge"}, "loss must be"), ({"target": "x"}, "target must")],
+)
+def test_wrong_parameters_are_refused(noisy_data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        RankRLS(**parameters).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
