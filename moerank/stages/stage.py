@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -67,21 +66,20 @@ class Stage(Problem):  # type: ignore[misc]
             self._known[digest] = self.worst
         first_row = {digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in self._known}
         rows = sorted(first_row.values())
-        for row, objectives in zip(rows, self._in_pieces(self._measure, X[rows]), strict=True):
+        for row, objectives in zip(rows, self.measure(X[rows]), strict=True):
             self._known[digests[row]] = (float(objectives[0]), float(objectives[1]))
         out["F"] = np.array([self._known[digest] for digest in digests])
 
-    def _in_pieces(
-        self, function: Callable[[NDArray[Any]], NDArray[np.float64]], X: NDArray[Any]
-    ) -> NDArray[np.float64]:
-        """Apply `function` to pieces of the rows in threads, and join the results in order."""
-        if len(X) == 0:
-            return np.empty((0, 2))
+    def measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the objectives (n, 2) of individuals that are not empty, without looking them up.
+
+        The rows are cut into pieces for the threads.
+        """
         pieces = [X[begin : begin + PIECE] for begin in range(0, len(X), PIECE)]
         if self.workers == 1 or len(pieces) == 1:
-            return np.concatenate([function(piece) for piece in pieces])
+            return np.concatenate([np.empty((0, 2)), *map(self._measure, pieces)])
         with ThreadPoolExecutor(self.workers) as pool:
-            return np.concatenate(list(pool.map(function, pieces)))
+            return np.concatenate([np.empty((0, 2)), *pool.map(self._measure, pieces)])
 
     def cache_state(self) -> dict[bytes, tuple[float, float]]:
         """Return the objective values known so far, for a checkpoint."""
