@@ -75,7 +75,7 @@ def _write(entry: Path, arrays: Arrays) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=entry.parent, suffix=".tmp")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            np.savez(file, **arrays)
+            np.savez(file, **arrays)  # type: ignore[arg-type]  # the stubs mistake an array for an option
         os.replace(temporary, entry)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -138,7 +138,7 @@ def _decompressed(path: Path, stored: bytes) -> bytes:
 
 def _xz_decompressed(stored: bytes) -> bytes:
     """Decompress every stream; `lzma.decompress` would ignore all that follows a damaged one."""
-    content = []
+    content: list[bytes] = []
     while stored or not content:
         stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
         content.append(stream.decompress(stored))
