@@ -156,7 +156,7 @@ def _mofs_rank(**parameters: Any) -> Any:
 
 def _without(stage: str) -> Callable[..., Any]:
     """Return what makes MOFSRank with one of its parts left out."""
-    return lambda **parameters: _mofs_rank(**{stage: False, **parameters})
+    return lambda **parameters: _mofs_rank(**{**parameters, stage: False})
 
 
 _MOFS_RANK = SolverEntry(
