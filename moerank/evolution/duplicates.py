@@ -40,7 +40,7 @@ def row_digests(X: Iterable[NDArray[Any]]) -> list[bytes]:
 def _digest(row: NDArray[Any]) -> bytes:
     # The sum turns -0.0 into 0.0 and leaves every other number as it is.
     values = np.packbits(row) if row.dtype == np.bool_ else row + 0
-    return blake2b(memoryview(np.ascontiguousarray(values)), digest_size=16).digest()
+    return blake2b(np.ascontiguousarray(values).data, digest_size=16).digest()
 
 
 class DigestDuplicates(DuplicateElimination):

@@ -33,6 +33,8 @@ class MixedSampling(Sampling):
     ----------
     n_bits : int
         How many of the leading entries are bits.
+    members : ndarray, shape (n_members, n_var), optional
+        Strings that take the first places of the population.
 
     Examples
     --------
@@ -41,9 +43,10 @@ class MixedSampling(Sampling):
     [[1.0, 1.0, 0.0, 0.91, 0.61], [0.0, 0.0, 0.0, 0.82, 0.0]]
     """
 
-    def __init__(self, n_bits: int) -> None:
+    def __init__(self, n_bits: int, members: Strings | None = None) -> None:
         super().__init__()
         self.n_bits = n_bits
+        self.members = members
 
     def _do(
         self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
@@ -51,6 +54,8 @@ class MixedSampling(Sampling):
         density = random_state.random((n_samples, 1))
         X = random_state.random((n_samples, problem.n_var))
         X[:, : self.n_bits] = X[:, : self.n_bits] < density
+        if self.members is not None:
+            X[: len(self.members)] = self.members[:n_samples]
         return X
 
 

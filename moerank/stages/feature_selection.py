@@ -6,15 +6,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pymoo.core.mutation import Mutation
 
 from moerank.data import RankingData
-from moerank.evolution import AdaptiveBitFlip, DigestDuplicates, SparseBitFlip, SubsetSizeSampling, UniformCrossover
+from moerank.evolution import (
+    AdaptiveBitFlip,
+    DigestDuplicates,
+    SparseBitFlip,
+    SubsetSizeSampling,
+    UniformCrossover,
+    importance_degrees,
+    redundancy_degrees,
+)
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG, Metric
 from moerank.rankers import FitnessBackend, RankRLS
 from moerank.stages.stage import Stage, training_errors
 
-__all__ = ["FeatureSelection", "feature_importance", "feature_redundancy"]
+__all__ = ["FeatureSelection"]
 
 
 class FeatureSelection(Stage):
@@ -82,10 +91,12 @@ class FeatureSelection(Stage):
 
     def operators(self) -> dict[str, Any]:
         """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
-        mutation = SparseBitFlip()
+        mutation: Mutation = SparseBitFlip()
         if self.adaptive:
-            importance = feature_importance(self.train, self.metric)
-            mutation = AdaptiveBitFlip(importance, feature_redundancy(self.train), form=self.form, decay=self.decay)
+            with one_blas_thread():
+                redundancy = redundancy_degrees(self.train.X)
+            importance = importance_degrees(self._single_feature_accuracy())
+            mutation = AdaptiveBitFlip(importance, redundancy, form=self.form, decay=self.decay)
         return {
             "sampling": SubsetSizeSampling(),
             "crossover": UniformCrossover(prob=0.9),
@@ -103,6 +114,11 @@ class FeatureSelection(Stage):
         """
         W, errors = self._train_on_subsets(X)
         return W[np.arange(len(X)), errors.argmin(axis=1)]
+
+    def _single_feature_accuracy(self) -> NDArray[np.float64]:
+        """RAcc of each feature's own values as scores, in the better of both directions."""
+        X = np.array(self.train.X)
+        return np.maximum(self.metric.batch(self.train, X), self.metric.batch(self.train, -X))
 
     def _measure(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
         _, errors = self._train_on_subsets(X)
@@ -123,26 +139,3 @@ class FeatureSelection(Stage):
         W = np.stack(populations, axis=1)
         flat = np.ascontiguousarray(W.reshape(-1, W.shape[-1]))
         return W, training_errors(self.train, self.metric, flat).reshape(W.shape[:2])
-
-
-def feature_importance(train: RankingData, metric: Metric) -> NDArray[np.float64]:
-    """Imp(j) = RAcc(f_j) / Σ RAcc, equation (5): each feature's own accuracy as a score, in its better direction."""
-    accuracy = np.maximum(metric.batch(train, train.X), metric.batch(train, -train.X))
-    total = accuracy.sum()
-    return accuracy / total if total > 0 else np.full(len(accuracy), 1.0 / len(accuracy))
-
-
-def feature_redundancy(train: RankingData) -> NDArray[np.float64]:
-    """Red(j) = Σ_{k≠j} |PCC(f_j, f_k)| / Σ over all such pairs, equation (6); over all training documents.
-
-    The correlation of a constant feature is taken as 0.
-    """
-    X = train.X - train.X.mean(axis=0)
-    norms = np.sqrt((X * X).sum(axis=0))
-    constant = np.ptp(train.X, axis=0) == 0
-    X = np.where(constant, 0.0, X) / np.where(constant, 1.0, norms)
-    with one_blas_thread():
-        correlation = np.abs(X.T @ X)
-    np.fill_diagonal(correlation, 0.0)
-    total = correlation.sum()
-    return correlation.sum(axis=1) / total if total > 0 else np.zeros(train.n_features)
