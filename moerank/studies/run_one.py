@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -24,7 +25,7 @@ from moerank.studies.result import PARTS, RunResult, ScoredRanker
 __all__ = ["configuration", "run_fold"]
 
 Progress = Callable[[str, float, str], None]
-Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Parts = Mapping[str, RankingData]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo")
 
@@ -81,8 +82,9 @@ def run_fold(
         metrics = (metric, MAP() if metric != MAP() else NDCG(10))
         clock.stop("data")
 
+        measure = _Measure(parts, metrics)
         backend = _backend(problem, parts)
-        baselines = _baselines(backend, problem.backend.name, solver, parts, metrics, report)
+        baselines = _baselines(backend, problem.backend.name, solver, measure, report)
         clock.stop("baselines")
 
         offered = {
@@ -105,7 +107,7 @@ def run_fold(
         estimator.fit(parts["train"].X, parts["train"].y, qid=parts["train"].qid, validation=parts["validation"])
         clock.stop("solver")
 
-        front, chosen = _front(estimator, solver, parts, metrics)
+        front, chosen = _front(estimator, solver, measure)
         history = getattr(estimator, "history_", {})
         clock.stop("measuring")
     return RunResult(
@@ -143,7 +145,7 @@ def configuration(problem: Problem, fold: int, solver: str, seed: int) -> dict[s
     return {"problem": problem.name, "fold": fold, "solver": solver, "seed": seed, **problem.configuration()}
 
 
-def _backend(problem: Problem, parts: Mapping[str, RankingData]) -> Any:
+def _backend(problem: Problem, parts: Parts) -> Any:
     """Return the problem's backend, tuned on the validation part if the problem says so."""
     name = problem.backend.name
     backend = make_solver(name, **problem.backend.parameters)
@@ -153,123 +155,98 @@ def _backend(problem: Problem, parts: Mapping[str, RankingData]) -> Any:
     return _tuned(backend, parts) if problem.backend.tune else backend
 
 
-def _tuned(ranker: Any, parts: Mapping[str, RankingData]) -> Any:
+def _tuned(ranker: Any, parts: Parts) -> Any:
     return ranker.tune(parts["train"], parts["validation"])
 
 
+@dataclass(frozen=True)
+class _Measure:
+    """Measures rankers on the parts of a fold."""
+
+    parts: Parts
+    metrics: tuple[Metric, Metric]
+
+    def fitted(self, name: str, ranker: Any, support: NDArray[np.bool_]) -> ScoredRanker:
+        """Measure a fitted estimator that uses the features in `support`."""
+        parameters = {key: value for key, value in ranker.get_params().items() if isinstance(value, str | int | float)}
+        if hasattr(ranker, "coef_"):
+            return self.weights(name, ranker.coef_, support, parameters)
+        scores = {part: ranker.predict(rows.X) for part, rows in self.parts.items()}
+        return ScoredRanker(
+            name, np.flatnonzero(support).tolist(), None, self._means(scores), self._per_query(scores), parameters
+        )
+
+    def weights(
+        self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_], parameters: dict[str, Any] | None = None
+    ) -> ScoredRanker:
+        """Measure the ranker wᵀx."""
+        scores = {part: linear_scores(rows.X, coef[None])[:, 0] for part, rows in self.parts.items()}
+        return ScoredRanker(
+            name,
+            np.flatnonzero(support).tolist(),
+            coef[support].tolist(),
+            self._means(scores),
+            self._per_query(scores),
+            parameters or {},
+        )
+
+    def _means(self, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, float]]:
+        return {
+            part: {metric.name: float(metric.score(rows, scores[part])) for metric in self.metrics}
+            for part, rows in self.parts.items()
+        }
+
+    def _per_query(self, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, list[float]]]:
+        return {
+            part: {metric.name: metric.per_query(rows, scores[part]).tolist() for metric in self.metrics}
+            for part, rows in self.parts.items()
+        }
+
+
 def _baselines(
-    backend: Any,
-    backend_name: str,
-    solver: str,
-    parts: Mapping[str, RankingData],
-    metrics: tuple[Metric, Metric],
-    report: Progress,
+    backend: Any, backend_name: str, solver: str, measure: _Measure, report: Progress
 ) -> list[ScoredRanker]:
     """Return all features, the best single feature and FSMRank, without the one that is the solver itself."""
-    train = parts["train"]
+    train = measure.parts["train"]
     found = []
     if solver != backend_name:
         report("baselines", 0.0, "all features")
         ranker = backend.fit(train.X, train.y, qid=train.qid)
-        every = np.ones(train.n_features, bool)
-        found.append(_measured(f"all features ({backend_name})", ranker, every, parts, metrics))
+        found.append(measure.fitted(f"all features ({backend_name})", ranker, np.ones(train.n_features, bool)))
     report("baselines", 1 / 3, "single features")
-    found.append(_best_single_feature(parts, metrics))
+    found.append(_best_single_feature(measure))
     if solver != "fsmrank":
         report("baselines", 2 / 3, "FSMRank")
-        ranker = _tuned(make_solver("fsmrank"), parts).fit(train.X, train.y, qid=train.qid)
-        found.append(_measured("FSMRank", ranker, ranker.coef_ != 0, parts, metrics))
+        ranker = _tuned(make_solver("fsmrank"), measure.parts).fit(train.X, train.y, qid=train.qid)
+        found.append(measure.fitted("FSMRank", ranker, ranker.coef_ != 0))
     report("baselines", 1.0, "measured")
     return found
 
 
-def _best_single_feature(parts: Mapping[str, RankingData], metrics: tuple[Metric, Metric]) -> ScoredRanker:
+def _best_single_feature(measure: _Measure) -> ScoredRanker:
     """Rank by each feature, upwards and downwards, and take what is best on the training part."""
-    identity = np.eye(parts["train"].n_features)
+    train = measure.parts["train"]
+    identity = np.eye(train.n_features)
     W = np.concatenate([identity, -identity])
-    quality = np.asarray(metrics[0].score(parts["train"], linear_scores(parts["train"].X, W)))
-    weights = W[int(quality.argmax())]
-    return _linear("best single feature", weights, weights != 0, parts, metrics)
+    coef = W[int(np.argmax(measure.metrics[0].score(train, linear_scores(train.X, W))))]
+    return measure.weights("best single feature", coef, coef != 0)
 
 
-def _front(
-    estimator: Any, solver: str, parts: Mapping[str, RankingData], metrics: tuple[Metric, Metric]
-) -> tuple[list[ScoredRanker], int]:
+def _front(estimator: Any, solver: str, measure: _Measure) -> tuple[list[ScoredRanker], int]:
     """Return the members of the estimator's front and which was chosen; one member for a solver without a front."""
     coefs = getattr(estimator, "front_coefs_", None)
     if coefs is None:
-        selects = solvers()[solver].selects
-        support = estimator.support_ if selects else np.ones(parts["train"].n_features, bool)
-        return [_measured(solver, estimator, support, parts, metrics)], 0
-    scores = {part: linear_scores(rows.X, coefs) for part, rows in parts.items()}
-    values = {
-        part: {metric.name: np.asarray(metric.score(rows, scores[part])) for metric in metrics}
-        for part, rows in parts.items()
-    }
+        support = np.ones(measure.parts["train"].n_features, bool)
+        if solvers()[solver].selects:
+            support = estimator.support_
+        return [measure.fitted(solver, estimator, support)], 0
     chosen = int(estimator.chosen_)
     members = []
     for member, features in enumerate(estimator.front_["features"]):
-        if member == chosen:
-            support = np.isin(np.arange(coefs.shape[1]), features)
-            members.append(_linear(solver, coefs[member], support, parts, metrics))
-            continue
-        means = {part: {name: float(by[member]) for name, by in metric.items()} for part, metric in values.items()}
-        columns = [int(feature) for feature in features]
-        members.append(ScoredRanker(solver, columns, coefs[member, columns].tolist(), means))
+        support = np.isin(np.arange(coefs.shape[1]), features)
+        ranker = measure.weights(solver, coefs[member], support)
+        members.append(ranker if member == chosen else replace(ranker, per_query={}))
     return members, chosen
-
-
-def _measured(
-    name: str,
-    ranker: Any,
-    support: NDArray[np.bool_],
-    parts: Mapping[str, RankingData],
-    metrics: tuple[Metric, Metric],
-) -> ScoredRanker:
-    """Measure a fitted ranker that uses the features in `support`."""
-    parameters = {key: value for key, value in ranker.get_params().items() if isinstance(value, str | int | float)}
-    if hasattr(ranker, "coef_"):
-        return _linear(name, ranker.coef_, support, parts, metrics, parameters)
-    return _scored(name, support, None, ranker.predict, parts, metrics, parameters)
-
-
-def _linear(
-    name: str,
-    coef: NDArray[np.float64],
-    support: NDArray[np.bool_],
-    parts: Mapping[str, RankingData],
-    metrics: tuple[Metric, Metric],
-    parameters: dict[str, Any] | None = None,
-) -> ScoredRanker:
-    return _scored(
-        name, support, coef[support], lambda X: linear_scores(X, coef[None])[:, 0], parts, metrics, parameters
-    )
-
-
-def _scored(
-    name: str,
-    support: NDArray[np.bool_],
-    weights: NDArray[np.float64] | None,
-    score: Score,
-    parts: Mapping[str, RankingData],
-    metrics: tuple[Metric, Metric],
-    parameters: dict[str, Any] | None,
-) -> ScoredRanker:
-    scores = {part: score(rows.X) for part, rows in parts.items()}
-    return ScoredRanker(
-        name=name,
-        features=np.flatnonzero(support).tolist(),
-        weights=None if weights is None else weights.tolist(),
-        scores={
-            part: {metric.name: float(metric.score(rows, scores[part])) for metric in metrics}
-            for part, rows in parts.items()
-        },
-        per_query={
-            part: {metric.name: metric.per_query(rows, scores[part]).tolist() for metric in metrics}
-            for part, rows in parts.items()
-        },
-        parameters=parameters or {},
-    )
 
 
 class _Clock:
