@@ -16,7 +16,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import RankingData
-from moerank.evolution import Checkpoint, SearchResult, make_algorithm, search
+from moerank.evolution import Archive, Checkpoint, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG
 from moerank.rankers import RankRLS, as_ranking_data, population_scores
@@ -28,7 +28,7 @@ from moerank.suggestions import unknown
 __all__ = ["EnsembleSettings", "FeatureSelectionSettings", "InstanceSelectionSettings", "MOFSRank"]
 
 Settings = TypeVar("Settings", bound="StageSettings")
-Progress = Callable[[str, float, str], None]
+Progress = Callable[[str, float, int, int], object]
 
 STAGES = ("instance_selection", "feature_selection", "ensemble")
 
@@ -123,7 +123,8 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     resume : bool, default False
         Continue from the checkpoint if there is one.
     progress : callable, optional
-        Called as ``progress(stage, fraction, text)`` after each generation.
+        Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, the fraction of the stage
+        in [0, 1].
     verbose : bool, default False
         Print pymoo's table of generations.
 
@@ -308,28 +309,38 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self._front_masks = weights != 0
         return found.F, weights
 
-    def _search(self, name: str, stage: Stage, train: RankingData) -> SearchResult:
+    def _search(self, name: str, stage: Stage, train: RankingData) -> Archive:
+        """Run one stage and return the non-dominated members of all its evaluations."""
         settings = self._settings[name]
         operators = stage.operators()
         if settings.initial is not None:
             operators["sampling"] = settings.initial
         sequence = np.random.SeedSequence(self.random_state_, spawn_key=(STAGES.index(name),))
+        checkpoint = self._checkpoint(name, train)
+        if checkpoint is not None and not self.resume:
+            checkpoint.remove()
         report = self.progress
-        found = search(
+        result = search(
             stage,
             make_algorithm(self.algorithm, settings.population, operators),
             settings.termination or ("n_gen", settings.generations),
             seed=int(sequence.generate_state(1)[0]),
-            checkpoint=self._checkpoint(name, train),
-            resume=self.resume,
-            reference=(stage.n_var, 1.0),
-            progress=None if report is None else lambda fraction, text: report(name, fraction, text),
+            checkpoint=checkpoint,
+            progress=None if report is None else lambda *state: report(name, *state),
             verbose=self.verbose,
         )
-        self.fronts_[name] = found.F
-        self.history_[name] = pd.DataFrame(found.history)
-        self.n_evaluations_ += int(self.history_[name]["n_eval"].iloc[-1])
-        return found
+        reference = (float(stage.n_var), 1.0)
+        self.fronts_[name] = result.archive.F
+        self.history_[name] = pd.DataFrame(
+            {
+                "generation": [generation.n_gen for generation in result.history],
+                "n_eval": [generation.n_eval for generation in result.history],
+                "hypervolume": result.hypervolume(reference) / np.prod(reference),
+                "seconds": [generation.elapsed for generation in result.history],
+            }
+        )
+        self.n_evaluations_ += result.history[-1].n_eval
+        return result.archive
 
     def _choose(
         self, F: NDArray[np.float64], population: Any, train: RankingData, validation: RankingData | None
