@@ -28,7 +28,6 @@ _HOME = {
     "Ensemble": "moerank.stages",
     "FeatureSelection": "moerank.stages",
     "InstanceSelection": "moerank.stages",
-    "search": "moerank.evolution",
     "MOFSRank": "moerank.mofsrank",
 }
 
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
         make_planted,
         query_level_norm,
     )
-    from moerank.evolution import search
     from moerank.metrics import MAP, NDCG, MeanNDCG, Precision, make_metric
     from moerank.mofsrank import MOFSRank
     from moerank.rankers import RankRLS, RankSVM
@@ -70,7 +68,6 @@ __all__ = [
     "make_metric",
     "make_planted",
     "query_level_norm",
-    "search",
 ]
 
 
