@@ -23,6 +23,7 @@ _HOME = {
     "NDCG": "moerank.metrics",
     "Precision": "moerank.metrics",
     "make_metric": "moerank.metrics",
+    "FSMRank": "moerank.rankers",
     "RankRLS": "moerank.rankers",
     "RankSVM": "moerank.rankers",
     "Ensemble": "moerank.stages",
@@ -44,13 +45,14 @@ if TYPE_CHECKING:
     )
     from moerank.metrics import MAP, NDCG, MeanNDCG, Precision, make_metric
     from moerank.mofsrank import MOFSRank
-    from moerank.rankers import RankRLS, RankSVM
+    from moerank.rankers import FSMRank, RankRLS, RankSVM
     from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 
 __all__ = [
     "MAP",
     "NDCG",
     "Ensemble",
+    "FSMRank",
     "FeatureSelection",
     "InstanceSelection",
     "MOFSRank",

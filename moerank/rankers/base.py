@@ -122,14 +122,19 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
         grid : list of parameter dictionaries, optional
             Default: the published grid.
         metric : Metric, default MAP()
-            Ties go to the earlier entry of the grid.
+            Ties go to the earlier entry of the grid. Weights that are all 0 come last: what they score is the order
+            of the rows.
         """
         metric = metric or MAP()
         candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
-        W = np.concatenate([candidate.fit_population(train) for candidate in candidates])
-        quality = metric.score(validation, linear_scores(validation.X, W))
+        W = self._fit_candidates(train, candidates)
+        quality = np.where(W.any(axis=1), metric.score(validation, linear_scores(validation.X, W)), -1.0)
         best: Self = candidates[int(np.argmax(quality))]
         return best
+
+    def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
+        """Train each entry of a grid on everything: W (n_candidates, n_features)."""
+        return np.concatenate([candidate.fit_population(train) for candidate in candidates])
 
 
 def as_ranking_data(X: ArrayLike, y: ArrayLike, qid: ArrayLike | None, *, name: str = "training data") -> RankingData:

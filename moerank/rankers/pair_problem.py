@@ -100,7 +100,7 @@ class PairProblem:
         """Return the squared-loss problem itself: it is quadratic. O(n_pairs · n_features + n_features³) once."""
         B: Matrix = np.eye(len(self.gram)) + 2.0 * C * self.gram
         rhs = 2.0 * C * self.moment
-        w: Matrix = np.linalg.solve(B, rhs)
+        w: Matrix = np.asarray(np.linalg.solve(B, rhs), np.float64)
         return QuadraticModel(B, rhs, w)
 
     def hinge_model(self, C: float, tolerance: float = 1e-13) -> QuadraticModel:

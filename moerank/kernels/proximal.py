@@ -1,0 +1,227 @@
+"""Accelerated proximal gradient for a vector of sparse pair rankers at once: Algorithm 1 of FSMRank, lane by lane.
+
+Each lane minimises its own objective over 2 n_features non-negative variables w = [u; v],
+
+    F(w) = ℓ(w) + λ₂ Σ (uᵢ + vᵢ) / sᵢ,   ℓ(w) = (1 / p) Σ max(0, 1 − (u − v)ᵀ(xᵢ − xⱼ))² + ½ λ₁ (u + v)ᵀA(u + v),
+
+over its own p pairs and its own features. The listing is kept; what makes a step cheap is that scores are linear in w:
+those of the extrapolated point z come from those of the last two w, so a step takes one product with X for w, one
+back from the documents for the gradient at z, and two passes over the pairs.
+
+Lanes go from step to step together and share nothing else: one that has found its L waits for the others', one that
+is finished stands still, so an individual's weights do not depend on its company.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from moerank.kernels.pair_pass import hinge_pass, project, pull_back
+
+__all__ = ["proximal_lanes"]
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+# Relative rounding error of ℓ. Close to the solution both sides of the line search's test agree to more digits than
+# they have; without this allowance L would then be doubled for ever.
+ROUNDING = 1e-13
+
+
+@njit(cache=True, nogil=True)
+def proximal_lanes(
+    X: Matrix,
+    first: NDArray[np.int64],
+    winner: NDArray[np.int32],
+    worse: NDArray[np.int32],
+    kept: NDArray[np.uint8],
+    n_kept: NDArray[np.int64],
+    feature_mask: NDArray[np.bool_],
+    A: Matrix,
+    cost: Vector,
+    lambda1: Vector,
+    lambda2: Vector,
+    start: Matrix,
+    max_iter: int,
+    tol: float,
+) -> tuple[Matrix, NDArray[np.int64]]:
+    """Return each lane's variables (lanes, 2 n_features) and its number of steps (lanes,).
+
+    Parameters
+    ----------
+    X : (n_documents, n_features)
+    first, winner, worse : the pairs, see `moerank.kernels.pair_pass`
+    kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
+    feature_mask : (lanes, n_features)
+    A : (n_features, n_features), symmetric, preferably positive semidefinite
+    cost : (n_features,), 1 / sᵢ; finite where any lane uses the feature
+    lambda1, lambda2 : (lanes,), not negative
+    start : (lanes, 2 n_features), not negative, and 0 off the lane's features
+    max_iter, tol : a lane ends after `max_iter` steps or when F changes by at most ``tol · F`` in one
+    """
+    lanes, n_features = feature_mask.shape
+    every = np.arange(n_features)
+    w = np.ascontiguousarray(start.T)  # (2 n_features, lanes), like all arrays of variables
+    w_before, z, trial, gradient = w.copy(), w.copy(), w.copy(), w.copy()
+    weights = np.empty((n_features, lanes))  # u − v
+    sizes = np.empty((n_features, lanes))  # u + v
+    similar = np.empty((n_features, lanes))  # A (u + v)
+    sums = np.empty((n_features, lanes))
+    partial = np.empty((n_features, lanes))
+    scores = np.empty((len(X), lanes))
+    documents = np.empty((len(X), lanes))
+    slack_sum = np.empty(lanes)
+    active = np.empty_like(kept)
+
+    L = np.empty(lanes)
+    share = np.empty(lanes)  # of a pair in the mean
+    for lane in range(lanes):
+        L[lane] = (4.0 + 2.0 * lambda1[lane]) * max(1, feature_mask[lane].sum()) / 2.0**10
+        share[lane] = 1.0 / max(1, n_kept[lane])
+    alpha = np.ones(lanes)
+    momentum = np.zeros(lanes)
+    objective = np.zeros(lanes)
+    finished = n_kept == 0
+    n_iter = np.zeros(lanes, np.int64)
+
+    _split(w, weights, sizes)
+    project(X, weights, every, scores)
+    scores_w, scores_before = scores.copy(), scores.copy()
+
+    for step in range(max_iter):
+        # ℓ and its gradient at z.
+        _extrapolate(w, w_before, momentum, z)
+        _extrapolate(scores_w, scores_before, momentum, scores)
+        hinge_pass(first, winner, worse, kept, scores, 1.0, True, active, documents, slack_sum)
+        pull_back(X, documents, partial, sums)
+        _split(z, weights, sizes)
+        project(A, sizes, every, similar)
+        smooth_z = _smooth(scores, documents, slack_sum, share, sizes, similar, lambda1)
+        for f in range(n_features):
+            for lane in range(lanes):
+                loss = -2.0 * share[lane] * sums[f, lane]
+                gradient[f, lane] = lambda1[lane] * similar[f, lane] + loss
+                gradient[n_features + f, lane] = lambda1[lane] * similar[f, lane] - loss
+        if step == 0:  # z is w here
+            objective = smooth_z + lambda2 * _total_cost(sizes, cost)
+
+        # The proximal step to `trial`, with L doubled until the quadratic model at z is not below ℓ.
+        searching = ~finished
+        while searching.any():
+            for lane in range(lanes):
+                if searching[lane]:
+                    _proximal_step(z, gradient, L[lane], lambda2[lane], cost, feature_mask[lane], lane, trial)
+            _split(trial, weights, sizes)
+            project(X, weights, _used(weights), scores)
+            hinge_pass(first, winner, worse, kept, scores, 1.0, True, active, documents, slack_sum)
+            project(A, sizes, every, similar)
+            smooth = _smooth(scores, documents, slack_sum, share, sizes, similar, lambda1)
+            for lane in range(lanes):
+                if searching[lane]:
+                    model = smooth_z[lane] + _model_step(z, gradient, L[lane], lane, trial)
+                    searching[lane] = smooth[lane] > model + ROUNDING * smooth_z[lane]
+                    if searching[lane]:
+                        L[lane] *= 2.0
+
+        reached = smooth + lambda2 * _total_cost(sizes, cost)
+        for lane in range(lanes):
+            if not finished[lane]:
+                w_before[:, lane] = w[:, lane]
+                w[:, lane] = trial[:, lane]
+                n_iter[lane] = step + 1
+                finished[lane] = abs(reached[lane] - objective[lane]) <= tol * abs(objective[lane])
+                objective[lane] = reached[lane]
+                following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * alpha[lane] ** 2))
+                momentum[lane] = (alpha[lane] - 1.0) / following
+                alpha[lane] = following
+        if finished.all():
+            break
+        scores_before, scores_w, scores = scores_w, scores, scores_before
+    return w.T.copy(), n_iter
+
+
+@njit(cache=True, nogil=True)
+def _split(variables: Matrix, weights: Matrix, sizes: Matrix) -> None:
+    """U − v and u + v of the variables [u; v]."""
+    n_features = len(weights)
+    for f in range(n_features):
+        for lane in range(weights.shape[1]):
+            weights[f, lane] = variables[f, lane] - variables[n_features + f, lane]
+            sizes[f, lane] = variables[f, lane] + variables[n_features + f, lane]
+
+
+@njit(cache=True, nogil=True)
+def _extrapolate(now: Matrix, before: Matrix, momentum: Vector, result: Matrix) -> None:
+    """Go on from `now` by the last change times each lane's momentum."""
+    for i in range(now.shape[0]):
+        for lane in range(now.shape[1]):
+            result[i, lane] = now[i, lane] + momentum[lane] * (now[i, lane] - before[i, lane])
+
+
+@njit(cache=True, nogil=True)
+def _smooth(
+    scores: Matrix,
+    documents: Matrix,
+    slack_sum: Vector,
+    share: Vector,
+    sizes: Matrix,
+    similar: Matrix,
+    lambda1: Vector,
+) -> Vector:
+    """ℓ of every lane, from the sums of one hinge pass (Σ d² = Σ d − Σ s · residual) and A (u + v)."""
+    loss = slack_sum.copy()
+    for i in range(len(scores)):
+        for lane in range(len(loss)):
+            loss[lane] -= scores[i, lane] * documents[i, lane]
+    quadratic = np.zeros(len(loss))
+    for f in range(len(sizes)):
+        for lane in range(len(loss)):
+            quadratic[lane] += sizes[f, lane] * similar[f, lane]
+    return share * loss + 0.5 * lambda1 * quadratic
+
+
+@njit(cache=True, nogil=True)
+def _total_cost(sizes: Matrix, cost: Vector) -> Vector:
+    """Σ (uᵢ + vᵢ) / sᵢ of every lane."""
+    total = np.zeros(sizes.shape[1])
+    for f in range(len(sizes)):
+        for lane in range(len(total)):
+            total[lane] += sizes[f, lane] * cost[f]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _proximal_step(
+    z: Matrix,
+    gradient: Matrix,
+    L: float,
+    lambda2: float,
+    cost: Vector,
+    chosen: NDArray[np.bool_],
+    lane: int,
+    trial: Matrix,
+) -> None:
+    """Minimise the model at z over the non-negative variables: max(0, z − (g + λ₂ / s) / L), 0 off the features."""
+    n_features = len(cost)
+    for i in range(len(z)):
+        f = i % n_features
+        step = (gradient[i, lane] + lambda2 * cost[f]) / L
+        trial[i, lane] = max(0.0, z[i, lane] - step) if chosen[f] else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _model_step(z: Matrix, gradient: Matrix, L: float, lane: int, trial: Matrix) -> float:
+    """What the quadratic model adds to ℓ(z) between z and `trial`: gᵀ(w − z) + ½ L ‖w − z‖²."""
+    total = 0.0
+    for i in range(len(z)):
+        change = trial[i, lane] - z[i, lane]
+        total += gradient[i, lane] * change + 0.5 * L * change * change
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _used(weights: Matrix) -> NDArray[np.int64]:
+    """Features with a weight other than 0 in any lane."""
+    return np.flatnonzero((weights != 0).sum(axis=1))
