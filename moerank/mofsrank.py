@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,78 +16,27 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import RankingData
-from moerank.evolution import Checkpoint, SearchResult, make_algorithm, search
+from moerank.evolution import Archive, Checkpoint, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG
 from moerank.rankers import RankRLS, as_ranking_data, population_scores
 from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
+from moerank.stages.settings import (
+    EnsembleSettings,
+    FeatureSelectionSettings,
+    InstanceSelectionSettings,
+    StageSettings,
+    read_settings,
+)
 from moerank.stages.stage import Stage
 from moerank.suggestions import unknown
 
-__all__ = ["EnsembleSettings", "FeatureSelectionSettings", "InstanceSelectionSettings", "MOFSRank"]
+__all__ = ["MOFSRank"]
 
-Settings = TypeVar("Settings", bound="StageSettings")
-Progress = Callable[[str, float, str], None]
+Progress = Callable[[str, float, int, int], object]
 
 STAGES = ("instance_selection", "feature_selection", "ensemble")
-
-
-@dataclass(frozen=True)
-class StageSettings:
-    """What every stage can be told.
-
-    Attributes
-    ----------
-    population : int
-        Individuals a generation.
-    generations : int
-        Generations, the initial population counted.
-    termination : pymoo termination or tuple, optional
-        Instead of `generations`, as pymoo users know it: ``("time", "00:01:00")``, ``("n_eval", 5000)``, …
-    initial : ndarray or pymoo Sampling, optional
-        Initial population instead of the stage's own sampling.
-    """
-
-    population: int = 100
-    generations: int = 100
-    termination: Any = None
-    initial: Any = None
-
-
-@dataclass(frozen=True)
-class InstanceSelectionSettings(StageSettings):
-    """Settings of the first stage: initial densities, and the pair subsets it hands on.
-
-    Attributes
-    ----------
-    density : (float, float)
-        Range of the shares of pairs in the initial population.
-    max_subsets : int
-        Most pair subsets that go to the second stage, spread along the front.
-    include_all : bool
-        Whether the subset of all pairs is among them.
-    """
-
-    generations: int = 50
-    density: tuple[float, float] = (0.05, 0.5)
-    max_subsets: int = 10
-    include_all: bool = True
-
-
-@dataclass(frozen=True)
-class FeatureSelectionSettings(StageSettings):
-    """Settings of the second stage: the reading of equations (3) and (4); see `AdaptiveBitFlip`."""
-
-    form: str = "additive"
-    decay: str = "inverse"
-
-
-@dataclass(frozen=True)
-class EnsembleSettings(StageSettings):
-    """Settings of the third stage: whether the members of the front are in its initial population."""
-
-    inject: bool = False
 
 
 class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -123,7 +72,8 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     resume : bool, default False
         Continue from the checkpoint if there is one.
     progress : callable, optional
-        Called as ``progress(stage, fraction, text)`` after each generation.
+        Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, the fraction of the stage
+        in [0, 1].
     verbose : bool, default False
         Print pymoo's table of generations.
 
@@ -228,11 +178,11 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
         held_out = _as_validation(validation, train.n_features)
         self._metric = self.metric or NDCG(10)
-        self._settings = {
-            "instance_selection": _settings(InstanceSelectionSettings, "instance_selection", self.instance_selection),
-            "feature_selection": _settings(FeatureSelectionSettings, "feature_selection", self.feature_selection),
-            "ensemble": _settings(EnsembleSettings, "ensemble", self.ensemble),
-        }
+        self._instances = read_settings(InstanceSelectionSettings, "instance_selection", self.instance_selection)
+        self._features = read_settings(FeatureSelectionSettings, "feature_selection", self.feature_selection)
+        self._ensemble = read_settings(EnsembleSettings, "ensemble", self.ensemble)
+        if self.feature_selection is False:
+            raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
         self._final = self._final_rule(held_out)
         self.random_state_ = _seed(self.random_state)
         self.fronts_: dict[str, NDArray[np.float64]] = {}
@@ -277,14 +227,14 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """Stage 1: the pair subsets that the second stage trains on, or None for all pairs."""
         if self.instance_selection is False:
             return None
-        settings = self._settings["instance_selection"]
+        settings = self._instances
         stage = InstanceSelection(train, self.backend_, self._metric, density=settings.density, workers=self.workers)
-        found = self._search("instance_selection", stage, train)
+        found = self._search("instance_selection", stage, settings, train)
         return spread_along_front(found.X, found.F, settings.max_subsets, include_all=settings.include_all)
 
     def _select_features(self, train: RankingData, pair_masks: NDArray[np.bool_] | None) -> tuple[Any, Any]:
         """Stage 2: the front's objectives and its rankers."""
-        settings = self._settings["feature_selection"]
+        settings = self._features
         stage = FeatureSelection(
             train,
             self.backend_,
@@ -295,48 +245,56 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             decay=settings.decay,
             workers=self.workers,
         )
-        found = self._search("feature_selection", stage, train)
+        found = self._search("feature_selection", stage, settings, train)
         self._front_masks = found.X
         return found.F, stage.rankers(found.X)
 
     def _combine(self, train: RankingData, coefs: NDArray[np.float64]) -> tuple[Any, Any]:
         """Stage 3: the front's objectives and its combined rankers."""
-        settings = self._settings["ensemble"]
-        stage = Ensemble(train, coefs, self._metric, inject=settings.inject, workers=self.workers)
-        found = self._search("ensemble", stage, train)
+        stage = Ensemble(train, coefs, self._metric, inject=self._ensemble.inject, workers=self.workers)
+        found = self._search("ensemble", stage, self._ensemble, train)
         weights = stage.weights(found.X)
         self._front_masks = weights != 0
         return found.F, weights
 
-    def _search(self, name: str, stage: Stage, train: RankingData) -> SearchResult:
-        settings = self._settings[name]
+    def _search(self, name: str, stage: Stage, settings: StageSettings, train: RankingData) -> Archive:
+        """Run one stage and return the non-dominated members of all its evaluations."""
         operators = stage.operators()
         if settings.initial is not None:
             operators["sampling"] = settings.initial
         sequence = np.random.SeedSequence(self.random_state_, spawn_key=(STAGES.index(name),))
+        checkpoint = self._checkpoint(name, train)
+        if checkpoint is not None and not self.resume:
+            checkpoint.remove()
         report = self.progress
-        found = search(
+        result = search(
             stage,
             make_algorithm(self.algorithm, settings.population, operators),
             settings.termination or ("n_gen", settings.generations),
             seed=int(sequence.generate_state(1)[0]),
-            checkpoint=self._checkpoint(name, train),
-            resume=self.resume,
-            reference=(stage.n_var, 1.0),
-            progress=None if report is None else lambda fraction, text: report(name, fraction, text),
+            checkpoint=checkpoint,
+            progress=None if report is None else lambda *state: report(name, *state),
             verbose=self.verbose,
         )
-        self.fronts_[name] = found.F
-        self.history_[name] = pd.DataFrame(found.history)
-        self.n_evaluations_ += int(self.history_[name]["n_eval"].iloc[-1])
-        return found
+        reference = (float(stage.n_var), 1.0)
+        self.fronts_[name] = result.archive.F
+        self.history_[name] = pd.DataFrame(
+            {
+                "generation": [generation.n_gen for generation in result.history],
+                "n_eval": [generation.n_eval for generation in result.history],
+                "hypervolume": result.hypervolume(reference) / np.prod(reference),
+                "seconds": [generation.elapsed for generation in result.history],
+            }
+        )
+        self.n_evaluations_ += result.history[-1].n_eval
+        return result.archive
 
     def _choose(
         self, F: NDArray[np.float64], population: Any, train: RankingData, validation: RankingData | None
     ) -> None:
         quality = np.full(len(F), np.nan)
         if validation is not None:
-            quality = self._metric.score(validation, population_scores(population, validation.X))
+            quality = self._metric.batch(validation, population_scores(population, validation.X))
         order = np.lexsort((F[:, 1], F[:, 0]))
         self.front_ = pd.DataFrame(
             {
@@ -380,22 +338,9 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             "algorithm": str(self.algorithm),
             "adaptive_mutation": self.adaptive_mutation,
             "random_state": self.random_state_,
-            **{name: str(asdict(settings)) for name, settings in self._settings.items()},
+            "settings": [str(asdict(settings)) for settings in (self._instances, self._features, self._ensemble)],
         }
         return Checkpoint(path.with_name(f"{path.name}.{stage}"), configuration)
-
-
-def _settings(kind: type[Settings], name: str, value: bool | Mapping[str, Any]) -> Settings:
-    """Read the settings of a stage from its argument."""
-    if isinstance(value, Mapping):
-        known = [field.name for field in fields(kind)]
-        for key in value:
-            if key not in known:
-                raise ValueError(unknown(f"setting of {name}", key, known))
-        return kind(**value)
-    if value is False and kind is FeatureSelectionSettings:
-        raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
-    return kind()
 
 
 def _as_validation(validation: Any, n_features: int) -> RankingData | None:

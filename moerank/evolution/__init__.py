@@ -1,6 +1,7 @@
 """What the evolutionary search needs beyond pymoo: operators for long bit strings and a loop that can resume."""
 
 from moerank.evolution.adaptive import AdaptiveBitFlip, importance_degrees, redundancy_degrees
+from moerank.evolution.algorithms import ALGORITHMS, make_algorithm
 from moerank.evolution.archive import Archive
 from moerank.evolution.binary import (
     DensitySampling,
@@ -15,6 +16,7 @@ from moerank.evolution.mixed import MixedCrossover, MixedMutation, MixedSampling
 from moerank.evolution.search import Generation, SearchResult, search
 
 __all__ = [
+    "ALGORITHMS",
     "AdaptiveBitFlip",
     "Archive",
     "Checkpoint",
@@ -30,6 +32,7 @@ __all__ = [
     "SubsetSizeSampling",
     "UniformCrossover",
     "importance_degrees",
+    "make_algorithm",
     "redundancy_degrees",
     "row_digests",
     "search",

@@ -49,7 +49,7 @@ class Archive:
         return len(self._rows)
 
     @property
-    def X(self) -> NDArray[Any]:  # noqa: N802
+    def X(self) -> NDArray[Any]:
         """The members' rows, shape (n_members, n_var)."""
         rows = self._rows if self._n_bits is None else [_unpacked(row, self._n_bits) for row in self._rows]
         return np.array(rows) if rows else np.empty((0, 0))

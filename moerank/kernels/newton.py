@@ -177,7 +177,7 @@ def _add_loss(
     chosen: NDArray[np.bool_],
     result: NDArray[np.float64],
 ) -> None:
-    """result = w + factor · (the lane's sums) on the chosen features, 0 elsewhere."""
+    """Set result to w + factor · (the lane's sums) on the chosen features, 0 elsewhere."""
     for f in range(len(w)):
         result[f] = w[f] + factor * sums[f, lane] if chosen[f] else 0.0
 

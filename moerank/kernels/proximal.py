@@ -144,7 +144,7 @@ def proximal_lanes(
 
 @njit(cache=True, nogil=True)
 def _split(variables: Matrix, weights: Matrix, sizes: Matrix) -> None:
-    """u − v and u + v of the variables [u; v]."""
+    """Compute u − v and u + v of the variables [u; v]."""
     n_features = len(weights)
     for f in range(n_features):
         for lane in range(weights.shape[1]):
@@ -213,7 +213,7 @@ def _proximal_step(
 
 @njit(cache=True, nogil=True)
 def _model_step(z: Matrix, gradient: Matrix, L: float, lane: int, trial: Matrix) -> float:
-    """What the quadratic model adds to ℓ(z) between z and `trial`: gᵀ(w − z) + ½ L ‖w − z‖²."""
+    """Return what the quadratic model adds to ℓ(z) between z and `trial`: gᵀ(w − z) + ½ L ‖w − z‖²."""
     total = 0.0
     for i in range(len(z)):
         change = trial[i, lane] - z[i, lane]

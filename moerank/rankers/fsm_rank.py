@@ -250,7 +250,7 @@ def similarity(data: RankingData, form: str = "clipped") -> Matrix:
 
 
 def _standardised(data: RankingData) -> Matrix:
-    """The features with mean 0 and norm 1 over all documents; constant features are 0."""
+    """Return the features with mean 0 and norm 1 over all documents; constant features are 0."""
     Z = data.X - data.X.mean(axis=0)
     norm = np.linalg.norm(Z, axis=0)
     varies = np.ptp(data.X, axis=0) > 0

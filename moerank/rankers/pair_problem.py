@@ -62,19 +62,20 @@ class PairProblem:
         means = np.add.reduceat(data.X, data.offsets[:-1]) / np.diff(data.offsets)[:, None]
         self.X = np.ascontiguousarray((data.X - means[query])[rows])
         self._models: dict[tuple[float, bool], QuadraticModel] = {}
-        self.margin, self.shift = (1.0, np.zeros(len(rows))) if target == "unit" else (0.0, data.y[rows].astype(float))
+        self.margin = 1.0 if target == "unit" else 0.0
+        self.shift: Matrix = np.zeros(len(rows)) if target == "unit" else data.y[rows].astype(float)
 
     @classmethod
     def of(cls, data: RankingData, keep: Mask | None = None, target: str = "unit") -> PairProblem:
         """Return the problem of a subset, remembered with the data."""
-        digest = None if keep is None else hashlib.blake2b(np.packbits(keep), digest_size=16).digest()
+        digest = None if keep is None else hashlib.blake2b(np.packbits(keep).tobytes(), digest_size=16).digest()
         return data.remember(("pair problem", target, digest), lambda: cls(data, keep, target))
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     @cached_property
-    def X_single(self) -> NDArray[np.float32]:
+    def X_lanes(self) -> NDArray[np.float32]:
         """X in the precision of the population's passes."""
         return self.X.astype(np.float32)
 
@@ -97,9 +98,10 @@ class PairProblem:
 
     def squared_model(self, C: float) -> QuadraticModel:
         """Return the squared-loss problem itself: it is quadratic. O(n_pairs · n_features + n_features³) once."""
-        B = np.eye(len(self.gram)) + 2.0 * C * self.gram
+        B: Matrix = np.eye(len(self.gram)) + 2.0 * C * self.gram
         rhs = 2.0 * C * self.moment
-        return QuadraticModel(B, rhs, np.linalg.solve(B, rhs))
+        w: Matrix = np.asarray(np.linalg.solve(B, rhs), np.float64)
+        return QuadraticModel(B, rhs, w)
 
     def hinge_model(self, C: float, tolerance: float = 1e-13) -> QuadraticModel:
         """Solve the squared-hinge problem with all features and return the model at its solution.
@@ -152,12 +154,12 @@ class PairProblem:
         feature_mask : (n_individuals, n_features)
         start : (n_individuals, n_features), optional
         """
-        W = np.empty(feature_mask.shape)
+        W: Matrix = np.empty(feature_mask.shape)
         words = np.full(len(self), 2**GROUP - 1, np.uint16)
         for begin in range(0, len(W), GROUP):
             rows = slice(begin, min(begin + GROUP, len(W)))
             size = rows.stop - begin
-            features = np.zeros((GROUP, W.shape[1]), bool)
+            features = np.zeros((GROUP, W.shape[1]), np.bool_)
             features[:size] = feature_mask[rows]
             n_kept = np.zeros(GROUP, np.int64)  # a lane without pairs stands idle
             if pair_mask is None:
@@ -169,7 +171,7 @@ class PairProblem:
             if start is not None:
                 lane_start[:size] = start[rows]
             W[rows] = newton_lanes(
-                self.X_single,
+                self.X_lanes,
                 self.pairs.first,
                 self.pairs.winner,
                 self.pairs.worse,

@@ -106,7 +106,7 @@ class Ensemble(Stage):
         return np.where(on, total, 0.0)
 
     def _is_empty(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return ~self.weights(X).any(axis=1)
+        return np.logical_not(np.any(self.weights(X), axis=1))
 
     def _measure(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         W = self.weights(X)

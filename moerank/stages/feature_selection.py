@@ -75,8 +75,8 @@ class FeatureSelection(Stage):
         pair_masks: NDArray[np.bool_] | None = None,
         *,
         adaptive: bool = True,
-        form: str = "additive",
-        decay: str = "inverse",
+        form: Any = "additive",
+        decay: Any = "inverse",
         workers: int = 1,
     ) -> None:
         train.require_pairs()

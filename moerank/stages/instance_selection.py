@@ -104,6 +104,6 @@ def spread_along_front(
     room = most - 1 if include_all else most
     order = np.lexsort((F[:, 1], F[:, 0]))
     order = order[~X[order].all(axis=1)] if include_all else order
-    picks = np.unique(np.linspace(0, len(order) - 1, min(room, len(order))).round().astype(int)) if room else []
-    chosen = X[order[picks]] if len(order) else X[:0]
+    places = np.linspace(0, len(order) - 1, min(room, len(order))).round().astype(int)
+    chosen = X[order[np.unique(places)]]
     return np.vstack([chosen, np.ones((1, X.shape[1]), bool)]) if include_all else chosen

@@ -92,9 +92,7 @@ def instance_selection(train, table, name):
         best, _ = problem.objective(problem.hinge_model(C).w, C, hinge=True)
         errors.append(problem.objective(w, C, hinge=True)[0] / best - 1.0)
     pairs = train.pairs
-    svc = seconds(
-        lambda r: linear_svc(train.X[pairs.better[masks[0][r]]] - train.X[pairs.worse[masks[0][r]]], 1e-3), 3
-    )
+    svc = seconds(lambda r: linear_svc(train.X[pairs.better[masks[0][r]]] - train.X[pairs.worse[masks[0][r]]], 1e-3), 3)
     sparse = seconds(lambda r: lbfgs(train.X, pairs.better[masks[0][r]], pairs.worse[masks[0][r]]), 3)
     row = f"{name}: pair subsets, RankSVM with metric (objective within {max(errors):.0e})"
     add(table, row, ours, "LinearSVC tol 1e-3, explicit differences", svc)
@@ -131,9 +129,7 @@ def metric(train, table, name):
     ours = seconds(lambda r: NDCG(10).batch(train, scores), 9)
     gains = 2.0**train.y - 1.0
     spans = [(b, e) for b, e in zip(train.offsets[:-1], train.offsets[1:], strict=True) if e - b > 1]
-    ordinary = seconds(
-        lambda r: [ndcg_score(gains[None, b:e], scores[None, b:e, r], k=10) for b, e in spans], 2
-    )
+    ordinary = seconds(lambda r: [ndcg_score(gains[None, b:e], scores[None, b:e, r], k=10) for b, e in spans], 2)
     loop = seconds(lambda r: numpy_ndcg(train, scores[:, r]), 5)
     add(table, f"{name}: NDCG@10", ours / POPULATION, "sklearn.metrics.ndcg_score", ordinary)
     add(table, "", ours / POPULATION, "numpy loop", loop)

@@ -1,9 +1,31 @@
 import numpy as np
 import pytest
+from pymoo.algorithms.moo.moead import MOEAD
+from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.core.problem import Problem
+from pymoo.core.termination import TerminateIfAny
 from pymoo.optimize import minimize
-from toy_search import ALGORITHMS, WeighedBits
+from pymoo.termination.ftol import MultiObjectiveSpaceTermination
+from pymoo.termination.max_eval import MaximumFunctionCallTermination
+from pymoo.termination.max_gen import MaximumGenerationTermination
+from pymoo.termination.max_time import TimeBasedTermination
+from pymoo.termination.robust import RobustTermination
+from toy_search import ALGORITHMS, POP_SIZE, WeighedBits, directions, operators
 
-from moerank.evolution import search
+from moerank.evolution import Archive, search
+
+
+class Recorded(WeighedBits):
+    """Keeps everything that was evaluated."""
+
+    def __init__(self):
+        super().__init__()
+        self.X, self.F = [], []
+
+    def _evaluate(self, X, out, *args, **kwargs):
+        super()._evaluate(X, out)
+        self.X.extend(X.copy())
+        self.F.extend(out["F"])
 
 
 def assert_same_population(here, there):
@@ -13,11 +35,138 @@ def assert_same_population(here, there):
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_populations_are_those_of_minimize(name):
-    problem = WeighedBits()
+    problem, algorithm = WeighedBits(), ALGORITHMS[name]()
     expected = minimize(problem, ALGORITHMS[name](), ("n_gen", 12), seed=3)
-    result = search(problem, ALGORITHMS[name](), ("n_gen", 12), seed=3)
+    result = search(problem, algorithm, ("n_gen", 12), seed=3)
     assert_same_population(result.pop, expected.pop)
     assert_same_population(result.algorithm.opt, expected.opt)
     assert result.pop.get("X").dtype == bool
     assert len(result.history) == 12
     assert result.history[-1].n_eval == expected.algorithm.evaluator.n_eval
+    # The given algorithm was copied, so it serves again, and another seed gives another run.
+    again = search(problem, algorithm, ("n_gen", 12), seed=3)
+    assert_same_population(again.pop, expected.pop)
+    other = search(problem, algorithm, ("n_gen", 12), seed=4)
+    assert not np.array_equal(other.pop.get("X"), expected.pop.get("X"))
+
+
+TERMINATIONS = {
+    "number": (7, 7),
+    "generations": (("n_gen", 7), 7),
+    "evaluations": (("n_eval", 5 * POP_SIZE), 5),
+    "object": (MaximumGenerationTermination(4), 4),
+    "any": (TerminateIfAny(TimeBasedTermination(3600), MaximumFunctionCallTermination(3 * POP_SIZE)), 3),
+    "tolerance": (RobustTermination(MultiObjectiveSpaceTermination(0.05, only_feas=False), period=5), None),
+}
+
+
+@pytest.mark.parametrize(("termination", "generations"), TERMINATIONS.values(), ids=TERMINATIONS)
+def test_terminations_are_those_of_pymoo(termination, generations):
+    pymoos = ("n_gen", termination) if isinstance(termination, int) else termination
+    expected = minimize(WeighedBits(), ALGORITHMS["NSGA2"](), pymoos, seed=1)
+    for _ in range(2):
+        result = search(WeighedBits(), ALGORITHMS["NSGA2"](), termination, seed=1)
+        assert_same_population(result.pop, expected.pop)
+        assert len(result.history) == (generations or expected.algorithm.n_gen - 1)
+    assert len(result.history) < 500
+
+
+def test_time_ends_the_search():
+    result = search(WeighedBits(), ALGORITHMS["NSGA2"](), ("time", 0.05), seed=1)
+    assert result.history[-1].elapsed >= 0.05
+    assert all(generation.elapsed < 0.05 for generation in result.history[:-1])
+
+
+def test_archive_holds_all_that_is_not_dominated():
+    problem = Recorded()
+    result = search(problem, ALGORITHMS["NSGA2"](), 20, seed=2)
+    F = np.array(problem.F)
+    assert len(F) == result.history[-1].n_eval == 20 * POP_SIZE
+    smaller, larger = ((F[None, :, k] < F[:, None, k] for k in (0, 1)), (F[None, :, k] > F[:, None, k] for k in (0, 1)))
+    free = np.flatnonzero(~(np.logical_or(*smaller) & ~np.logical_or(*larger)).any(axis=1))
+    first = np.sort(free[np.unique(F[free], axis=0, return_index=True)[1]])
+    np.testing.assert_array_equal(result.archive.F, F[first])
+    np.testing.assert_array_equal(result.archive.X, np.array(problem.X)[first])
+    assert len(first) > POP_SIZE
+
+
+def test_history_tells_how_the_front_grew():
+    result = search(WeighedBits(), ALGORITHMS["NSGA2"](), 15, seed=2)
+    assert [generation.n_gen for generation in result.history] == list(range(1, 16))
+    assert np.all(np.diff([generation.elapsed for generation in result.history]) >= 0)
+    for generation in result.history:
+        short = search(WeighedBits(), ALGORITHMS["NSGA2"](), generation.n_gen, seed=2)
+        np.testing.assert_array_equal(short.archive.F, generation.front)
+    reference = np.array([61.0, 40.0])
+    volume = result.hypervolume(reference)
+    assert np.all(np.diff(volume) >= 0)
+    assert volume[-1] > volume[0]
+    front = result.archive.F[np.argsort(result.archive.F[:, 0])]
+    ceilings = np.minimum.accumulate(np.append(reference[1], front[:, 1]))
+    by_hand = sum((reference[0] - f[0]) * max(0.0, top - f[1]) for f, top in zip(front, ceilings, strict=False))
+    np.testing.assert_allclose(volume[-1], by_hand, rtol=1e-12)
+
+
+def test_progress_is_told_after_each_generation():
+    calls = []
+    search(WeighedBits(), ALGORITHMS["NSGA2"](), 4, seed=1, progress=lambda *call: calls.append(call))
+    assert calls == [(0.25, 1, 16), (0.5, 2, 32), (0.75, 3, 48), (1.0, 4, 64)]
+
+
+def test_members_found_elsewhere_may_join_the_archive():
+    archive = Archive()
+    archive.add(np.ones((1, 60), bool), np.array([[-1.0, -1.0]]))
+    result = search(WeighedBits(), ALGORITHMS["NSGA2"](), 3, seed=1, archive=archive)
+    assert result.archive is archive
+    assert archive.F.tolist() == [[-1.0, -1.0]]
+
+
+def test_search_ends_where_nothing_new_is_left():
+    problem = WeighedBits(n_var=2)
+    expected = minimize(problem, NSGA2(4, **operators()), ("n_gen", 50), seed=1)
+    result = search(problem, NSGA2(4, **operators()), ("n_gen", 50), seed=1)
+    assert_same_population(result.pop, expected.pop)
+    assert len(result.history) == expected.algorithm.n_gen - 1 < 50
+    assert len(np.unique(result.pop.get("X"), axis=0)) == 4
+
+
+def test_infeasible_individuals_stay_out_of_the_archive():
+    class AtLeastSixteen(Problem):
+        def __init__(self):
+            super().__init__(n_var=30, n_obj=2, n_ieq_constr=1)
+
+        def _evaluate(self, X, out, *args, **kwargs):
+            out["F"] = np.column_stack([X.sum(axis=1), X[:, ::2].sum(axis=1)])
+            out["G"] = 16 - X.sum(axis=1)
+
+    result = search(AtLeastSixteen(), ALGORITHMS["NSGA2"](), 15, seed=1)
+    assert len(result.history[0].front) == 0
+    assert result.hypervolume([31, 31])[0] == 0
+    assert len(result.archive) > 0
+    assert result.archive.X.sum(axis=1).min() >= 16
+
+
+def test_moead_counts_its_generations_without_a_checkpoint():
+    made = operators()
+    del made["eliminate_duplicates"]
+    result = search(WeighedBits(), MOEAD(directions(), n_neighbors=5, **made), ("n_gen", 4), seed=1)
+    expected = minimize(WeighedBits(), MOEAD(directions(), n_neighbors=5, **made), ("n_gen", 4), seed=1)
+    assert_same_population(result.pop, expected.pop)
+    assert len(result.history) == 4
+    assert result.history[-1].n_eval == expected.algorithm.evaluator.n_eval
+
+
+def test_an_algorithm_in_use_is_refused():
+    algorithm = ALGORITHMS["NSGA2"]()
+    algorithm.setup(WeighedBits(), termination=("n_gen", 2))
+    with pytest.raises(ValueError, match="set up already"):
+        search(WeighedBits(), algorithm, 2, seed=1)
+
+
+def test_undefined_objectives_are_refused():
+    class Undefined(WeighedBits):
+        def _evaluate(self, X, out, *args, **kwargs):
+            out["F"] = np.full((len(X), 2), np.nan)
+
+    with pytest.raises(ValueError, match="finite penalty"):
+        search(Undefined(), ALGORITHMS["NSGA2"](), 2, seed=1)

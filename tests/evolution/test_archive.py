@@ -1,0 +1,82 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from moerank.evolution import Archive
+
+
+def brute_force(F):
+    """Indices of the vectors that no other one dominates, of equal ones the first."""
+    dominated = [any(np.all(g <= f) and np.any(g < f) for g in F) for f in F]
+    repeated = [any(np.array_equal(g, f) for g in F[:i]) for i, f in enumerate(F)]
+    return [i for i in range(len(F)) if not dominated[i] and not repeated[i]]
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    F=st.integers(1, 4).flatmap(
+        lambda n_obj: st.integers(1, 30).flatmap(lambda n: arrays(np.float64, (n, n_obj), elements=st.integers(0, 5)))
+    ),
+    cuts=st.lists(st.integers(0, 30), max_size=4),
+    packed=st.booleans(),
+)
+def test_members_are_those_of_brute_force_however_they_came(F, cuts, packed):
+    X = (np.arange(len(F))[:, None] >> np.arange(9)) & 1
+    X = X.astype(bool if packed else float)
+    archive = Archive()
+    for part in np.split(np.arange(len(F)), sorted(min(cut, len(F)) for cut in cuts)):
+        archive.add(X[part], F[part])
+    expected = brute_force(F)
+    np.testing.assert_array_equal(archive.F, F[expected])
+    np.testing.assert_array_equal(archive.X, X[expected])
+    assert archive.X.dtype == X.dtype
+    assert len(archive) == len(expected)
+
+
+def test_earlier_fronts_stay_as_they_were():
+    archive = Archive()
+    archive.add(np.ones((1, 3), bool), np.array([[1.0, 2.0]]))
+    before = archive.F
+    archive.add(np.zeros((1, 3), bool), np.array([[0.0, 0.0]]))
+    np.testing.assert_array_equal(before, [[1.0, 2.0]])
+    with pytest.raises(ValueError, match="read-only"):
+        archive.F[0, 0] = 5.0
+
+
+def test_added_rows_are_copies():
+    for dtype in (bool, float):
+        X, archive = np.zeros((1, 3), dtype), Archive()
+        archive.add(X, np.array([[1.0, 2.0]]))
+        X[:] = 1
+        assert not archive.X.any()
+
+
+def test_bits_are_held_packed():
+    archive = Archive()
+    archive.add(np.ones((4, 80_000), bool), np.array([[0, 3], [1, 2], [2, 1], [3, 0]]))
+    assert len(pickle.dumps(archive)) < 45_000
+
+
+def test_an_empty_archive_is_empty():
+    archive = Archive()
+    archive.add(np.zeros((0, 3), bool), np.zeros((0, 2)))
+    assert (len(archive), len(archive.X), len(archive.F)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("X", "F", "message"),
+    [
+        (np.zeros((2, 3)), np.zeros((1, 2)), "2 individuals came with F of shape"),
+        (np.zeros((1, 3)), np.zeros((1, 3)), "one row of 2 objectives each"),
+        (np.zeros((2, 3)), np.array([[0, 1], [0, np.nan]]), "individual 1 are .*finite penalty"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(X, F, message):
+    archive = Archive()
+    archive.add(np.zeros((1, 3)), np.zeros((1, 2)))
+    with pytest.raises(ValueError, match=message):
+        archive.add(X, F)
