@@ -338,8 +338,9 @@ def _put(document: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -> str:
-    """Say what is wrong first: where, and what would be right."""
-    problem = error.errors()[0]
+    """Say where the most telling error is, and what would be right."""
+    # A misspelt key comes first: it may be the reason why another is missing.
+    problem = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     # Pydantic names the source in the location: data.digits.n_queries is data.n_queries here.
     location = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 1 and problem["loc"][0] == "data")]
     key = ".".join(location)
