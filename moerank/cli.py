@@ -185,11 +185,11 @@ def _run_folds(
     from moerank.studies.result_files import CHECKPOINT, prepare_folder, unfinished
     from moerank.studies.run_one import run_fold
 
-    finished = {}
-    for fold, folder in folders.items():
+    for fold in folders:
         problem.load_fold(fold, settings["data"])
+    for folder in folders.values():
         prepare_folder(folder)
-        finished[fold] = _finished(problem, fold, folder, settings)
+    finished = {fold: _finished(problem, fold, folder, settings) for fold, folder in folders.items()}
     if resume and not any(finished[fold] or unfinished(folder) for fold, folder in folders.items()):
         _notice("nothing to resume; starting from the beginning")
     results = []

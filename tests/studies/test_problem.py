@@ -83,7 +83,10 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
 @pytest.mark.parametrize(
     ("addition", "sentence"),
     [
-        ("[feature_selection]\ngeneratons = 3", "unknown key [feature_selection] generatons; did you mean generations?"),
+        (
+            "[feature_selection]\ngeneratons = 3",
+            "unknown key [feature_selection] generatons; did you mean generations?",
+        ),
         ("[ensembel]\npopulation = 3", "unknown key ensembel; did you mean ensemble?"),
         ("folders = 3", "unknown key [data] folders; did you mean folder?"),
         ("zzz = 3", "unknown key [data] zzz; known are normalize, grid, source, folder, origin, missing"),
@@ -118,7 +121,9 @@ def test_missing_and_misspelt_sources(tmp_path):
 
 def test_overrides_replace_values_and_are_named_in_errors(tmp_path):
     path = write(tmp_path, VALID + "[ensemble]\npopulation = 30\n")
-    problem = load_problem(path, {"ensemble.population": 40, "metric.name": "MAP", "instance_selection.density": [0.1, 0.2]})
+    problem = load_problem(
+        path, {"ensemble.population": 40, "metric.name": "MAP", "instance_selection.density": [0.1, 0.2]}
+    )
     assert problem.ensemble.population == 40
     assert problem.metric.make() == MAP()
     assert problem.instance_selection.density == (0.1, 0.2)
@@ -149,7 +154,9 @@ def test_letor_folders_are_found_where_they_may_be(tmp_path, monkeypatch):
 def test_missing_data_say_what_to_put_where(tmp_path, monkeypatch):
     monkeypatch.delenv("MOERANK_DATA", raising=False)
     monkeypatch.setenv("MOERANK_CACHE", "off")
-    with pytest.raises(FileNotFoundError, match=r"no folder MQ2008 with Fold1 … Fold5 in .*download MQ2008 of LETOR 4\.0"):
+    with pytest.raises(
+        FileNotFoundError, match=r"no folder MQ2008 with Fold1 … Fold5 in .*download MQ2008 of LETOR 4\.0"
+    ):
         load_problem("mq2008").load_fold(1, tmp_path)
     place = letor_set(tmp_path)
     (place / "MINE" / "Fold3" / "vali.txt").unlink()

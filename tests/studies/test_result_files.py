@@ -51,7 +51,7 @@ def test_a_folder_that_cannot_be_written_is_found_out(tmp_path, monkeypatch):
         raise PermissionError(13, os.strerror(13))
 
     monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
-    with pytest.raises(OSError, match="cannot write results to .*Permission denied"):
+    with pytest.raises(OSError, match=r"cannot write results to .*Permission denied"):
         prepare_folder(tmp_path)
 
 

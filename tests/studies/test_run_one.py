@@ -93,7 +93,13 @@ def test_a_feature_that_ranks_downwards_is_found_as_such(tmp_path, monkeypatch):
 
 def test_json_keeps_everything(tiny_result):
     assert RunResult.from_json(tiny_result.to_json()) == tiny_result
-    for text in ("", "{}", "[1]", tiny_result.to_json()[:-9], tiny_result.to_json().replace('"format": 1', '"format": 0')):
+    for text in (
+        "",
+        "{}",
+        "[1]",
+        tiny_result.to_json()[:-9],
+        tiny_result.to_json().replace('"format": 1', '"format": 0'),
+    ):
         with pytest.raises(ValueError, match="not a result of this version"):
             RunResult.from_json(text)
 
