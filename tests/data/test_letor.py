@@ -111,7 +111,7 @@ GOOD = "1 qid:2 1:0.5 2:1"
         ("1 qid:2 1:-inf", "the value '-inf' of feature 1 is not a finite number"),
         ("1 qid:2 1:1 2:1e999", "the value of feature 2 is too large for a 64-bit"),
         ("1 qid:2 10001:1", "feature 10001 is beyond the limit of 10,000 features; .* pass n_features"),
-        ("1 qid:2 999999999999:1", "feature 999999999999 is beyond any sensible number"),
+        ("1 qid:2 999999999999:1", "feature 999999999999 is beyond the limit of 10,000"),
         ("1 qid:2 1:1\x00", r"the value '1\\x00' of feature 1"),
         ("1 qid:2\x0b1:1", r"the query id '2\\x0b1:1'"),
     ],
