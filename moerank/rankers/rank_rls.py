@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moerank.data import RankingData
+from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
 from moerank.rankers.base import LinearRanker, Mask, Matrix, as_ranking_data, read_masks
 from moerank.rankers.pair_problem import PairProblem
@@ -154,6 +155,7 @@ def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:
         query = np.repeat(np.arange(data.n_queries), sizes)
         X = data.X - (np.add.reduceat(data.X, data.offsets[:-1]) / sizes[:, None])[query]
         y = data.y - (np.add.reduceat(data.y, data.offsets[:-1]) / sizes)[query]
-        return X.T @ X, X.T @ y
+        with one_blas_thread():
+            return X.T @ X, X.T @ y
 
     return data.remember("query loss system", compute)

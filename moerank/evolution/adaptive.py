@@ -1,0 +1,165 @@
+"""Adaptive mutation of feature subsets: important features come in, redundant ones go out (Cheng et al. 2018).
+
+Feature j flips in generation t with probability, equations (3) and (4),
+
+    pⱼ(t) = min(1, pm + α(t) Imp(j))    where feature j is not selected,
+    pⱼ(t) = min(1, pm + α(t) Red(j))    where it is,                        α(t) = 1/t,
+
+with Imp(j) its share of the accuracies of all features alone (5) and Red(j) its share of all absolute correlations
+between two features (6). Both sum to 1, so they are of the size of pm = 1/n_features. The paper's formulas are known
+by their description only; `form` and `decay` offer the readings that fit it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pymoo.core.mutation import Mutation
+from pymoo.core.problem import Problem
+
+__all__ = ["GEOMETRIC_RATIO", "AdaptiveBitFlip", "importance_degrees", "redundancy_degrees"]
+
+GEOMETRIC_RATIO = 0.9
+"""The factor c of ``decay="geometric"``, α(t) = cᵗ: α has fallen below 1/100 after 44 generations."""
+
+Values = NDArray[np.float64]
+
+_FORMS: dict[str, Callable[[float, float, Values], Values]] = {
+    "additive": lambda pm, alpha, degree: pm + alpha * degree,
+    "convex": lambda pm, alpha, degree: (1 - alpha) * pm + alpha * degree,
+    "product": lambda pm, alpha, degree: pm * (1 + alpha * degree),
+}
+_DECAYS: dict[str, Callable[[int, float], float]] = {
+    "inverse": lambda t, progress: 1 / t,
+    "exp": lambda t, progress: float(np.exp(-t)),
+    "geometric": lambda t, progress: float(GEOMETRIC_RATIO**t),
+    "linear": lambda t, progress: max(0.0, 1 - progress),
+}
+
+
+def importance_degrees(accuracy: ArrayLike) -> Values:
+    """Return Imp of equation (5): each feature's share of the ranking accuracies that the features reach alone.
+
+    Parameters
+    ----------
+    accuracy : array-like, shape (n_features,)
+        Ranking accuracy of each single feature, 0 or more. If all are 0 the importance is 0.
+
+    Examples
+    --------
+    >>> importance_degrees([0.75, 0.25, 0]).tolist()
+    [0.75, 0.25, 0.0]
+    """
+    return _shares(np.asarray(accuracy, np.float64))
+
+
+def redundancy_degrees(X: ArrayLike) -> Values:
+    """Return Red of equation (6): each feature's share of the absolute Pearson correlations with other features.
+
+    Parameters
+    ----------
+    X : array-like, shape (n_documents, n_features)
+        Feature values. A constant feature correlates with nothing. If no two features correlate, Red is 0.
+
+    Notes
+    -----
+    O(n_documents n_features²).
+
+    Examples
+    --------
+    >>> redundancy_degrees([[0, 0, 1], [1, 2, 1], [2, 4, 1]]).round(12).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    X = np.asarray(X, np.float64)
+    varies = X.min(axis=0) < X.max(axis=0)
+    centred = np.where(varies, X - X.mean(axis=0), 0.0)
+    length = np.sqrt((centred**2).sum(axis=0))
+    standardised = centred / np.where(varies, length, 1.0)
+    correlation = np.abs(standardised.T @ standardised)
+    np.fill_diagonal(correlation, 0.0)
+    return _shares(correlation.sum(axis=0))
+
+
+def _shares(values: Values) -> Values:
+    total = values.sum()
+    return values / total if total > 0 else np.zeros_like(values)
+
+
+class AdaptiveBitFlip(Mutation):
+    """Bit flip whose probability depends on the feature, on whether it is selected, and on the generation.
+
+    Parameters
+    ----------
+    importance, redundancy : array-like, shape (n_features,)
+        Imp and Red, 0 or more; see :func:`importance_degrees` and :func:`redundancy_degrees`.
+    form : {"additive", "convex", "product"}, default "additive"
+        pm + α·d, (1 − α)·pm + α·d or pm·(1 + α·d), with d = Imp(j) for a bit that is 0 and Red(j) for one that is 1.
+    decay : {"inverse", "exp", "geometric", "linear"}, default "inverse"
+        α(t) = 1/t, exp(−t), 0.9ᵗ, or 1 − progress of the termination (not reproducible if that measures time);
+        t = 1 for the first mating.
+    base : float, optional
+        The basic probability pm, by default 1 / n_var.
+
+    Raises
+    ------
+    ValueError
+        If `form` or `decay` is unknown, or the degrees are negative or not one a feature.
+
+    Examples
+    --------
+    >>> mutation = AdaptiveBitFlip(importance=[0.5, 0.5], redundancy=[0.1, 0.9], base=0.05)
+    >>> mutation.probabilities(np.array([[False, True], [True, False]]), generation=2).round(3).tolist()
+    [[0.3, 0.5], [0.1, 0.3]]
+    """
+
+    def __init__(
+        self,
+        importance: ArrayLike,
+        redundancy: ArrayLike,
+        form: Literal["additive", "convex", "product"] = "additive",
+        decay: Literal["inverse", "exp", "geometric", "linear"] = "inverse",
+        base: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.importance = np.asarray(importance, np.float64)
+        self.redundancy = np.asarray(redundancy, np.float64)
+        if self.importance.ndim != 1 or self.importance.shape != self.redundancy.shape:
+            raise ValueError(
+                f"AdaptiveBitFlip: importance has shape {self.importance.shape} and redundancy "
+                f"{self.redundancy.shape}; give one number a feature each"
+            )
+        if not (self.importance.min(initial=0.0) >= 0 and self.redundancy.min(initial=0.0) >= 0):
+            raise ValueError("AdaptiveBitFlip: importance and redundancy must be 0 or more")
+        for name, value, known in (("form", form, _FORMS), ("decay", decay, _DECAYS)):
+            if value not in known:
+                raise ValueError(f"AdaptiveBitFlip: {name} must be one of {', '.join(known)}, not {value!r}")
+        self.form = form
+        self.decay = decay
+        self.base = base
+
+    def probabilities(self, X: NDArray[np.bool_], generation: int, progress: float = 0.0) -> Values:
+        """Return the flip probability of every bit of `X` in `generation` ≥ 1, shape of `X`.
+
+        `progress` of the search, in [0, 1], matters for ``decay="linear"`` only.
+        """
+        pm = 1 / X.shape[1] if self.base is None else self.base
+        alpha = _DECAYS[self.decay](generation, progress)
+        switch_on, switch_off = (_FORMS[self.form](pm, alpha, degree) for degree in (self.importance, self.redundancy))
+        return np.minimum(1.0, np.where(X, switch_off, switch_on))
+
+    def _do(
+        self,
+        problem: Problem,
+        X: NDArray[np.bool_],
+        *args: Any,
+        algorithm: Any,
+        random_state: np.random.Generator,
+        **kwargs: Any,
+    ) -> NDArray[np.bool_]:
+        # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
+        probability = self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)
+        flipped: NDArray[np.bool_] = X ^ (random_state.random(X.shape) < probability)
+        return flipped

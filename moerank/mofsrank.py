@@ -1,0 +1,428 @@
+"""MOFSRank: feature selection for learning to rank by three evolutionary searches in a row (Cheng et al., 2018)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from moerank.data import RankingData
+from moerank.evolution import Archive, Checkpoint, make_algorithm, search
+from moerank.kernels.blas import one_blas_thread
+from moerank.metrics import NDCG
+from moerank.rankers import RankRLS, as_ranking_data, population_scores
+from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
+from moerank.stages.instance_selection import spread_along_front
+from moerank.stages.stage import Stage
+from moerank.suggestions import unknown
+
+__all__ = ["EnsembleSettings", "FeatureSelectionSettings", "InstanceSelectionSettings", "MOFSRank"]
+
+Settings = TypeVar("Settings", bound="StageSettings")
+Progress = Callable[[str, float, int, int], object]
+
+STAGES = ("instance_selection", "feature_selection", "ensemble")
+
+
+@dataclass(frozen=True)
+class StageSettings:
+    """What every stage can be told.
+
+    Attributes
+    ----------
+    population : int
+        Individuals a generation.
+    generations : int
+        Generations, the initial population counted.
+    termination : pymoo termination or tuple, optional
+        Instead of `generations`, as pymoo users know it: ``("time", "00:01:00")``, ``("n_eval", 5000)``, …
+    initial : ndarray or pymoo Sampling, optional
+        Initial population instead of the stage's own sampling.
+    """
+
+    population: int = 100
+    generations: int = 100
+    termination: Any = None
+    initial: Any = None
+
+
+@dataclass(frozen=True)
+class InstanceSelectionSettings(StageSettings):
+    """Settings of the first stage: initial densities, and the pair subsets it hands on.
+
+    Attributes
+    ----------
+    density : (float, float)
+        Range of the shares of pairs in the initial population.
+    max_subsets : int
+        Most pair subsets that go to the second stage, spread along the front.
+    include_all : bool
+        Whether the subset of all pairs is among them.
+    """
+
+    generations: int = 50
+    density: tuple[float, float] = (0.05, 0.5)
+    max_subsets: int = 10
+    include_all: bool = True
+
+
+@dataclass(frozen=True)
+class FeatureSelectionSettings(StageSettings):
+    """Settings of the second stage: the reading of equations (3) and (4); see `AdaptiveBitFlip`."""
+
+    form: str = "additive"
+    decay: str = "inverse"
+
+
+@dataclass(frozen=True)
+class EnsembleSettings(StageSettings):
+    """Settings of the third stage: whether the members of the front are in its initial population."""
+
+    inject: bool = False
+
+
+class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Select features for ranking: instance selection, feature selection, ensemble.
+
+    Parameters
+    ----------
+    backend : ranker with ``fit_population``, default RankRLS()
+        Judges each individual.
+    metric : Metric, default NDCG(10)
+        Objective of all three stages is 1 − this metric on the training data.
+    instance_selection, ensemble : bool or mapping, default True
+        False leaves the stage out; a mapping changes its settings, as ``{"generations": 20}``.
+    feature_selection : True or mapping
+        Settings of the second stage.
+    adaptive_mutation : bool, default True
+        False mutates features with the plain bit flip.
+    algorithm : str or callable, default "nsga2"
+        Any name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``.
+    final : {"auto", "train", "validation"}, default "auto"
+        Which member of the last front is chosen: the one with the smallest training error (the paper's rule), or the
+        best by the metric on the validation data; ties go to fewer features. "auto" is "validation" where validation
+        data are given.
+    tune : bool, default True
+        Choose the backend's regularisation before the search, with all pairs and all features, by validation MAP
+        over its published grid. Without validation data the backend stays as it is.
+    random_state : int, optional
+        Seed; None draws one, kept in `random_state_`.
+    workers : int, default 1
+        Threads. The result is the same to the bit for any number.
+    checkpoint : path, optional
+        Where the run keeps its state, one file a stage with this name as the beginning; removed when it ends.
+    resume : bool, default False
+        Continue from the checkpoint if there is one.
+    progress : callable, optional
+        Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, the fraction of the stage
+        in [0, 1].
+    verbose : bool, default False
+        Print pymoo's table of generations.
+
+    Attributes
+    ----------
+    front_ : DataFrame
+        One row for each non-dominated member of the last stage, by size: ``n_features``, ``error`` (1 − metric on
+        the training data), ``validation`` (metric, NaN without data) and ``features`` (tuple of columns of X).
+    front_coefs_ : ndarray, shape (n_members, n_features)
+        The rankers of these members; None if the backend's rankers have no weights.
+    chosen_ : int
+        The row of `front_` that was chosen.
+    coef_ : ndarray, shape (n_features,)
+        Its ranker, 0 for features left out.
+    support_ : ndarray of bool, shape (n_features,)
+    backend_ : ranker
+        The backend with the regularisation that was used.
+    fronts_ : dict of ndarray, shape (n_members, 2)
+        The front of each stage.
+    history_ : dict of DataFrame
+        For each stage and generation: ``generation``, ``n_eval``, ``hypervolume`` (reference point: n_var, 1; as a
+        share of the rectangle it spans with the origin) and ``seconds``.
+    n_evaluations_ : int
+        Individuals evaluated in all stages, repetitions counted.
+    random_state_ : int
+
+    References
+    ----------
+    F. Cheng, W. Guo, X. Zhang: MOFSRank: a multiobjective evolutionary algorithm for feature selection in learning
+    to rank. Complexity, 2018.
+
+    Examples
+    --------
+    >>> from moerank.data import make_planted
+    >>> train = make_planted(n_queries=8, n_documents=12, seed=1).data
+    >>> budget = {"population": 10, "generations": 5}
+    >>> solver = MOFSRank(instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0)
+    >>> solver.fit(train.X, train.y, qid=train.qid).transform(train.X).shape[1] == solver.support_.sum()
+    True
+    """
+
+    def __init__(
+        self,
+        backend: Any = None,
+        metric: Any = None,
+        *,
+        instance_selection: bool | Mapping[str, Any] = True,
+        feature_selection: bool | Mapping[str, Any] = True,
+        ensemble: bool | Mapping[str, Any] = True,
+        adaptive_mutation: bool = True,
+        algorithm: Any = "nsga2",
+        final: str = "auto",
+        tune: bool = True,
+        random_state: int | None = None,
+        workers: int = 1,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+        progress: Progress | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.backend = backend
+        self.metric = metric
+        self.instance_selection = instance_selection
+        self.feature_selection = feature_selection
+        self.ensemble = ensemble
+        self.adaptive_mutation = adaptive_mutation
+        self.algorithm = algorithm
+        self.final = final
+        self.tune = tune
+        self.random_state = random_state
+        self.workers = workers
+        self.checkpoint = checkpoint
+        self.resume = resume
+        self.progress = progress
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike | None = None, validation: Any = None) -> Self:
+        """Search for the front, and choose one of its members.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_documents, n_features)
+        y : array-like, shape (n_documents,)
+            Relevance labels, integers from 0.
+        qid : array-like, shape (n_documents,), optional
+            Queries, in contiguous rows; None means one query.
+        validation : RankingData or (X, y, qid), optional
+            Chooses the regularisation and the final member; never part of the objectives.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If data or parameters are malformed; the message names the place.
+        """
+        train = as_ranking_data(X, y, qid)
+        self.n_features_in_ = train.n_features
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        held_out = _as_validation(validation, train.n_features)
+        self._metric = self.metric or NDCG(10)
+        self._settings = {
+            "instance_selection": _settings(InstanceSelectionSettings, "instance_selection", self.instance_selection),
+            "feature_selection": _settings(FeatureSelectionSettings, "feature_selection", self.feature_selection),
+            "ensemble": _settings(EnsembleSettings, "ensemble", self.ensemble),
+        }
+        self._final = self._final_rule(held_out)
+        self.random_state_ = _seed(self.random_state)
+        self.fronts_: dict[str, NDArray[np.float64]] = {}
+        self.history_: dict[str, pd.DataFrame] = {}
+        self.n_evaluations_ = 0
+        with one_blas_thread():
+            self.backend_ = self._tuned_backend(train, held_out)
+            pair_masks = self._select_instances(train)
+            members, population = self._select_features(train, pair_masks)
+            if self.ensemble is not False:
+                members, population = self._combine(train, population)
+            self._choose(members, population, train, held_out)
+        for stage in STAGES:
+            if (checkpoint := self._checkpoint(stage, train)) is not None:
+                checkpoint.remove()
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the chosen ranker's scores (n_documents,) of the rows of X, all features in their columns."""
+        check_is_fitted(self, "front_")
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X must have shape (n_documents, {self.n_features_in_}), not {X.shape}")
+        return population_scores(self._ranker, X)[:, 0]
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self, "front_")
+        return self.support_
+
+    def _tuned_backend(self, train: RankingData, validation: RankingData | None) -> Any:
+        backend = clone(self.backend) if self.backend is not None else RankRLS()
+        if self.tune and validation is not None and hasattr(backend, "tune"):
+            backend = backend.tune(train, validation)
+        if self.ensemble is not False and not isinstance(backend.fit_population(train), np.ndarray):
+            raise ValueError(
+                f"{type(backend).__name__} gives rankers without weights (coef_), and the ensemble stage adds up "
+                "weights; use ensemble=False, or a linear backend"
+            )
+        return backend
+
+    def _select_instances(self, train: RankingData) -> NDArray[np.bool_] | None:
+        """Stage 1: the pair subsets that the second stage trains on, or None for all pairs."""
+        if self.instance_selection is False:
+            return None
+        settings = self._settings["instance_selection"]
+        stage = InstanceSelection(train, self.backend_, self._metric, density=settings.density, workers=self.workers)
+        found = self._search("instance_selection", stage, train)
+        return spread_along_front(found.X, found.F, settings.max_subsets, include_all=settings.include_all)
+
+    def _select_features(self, train: RankingData, pair_masks: NDArray[np.bool_] | None) -> tuple[Any, Any]:
+        """Stage 2: the front's objectives and its rankers."""
+        settings = self._settings["feature_selection"]
+        stage = FeatureSelection(
+            train,
+            self.backend_,
+            self._metric,
+            pair_masks,
+            adaptive=self.adaptive_mutation,
+            form=settings.form,
+            decay=settings.decay,
+            workers=self.workers,
+        )
+        found = self._search("feature_selection", stage, train)
+        self._front_masks = found.X
+        return found.F, stage.rankers(found.X)
+
+    def _combine(self, train: RankingData, coefs: NDArray[np.float64]) -> tuple[Any, Any]:
+        """Stage 3: the front's objectives and its combined rankers."""
+        settings = self._settings["ensemble"]
+        stage = Ensemble(train, coefs, self._metric, inject=settings.inject, workers=self.workers)
+        found = self._search("ensemble", stage, train)
+        weights = stage.weights(found.X)
+        self._front_masks = weights != 0
+        return found.F, weights
+
+    def _search(self, name: str, stage: Stage, train: RankingData) -> Archive:
+        """Run one stage and return the non-dominated members of all its evaluations."""
+        settings = self._settings[name]
+        operators = stage.operators()
+        if settings.initial is not None:
+            operators["sampling"] = settings.initial
+        sequence = np.random.SeedSequence(self.random_state_, spawn_key=(STAGES.index(name),))
+        checkpoint = self._checkpoint(name, train)
+        if checkpoint is not None and not self.resume:
+            checkpoint.remove()
+        report = self.progress
+        result = search(
+            stage,
+            make_algorithm(self.algorithm, settings.population, operators),
+            settings.termination or ("n_gen", settings.generations),
+            seed=int(sequence.generate_state(1)[0]),
+            checkpoint=checkpoint,
+            progress=None if report is None else lambda *state: report(name, *state),
+            verbose=self.verbose,
+        )
+        reference = (float(stage.n_var), 1.0)
+        self.fronts_[name] = result.archive.F
+        self.history_[name] = pd.DataFrame(
+            {
+                "generation": [generation.n_gen for generation in result.history],
+                "n_eval": [generation.n_eval for generation in result.history],
+                "hypervolume": result.hypervolume(reference) / np.prod(reference),
+                "seconds": [generation.elapsed for generation in result.history],
+            }
+        )
+        self.n_evaluations_ += result.history[-1].n_eval
+        return result.archive
+
+    def _choose(
+        self, F: NDArray[np.float64], population: Any, train: RankingData, validation: RankingData | None
+    ) -> None:
+        quality = np.full(len(F), np.nan)
+        if validation is not None:
+            quality = self._metric.score(validation, population_scores(population, validation.X))
+        order = np.lexsort((F[:, 1], F[:, 0]))
+        self.front_ = pd.DataFrame(
+            {
+                "n_features": F[order, 0].astype(int),
+                "error": F[order, 1],
+                "validation": quality[order],
+                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self._front_masks[order]],
+            }
+        )
+        # The rows are sorted by size, so the first of several equals is the smallest.
+        errors = self.front_["error"] if self._final == "train" else -self.front_["validation"]
+        self.chosen_ = int(np.argmin(errors.to_numpy()))
+        self.support_ = self._front_masks[order][self.chosen_]
+        if isinstance(population, np.ndarray):
+            self.front_coefs_: NDArray[np.float64] | None = population[order]
+            self.coef_ = self.front_coefs_[self.chosen_]
+            self._ranker: Any = self.coef_[None]
+        else:
+            self.front_coefs_ = None
+            self._ranker = self.backend_.fit_population(train, feature_mask=self.support_[None])
+
+    def _final_rule(self, validation: RankingData | None) -> str:
+        if self.final not in ("auto", "train", "validation"):
+            raise ValueError(unknown("final", self.final, ("auto", "train", "validation")))
+        if self.final == "validation" and validation is None:
+            raise ValueError('final="validation" needs validation data; pass validation=… to fit')
+        if self.final == "auto":
+            return "train" if validation is None else "validation"
+        return self.final
+
+    def _checkpoint(self, stage: str, train: RankingData) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        path = Path(self.checkpoint)
+        digest = hashlib.blake2b(train.X.tobytes() + train.y.tobytes() + train.offsets.tobytes(), digest_size=16)
+        configuration = {
+            "stage": stage,
+            "data": digest.hexdigest(),
+            "backend": repr(self.backend_),
+            "metric": repr(self._metric),
+            "algorithm": str(self.algorithm),
+            "adaptive_mutation": self.adaptive_mutation,
+            "random_state": self.random_state_,
+            **{name: str(asdict(settings)) for name, settings in self._settings.items()},
+        }
+        return Checkpoint(path.with_name(f"{path.name}.{stage}"), configuration)
+
+
+def _settings(kind: type[Settings], name: str, value: bool | Mapping[str, Any]) -> Settings:
+    """Read the settings of a stage from its argument."""
+    if isinstance(value, Mapping):
+        known = [field.name for field in fields(kind)]
+        for key in value:
+            if key not in known:
+                raise ValueError(unknown(f"setting of {name}", key, known))
+        return kind(**value)
+    if value is False and kind is FeatureSelectionSettings:
+        raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
+    return kind()
+
+
+def _as_validation(validation: Any, n_features: int) -> RankingData | None:
+    if validation is None:
+        return None
+    if not isinstance(validation, RankingData):
+        X, y, *rest = validation
+        validation = RankingData(X, y, rest[0] if rest else None, name="validation data")
+    if validation.n_features != n_features:
+        raise ValueError(f"the training data have {n_features} features but {validation!r} has another number")
+    return validation
+
+
+def _seed(random_state: int | None) -> int:
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise ValueError(f"random_state must be a non-negative integer or None, not {random_state!r}")
+    return int(random_state)

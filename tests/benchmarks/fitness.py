@@ -1,0 +1,157 @@
+"""How fast individuals are judged, beside the best ordinary tools, on fold 1 and one thread.
+
+    python tests/benchmarks/fitness.py [--data DIR]
+
+Prints a table of times per individual and ratios, all measured in this one run. Never fails a build.
+"""
+
+from __future__ import annotations
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import Ridge
+from sklearn.metrics import ndcg_score
+from sklearn.svm import LinearSVC
+
+from moerank.data import load_fold
+from moerank.kernels.scores import linear_scores
+from moerank.metrics import NDCG
+from moerank.rankers import RankRLS, RankSVM
+from moerank.rankers.pair_problem import PairProblem
+from moerank.stages import FeatureSelection, InstanceSelection
+
+POPULATION = 100
+C = 0.5
+
+
+def seconds(function, repeats):
+    """Median time of a call, after one that compiles and fills caches."""
+    function(-1)
+    times = []
+    for repeat in range(repeats):
+        begin = time.perf_counter()
+        function(repeat)
+        times.append(time.perf_counter() - begin)
+    return float(np.median(times))
+
+
+def linear_svc(D, tol):
+    sign = np.where(np.arange(len(D)) % 2, 1.0, -1.0)  # LinearSVC wants two classes
+    svc = LinearSVC(loss="squared_hinge", dual=False, C=C / len(D), fit_intercept=False, tol=tol, max_iter=10_000)
+    return svc.fit(D * sign[:, None], sign).coef_[0]
+
+
+def lbfgs(X, better, worse):
+    """SciPy's L-BFGS on products with a sparse pair matrix: the best ordinary tool."""
+    p = len(better)
+    rows = np.repeat(np.arange(p), 2)
+    columns = np.column_stack([better, worse]).ravel()
+    A = csr_matrix((np.tile([1.0, -1.0], p), (rows, columns)), shape=(p, len(X)))
+
+    def value_and_gradient(w):
+        slack = np.maximum(0.0, 1.0 - A @ (X @ w))
+        return 0.5 * w @ w + C / p * slack @ slack, w - 2.0 * C / p * (X.T @ (A.T @ slack))
+
+    return minimize(value_and_gradient, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"ftol": 1e-10}).x
+
+
+def numpy_ndcg(data, scores, k=10):
+    """The metric as one would write it in numpy, one query and one individual at a time."""
+    discount = 1.0 / np.log2(np.maximum(np.arange(1, k + 1), 2))
+    total = 0.0
+    for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        gains = 2.0 ** data.y[begin:end] - 1.0
+        ideal = np.sort(gains)[::-1][:k] @ discount[: len(gains)]
+        if end - begin >= k and ideal > 0:
+            total += gains[np.argsort(-scores[begin:end], kind="stable")[:k]] @ discount / ideal
+    return total / data.n_queries
+
+
+def instance_selection(train, table, name):
+    rng = np.random.default_rng(0)
+    masks = [rng.random((POPULATION, len(train.pairs))) < 0.5 for _ in range(4)]
+    stage = InstanceSelection(train, RankSVM(C), NDCG(10))
+    ours = seconds(lambda r: stage.measure(masks[r]), 3) / POPULATION
+    W = RankSVM(C).fit_population(train, pair_mask=masks[0][:8])
+    errors = []
+    for mask, w in zip(masks[0], W, strict=False):
+        problem = PairProblem(train, mask)
+        best, _ = problem.objective(problem.hinge_model(C).w, C, hinge=True)
+        errors.append(problem.objective(w, C, hinge=True)[0] / best - 1.0)
+    pairs = train.pairs
+    svc = seconds(lambda r: linear_svc(train.X[pairs.better[masks[0][r]]] - train.X[pairs.worse[masks[0][r]]], 1e-3), 3)
+    sparse = seconds(lambda r: lbfgs(train.X, pairs.better[masks[0][r]], pairs.worse[masks[0][r]]), 3)
+    row = f"{name}: pair subsets, RankSVM with metric (objective within {max(errors):.0e})"
+    add(table, row, ours, "LinearSVC tol 1e-3, explicit differences", svc)
+    add(table, "", ours, "L-BFGS, sparse pair matrix", sparse)
+
+
+def feature_selection(train, table, name):
+    rng = np.random.default_rng(1)
+    subset = np.zeros(len(train.pairs), bool)
+    subset[rng.choice(len(subset), 11_000, replace=False)] = True
+    masks = []
+    for _ in range(6):
+        sizes = rng.integers(1, train.n_features + 1, POPULATION)
+        masks.append(np.array([rng.permutation(train.n_features) < size for size in sizes]))
+    D = train.X[train.pairs.better[subset]] - train.X[train.pairs.worse[subset]]
+    stage = FeatureSelection(train, RankSVM(C), NDCG(10), subset[None])
+    ours = seconds(lambda r: stage.measure(masks[r]), 5) / POPULATION
+    svc = seconds(lambda r: [linear_svc(D[:, mask], 1e-3) for mask in masks[r][:10]], 3) / 10
+    add(table, f"{name}: feature subsets on 11,000 pairs, RankSVM with metric", ours, "LinearSVC tol 1e-3", svc)
+
+    backend = RankRLS(1e-3)
+    training = seconds(lambda r: backend.fit_population(train, pair_mask=subset, feature_mask=masks[r]), 5)
+    goal = np.ones(len(D))
+    ridge = Ridge(alpha=1e-3 * len(D), fit_intercept=False)
+    ordinary = seconds(lambda r: [ridge.fit(D[:, mask], goal) for mask in masks[r][:10]], 3) / 10
+    add(table, f"{name}: feature subsets on 11,000 pairs, RankRLS training", training / POPULATION, "Ridge", ordinary)
+
+
+def metric(train, table, name):
+    rng = np.random.default_rng(2)
+    keep = rng.random((POPULATION, len(train.pairs))) < 0.5
+    W = RankSVM(C).fit_population(train, pair_mask=keep)
+    scores = linear_scores(train.X, W)
+    ours = seconds(lambda r: NDCG(10).batch(train, scores), 9)
+    gains = 2.0**train.y - 1.0
+    spans = [(b, e) for b, e in zip(train.offsets[:-1], train.offsets[1:], strict=True) if e - b > 1]
+    ordinary = seconds(lambda r: [ndcg_score(gains[None, b:e], scores[None, b:e, r], k=10) for b, e in spans], 2)
+    loop = seconds(lambda r: numpy_ndcg(train, scores[:, r]), 5)
+    add(table, f"{name}: NDCG@10", ours / POPULATION, "sklearn.metrics.ndcg_score", ordinary)
+    add(table, "", ours / POPULATION, "numpy loop", loop)
+
+
+def add(table, what, ours, peer, theirs):
+    table.add_row(what, f"{ours * 1e3:.4f}", peer, f"{theirs * 1e3:.2f}", f"{theirs / ours:,.0f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    default = os.environ.get("MOERANK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=default, help="folder with MQ2008/ and OHSUMED/")
+    data = parser.parse_args().data
+    table = Table("measured", "ours ms", "peer", "peer ms", "times faster", title="Per individual, fold 1, one thread")
+    warnings.simplefilter("ignore")
+    for name in ("OHSUMED", "MQ2008"):
+        train, _, _ = load_fold(data / name / "Fold1")
+        for measure in (instance_selection, feature_selection, metric):
+            measure(train, table, name)
+    Console(width=150).print(table)
+
+
+if __name__ == "__main__":
+    main()
