@@ -61,8 +61,9 @@ def require_weights(population: Population, backend: object) -> NDArray[np.float
         If its rankers have none.
     """
     if not isinstance(population, np.ndarray):
+        name = type(getattr(backend, "ranker", backend)).__name__
         raise ValueError(
-            f"{backend!r} gives rankers without weights (coef_): they serve feature selection, but the ensemble stage "
-            "adds up weights; use ensemble=False, or a linear backend"
+            f"{name} has no weights (coef_): it serves feature selection, but the ensemble stage adds up weights; "
+            "use ensemble=False, or a linear backend"
         )
     return population
