@@ -25,7 +25,7 @@ POPULATION = 100
 
 def gaps(console: Console, folder: Path, name: str) -> None:
     """Compare the paper's stopping rule with a run to the minimum."""
-    train, validation, _ = load_fold(folder / name / "Fold1")
+    train, _, _ = load_fold(folder / name / "Fold1")
     table = Table("lambda1", "lambda2", "steps", "objective", "minimum", "gap", "features", "at minimum", title=name)
     for lambda1, lambda2 in ENTRIES:
         stopped = FSMRank(lambda1, lambda2).fit(train.X, train.y, qid=train.qid)

@@ -91,7 +91,9 @@ def test_iterates_are_those_of_the_listing(noisy_data):
     L = (4 + 2 * lambda1) * noisy_data.n_features / 2**10
     w_before = z = np.zeros(size)
     alpha = 1.0
-    for steps in range(1, 401):
+    steps = 0
+    while True:
+        steps += 1
         value, gradient = smooth(z)
         while True:
             w = np.maximum(0.0, z - (gradient + lambda2 * cost) / L)
@@ -105,7 +107,7 @@ def test_iterates_are_those_of_the_listing(noisy_data):
         w_before, alpha = w, following
 
     ranker = FSMRank(lambda1, lambda2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-    assert 5 < ranker.n_iter_ == steps < 400
+    assert 5 < ranker.n_iter_ == steps
     np.testing.assert_allclose(ranker.variables_, w, rtol=1e-9, atol=1e-12)
 
 
