@@ -144,7 +144,7 @@ def proximal_lanes(
 
 @njit(cache=True, nogil=True)
 def _split(variables: Matrix, weights: Matrix, sizes: Matrix) -> None:
-    """Compute u − v and u + v of the variables [u; v]."""
+    """Read weights u − v and sizes u + v off the variables [u; v]."""
     n_features = len(weights)
     for f in range(n_features):
         for lane in range(weights.shape[1]):
@@ -170,7 +170,7 @@ def _smooth(
     similar: Matrix,
     lambda1: Vector,
 ) -> Vector:
-    """ℓ of every lane, from the sums of one hinge pass (Σ d² = Σ d − Σ s · residual) and A (u + v)."""
+    """Return ℓ of every lane, from the sums of one hinge pass (Σ d² = Σ d − Σ s · residual) and A (u + v)."""
     loss = slack_sum.copy()
     for i in range(len(scores)):
         for lane in range(len(loss)):
@@ -213,7 +213,7 @@ def _proximal_step(
 
 @njit(cache=True, nogil=True)
 def _model_step(z: Matrix, gradient: Matrix, L: float, lane: int, trial: Matrix) -> float:
-    """Return what the quadratic model adds to ℓ(z) between z and `trial`: gᵀ(w − z) + ½ L ‖w − z‖²."""
+    """Return what the quadratic model at z adds to ℓ(z) up to w, the `trial`: gᵀ(w − z) + ½ L ‖w − z‖²."""
     total = 0.0
     for i in range(len(z)):
         change = trial[i, lane] - z[i, lane]
