@@ -219,7 +219,8 @@ def _keep_candidates(
     return n_kept
 
 
-@njit(cache=True, nogil=True)
+# Not cached: an index of overloads that names `gt` cannot be written once other kernels have compiled. Callers are.
+@njit(nogil=True)
 def _count(rows: NDArray[np.float64], stands: Any, score: NDArray[np.float64], count: NDArray[np.int64]) -> None:
     """Count in each lane the rows for which ``stands(row, score)``; four rows a step keep the counts in registers."""
     n_whole = len(rows) // 4 * 4

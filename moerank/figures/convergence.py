@@ -1,0 +1,35 @@
+"""Convergence: how the front of each stage grew, generation by generation."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from moerank.figures.style import LINES, WIDTH, in_style
+from moerank.studies.result import RunResult
+
+__all__ = ["convergence_figure"]
+
+
+def convergence_figure(result: RunResult) -> Figure:
+    """Draw the hypervolume over the generations, one panel a stage.
+
+    Raises
+    ------
+    ValueError
+        If the solver has no generations.
+    """
+    stages = result.convergence
+    if not stages:
+        raise ValueError(f"{result.solver} has no generations, so there is no convergence to draw")
+    with in_style():
+        figure = Figure(figsize=(WIDTH, 0.6 + 1.0 * len(stages)), layout="constrained")
+        panels = figure.subplots(len(stages), squeeze=False)[:, 0]
+        for axes, (stage, history) in zip(panels, stages.items(), strict=True):
+            axes.plot(history["generation"], history["hypervolume"], color=LINES["train"]["color"])
+            axes.set_title(stage.replace("_", " ").capitalize(), loc="left")
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.yaxis.set_major_locator(MaxNLocator(nbins=3))
+        panels[-1].set_xlabel("Generation")
+        figure.supylabel("Hypervolume of the front", fontsize=8)
+    return figure

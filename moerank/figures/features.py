@@ -1,0 +1,71 @@
+"""Features: which of them the members of a front use."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
+
+from moerank.figures.style import CHOSEN, WIDTH, in_style
+from moerank.studies.result import RunResult
+
+__all__ = ["features_figure"]
+
+MOST_ROWS = 50
+"""More features than these would not fit a page: the most used are shown."""
+
+MOST_TICKS = 12
+
+
+def features_figure(result: RunResult) -> Figure:
+    """Draw the pixels the front uses if the features are the pixels of an image, else a matrix features × members."""
+    used = np.zeros((len(result.feature_names), len(result.front)), bool)
+    for column, member in enumerate(result.front):
+        used[member.features, column] = True
+    with in_style():
+        return _matrix(result, used) if result.grid is None else _image(result, used, result.grid)
+
+
+def _matrix(result: RunResult, used: NDArray[np.bool_]) -> Figure:
+    """One row a feature, the most used first, one column a member, the smallest first."""
+    counts = used.sum(axis=1)
+    rows = np.argsort(-counts, kind="stable")[: min(int((counts > 0).sum()), MOST_ROWS)]
+    cells = used[rows].astype(int)
+    cells[:, result.chosen] *= 2
+    n_rows, n_members = cells.shape
+    figure = Figure(figsize=(WIDTH, 0.9 + 0.13 * n_rows), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(cells, cmap=ListedColormap(["white", "#56B4E9", "black"]), vmin=0, vmax=2, aspect="auto")
+    # White lines between the cells, so that they can be counted.
+    for line in np.arange(n_members + 1) - 0.5:
+        axes.axvline(line, color="white", linewidth=0.6)
+    for line in np.arange(n_rows + 1) - 0.5:
+        axes.axhline(line, color="white", linewidth=0.6)
+    ticks = np.arange(0, n_members, -(-n_members // MOST_TICKS))
+    axes.set_xticks(ticks, [str(len(result.front[tick].features)) for tick in ticks])
+    axes.set_yticks(range(n_rows), result.names(rows.tolist()), fontsize=6)
+    axes.tick_params(length=0)
+    axes.set_xlabel("Number of features of each member of the front\n(black: the chosen member)")
+    shown = f"{n_rows} most used features" if (counts > 0).sum() > n_rows else "Feature"
+    axes.set_ylabel(shown)
+    return figure
+
+
+def _image(result: RunResult, used: NDArray[np.bool_], grid: tuple[int, int]) -> Figure:
+    """The image: each pixel as dark as the share of members that use it, the chosen member's pixels framed."""
+    figure = Figure(figsize=(WIDTH, 0.82 * WIDTH * grid[0] / grid[1]), layout="constrained")
+    axes = figure.subplots()
+    share = axes.imshow(used.mean(axis=1).reshape(grid), cmap="Greys", vmin=0, vmax=1)
+    for feature in result.best.features:
+        row, column = divmod(feature, grid[1])
+        frame = Rectangle((column - 0.42, row - 0.42), 0.84, 0.84, fill=False, edgecolor=CHOSEN, linewidth=1.6)
+        axes.add_patch(frame)
+    axes.set_xticks(range(grid[1]), [str(number + 1) for number in range(grid[1])])
+    axes.set_yticks(range(grid[0]), [str(number + 1) for number in range(grid[0])])
+    axes.tick_params(length=0)
+    axes.set_xlabel(f"Column (frames: the {len(result.best.features)} chosen pixels)")
+    axes.set_ylabel("Row")
+    figure.colorbar(share, ax=axes, label="Share of the front's members", shrink=0.9)
+    return figure

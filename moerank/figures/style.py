@@ -1,0 +1,65 @@
+"""One look for all figures: a column of a paper wide, legible in colour, to the colour-blind, and in grey."""
+
+from __future__ import annotations
+
+import io
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from moerank.studies.result_files import replace_file
+
+__all__ = ["CHOSEN", "GREY", "LINES", "WIDTH", "in_style", "save_figure"]
+
+WIDTH = 3.4
+"""Inches of a column of a two-column paper."""
+
+GREY = "0.45"
+CHOSEN = "#D55E00"
+
+# Colours of Okabe and Ito (2008); marker and dashes differ as well, so that none depends on colour.
+LINES = {
+    "train": dict(color="#0072B2", marker="o", linestyle="-"),
+    "validation": dict(color="#E69F00", marker="s", linestyle="--"),
+    "test": dict(color="#009E73", marker="^", linestyle="-."),
+}
+
+_SETTINGS = {
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.0,
+    "lines.markersize": 3.5,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+}
+
+
+def in_style() -> AbstractContextManager[None]:
+    """Return a context in which figures are made and saved in this style."""
+    return matplotlib.rc_context(_SETTINGS)
+
+
+def save_figure(figure: Figure, path: Path) -> Path:
+    """Write a figure in the format of the path's ending (png at 200 dpi, pdf, …), and return the path.
+
+    Files carry no date, so the same figure gives the same bytes.
+    """
+    content = io.BytesIO()
+    metadata = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
+    kind = path.suffix.lstrip(".")
+    with in_style():
+        figure.savefig(content, format=kind, metadata=metadata.get(kind))
+    replace_file(path, content.getvalue())
+    return path

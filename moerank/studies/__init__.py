@@ -1,0 +1,1 @@
+"""Studies: problem files, the run of one fold, and results on disk."""

@@ -1,0 +1,112 @@
+"""The files of a run: proven writable before the work, replaced at one stroke, plain text throughout."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from moerank.studies.result import PARTS, RunResult
+
+__all__ = ["CHECKPOINT", "prepare_folder", "read_result", "replace_file", "unfinished", "write_result"]
+
+CHECKPOINT = "checkpoint.pkl"
+RESULT = "result.json"
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make a folder for results and prove that files can be written there.
+
+    Raises
+    ------
+    OSError
+        If not; the message says why and what to do.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(f"cannot write results to {folder}: {error.strerror}; choose another folder with --out") from None
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file under a temporary name, flush it to the disk and rename it: it is never seen half written."""
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def unfinished(folder: Path) -> list[Path]:
+    """Return the checkpoints of an interrupted run."""
+    return sorted(folder.glob(CHECKPOINT + "*"))
+
+
+def read_result(folder: Path) -> RunResult | None:
+    """Return the finished result in a folder, or None where there is none.
+
+    Raises
+    ------
+    ValueError
+        If there is a result.json that this version cannot read.
+    """
+    path = folder / RESULT
+    if not path.is_file():
+        return None
+    try:
+        return RunResult.from_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}; choose another folder with --out, or remove the file") from None
+
+
+def write_result(result: RunResult, folder: Path) -> list[Path]:
+    """Write front.csv, model.json and result.json, and return their paths.
+
+    result.json comes last: where it stands, the run is finished.
+    """
+    files = {
+        "front.csv": _front_table(result),
+        "model.json": json.dumps(_model(result), indent=1, ensure_ascii=False) + "\n",
+        RESULT: result.to_json(),
+    }
+    for name, text in files.items():
+        replace_file(folder / name, text.encode())
+    return [folder / name for name in files]
+
+
+def _front_table(result: RunResult) -> str:
+    """One row a member: its size, whether it was chosen, its values on each part, and its features."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = [(part, metric) for part in PARTS for metric in result.metrics]
+    header = [f"{part} {metric}" for part, metric in columns]
+    writer.writerow(["member", "n_features", "chosen", *header, "features"])
+    for number, member in enumerate(result.front):
+        values = [member.scores[part][metric] for part, metric in columns]
+        names = "; ".join(result.names(member.features))
+        writer.writerow([number + 1, len(member.features), int(number == result.chosen), *values, names])
+    return text.getvalue()
+
+
+def _model(result: RunResult) -> dict[str, Any]:
+    """What a search engine needs: the features in their order and the weight of each."""
+    best = result.best
+    weights = best.weights or [None] * len(best.features)
+    return {
+        "problem": result.problem,
+        "fold": result.fold,
+        "solver": result.solver,
+        "normalize": result.configuration["data"]["normalize"],
+        "score": "the sum of weight times value of the feature; the largest ranks first",
+        "features": [
+            {"name": name, "column": feature, "weight": weight}
+            for name, feature, weight in zip(result.names(best.features), best.features, weights, strict=True)
+        ],
+    }

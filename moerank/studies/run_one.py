@@ -1,0 +1,263 @@
+"""One run: a solver on one fold of a problem, beside the baselines it has to beat."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import moerank
+from moerank.data import RankingData
+from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.scores import linear_scores
+from moerank.metrics import MAP, NDCG, Metric
+from moerank.solvers import make_solver, solvers
+from moerank.studies.problem import Problem
+from moerank.studies.result import PARTS, RunResult, ScoredRanker
+
+__all__ = ["configuration", "run_fold"]
+
+Progress = Callable[[str, float, str], None]
+Parts = Mapping[str, RankingData]
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo")
+
+
+def run_fold(
+    problem: Problem,
+    fold: int = 1,
+    *,
+    solver: str = "mofsrank",
+    seed: int = 0,
+    workers: int = 1,
+    data: str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> RunResult:
+    """Run a solver on one fold, and measure it and the baselines on all parts.
+
+    Nothing is fitted or chosen on the test part.
+
+    Parameters
+    ----------
+    problem : Problem
+    fold : int, default 1
+        From 1 to 5.
+    solver : str, default "mofsrank"
+        A name in the table of solvers.
+    seed : int, default 0
+    workers : int, default 1
+        Threads; the result is the same for any number.
+    data : path, optional
+        Where LETOR folders are; see `Problem.load_fold`.
+    checkpoint : path, optional
+        Where a search keeps its state between generations.
+    resume : bool, default False
+        Continue from the checkpoint if there is one.
+    progress : callable, optional
+        Called as ``progress(stage, fraction, text)``.
+
+    Returns
+    -------
+    RunResult
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        For data that are missing or malformed, and names or parameters that do not exist.
+    """
+    clock = _Clock()
+    report = progress or (lambda stage, fraction, text: None)
+    with one_blas_thread():
+        parts = dict(zip(PARTS, problem.load_fold(fold, data), strict=True))
+        metric = problem.metric.make()
+        metrics = (metric, MAP() if metric != MAP() else NDCG(10))
+        clock.stop("data")
+
+        measure = _Measure(parts, metrics)
+        backend = _backend(problem, parts)
+        baselines = _baselines(backend, problem.backend.name, solver, measure, report)
+        clock.stop("baselines")
+
+        offered = {
+            "backend": backend,
+            "metric": metric,
+            "tune": False,  # the backend is tuned already
+            "random_state": seed,
+            "workers": workers,
+            "checkpoint": checkpoint,
+            "resume": resume,
+            "progress": progress,
+            **problem.search.model_dump(),
+            "instance_selection": problem.instance_selection.model_dump(),
+            "feature_selection": problem.feature_selection.model_dump(),
+            "ensemble": problem.ensemble.model_dump(),
+        }
+        known = make_solver(solver).get_params(deep=False)
+        estimator = make_solver(solver, **{name: value for name, value in offered.items() if name in known})
+        estimator = _tuned(estimator, parts) if callable(getattr(estimator, "tune", None)) else estimator
+        estimator.fit(parts["train"].X, parts["train"].y, qid=parts["train"].qid, validation=parts["validation"])
+        clock.stop("solver")
+
+        front, chosen = _front(estimator, solver, measure)
+        history = getattr(estimator, "history_", {})
+        clock.stop("measuring")
+    return RunResult(
+        problem=problem.name,
+        fold=fold,
+        solver=solver,
+        seed=seed,
+        metrics=[entry.name for entry in metrics],
+        configuration=configuration(problem, fold, solver, seed),
+        feature_names=list(parts["train"].feature_names),
+        queries={part: rows.qid[rows.offsets[:-1]].tolist() for part, rows in parts.items()},
+        front=front,
+        chosen=chosen,
+        baselines=baselines,
+        convergence={
+            stage: {
+                "generation": table["generation"].tolist(),
+                "evaluations": table["n_eval"].tolist(),
+                "hypervolume": table["hypervolume"].tolist(),
+            }
+            for stage, table in history.items()
+        },
+        n_evaluations=int(getattr(estimator, "n_evaluations_", 0)),
+        times={**clock.times, "stages": {stage: table["seconds"].tolist() for stage, table in history.items()}},
+        versions={
+            "moerank": moerank.__version__,
+            "python": platform.python_version(),
+            **{library: version(library) for library in LIBRARIES},
+        },
+    )
+
+
+def configuration(problem: Problem, fold: int, solver: str, seed: int) -> dict[str, Any]:
+    """Return everything that decides the result of a run, as plain JSON values."""
+    return {"problem": problem.name, "fold": fold, "solver": solver, "seed": seed, **problem.configuration()}
+
+
+def _backend(problem: Problem, parts: Parts) -> Any:
+    """Return the problem's backend, tuned on the validation part if the problem says so."""
+    name = problem.backend.name
+    backend = make_solver(name, **problem.backend.parameters)
+    if not solvers()[name].backend:
+        able = ", ".join(entry.name for entry in solvers().values() if entry.backend)
+        raise ValueError(f"{name} cannot serve as fitness backend; choose one of {able}")
+    return _tuned(backend, parts) if problem.backend.tune else backend
+
+
+def _tuned(ranker: Any, parts: Parts) -> Any:
+    return ranker.tune(parts["train"], parts["validation"])
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """Measures rankers on the parts of a fold."""
+
+    parts: Parts
+    metrics: tuple[Metric, Metric]
+
+    def fitted(self, name: str, ranker: Any, support: NDArray[np.bool_]) -> ScoredRanker:
+        """Measure a fitted estimator that uses the features in `support`."""
+        parameters = {key: value for key, value in ranker.get_params().items() if isinstance(value, str | int | float)}
+        if hasattr(ranker, "coef_"):
+            return self.weights(name, ranker.coef_, support, parameters)
+        scores = {part: ranker.predict(rows.X) for part, rows in self.parts.items()}
+        return ScoredRanker(
+            name, np.flatnonzero(support).tolist(), None, self._means(scores), self._per_query(scores), parameters
+        )
+
+    def weights(
+        self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_], parameters: dict[str, Any] | None = None
+    ) -> ScoredRanker:
+        """Measure the ranker wᵀx."""
+        scores = {part: linear_scores(rows.X, coef[None])[:, 0] for part, rows in self.parts.items()}
+        return ScoredRanker(
+            name,
+            np.flatnonzero(support).tolist(),
+            coef[support].tolist(),
+            self._means(scores),
+            self._per_query(scores),
+            parameters or {},
+        )
+
+    def _means(self, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, float]]:
+        return {
+            part: {metric.name: float(metric.score(rows, scores[part])) for metric in self.metrics}
+            for part, rows in self.parts.items()
+        }
+
+    def _per_query(self, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, list[float]]]:
+        return {
+            part: {metric.name: metric.per_query(rows, scores[part]).tolist() for metric in self.metrics}
+            for part, rows in self.parts.items()
+        }
+
+
+def _baselines(
+    backend: Any, backend_name: str, solver: str, measure: _Measure, report: Progress
+) -> list[ScoredRanker]:
+    """Return all features, the best single feature and FSMRank, without the one that is the solver itself."""
+    train = measure.parts["train"]
+    found = []
+    if solver != backend_name:
+        report("baselines", 0.0, "all features")
+        ranker = backend.fit(train.X, train.y, qid=train.qid)
+        found.append(measure.fitted(f"all features ({backend_name})", ranker, np.ones(train.n_features, bool)))
+    report("baselines", 1 / 3, "single features")
+    found.append(_best_single_feature(measure))
+    if solver != "fsmrank":
+        report("baselines", 2 / 3, "FSMRank")
+        ranker = _tuned(make_solver("fsmrank"), measure.parts).fit(train.X, train.y, qid=train.qid)
+        found.append(measure.fitted("FSMRank", ranker, ranker.coef_ != 0))
+    report("baselines", 1.0, "measured")
+    return found
+
+
+def _best_single_feature(measure: _Measure) -> ScoredRanker:
+    """Rank by each feature, upwards and downwards, and take what is best on the training part."""
+    train = measure.parts["train"]
+    identity = np.eye(train.n_features)
+    W = np.concatenate([identity, -identity])
+    coef = W[int(np.argmax(measure.metrics[0].score(train, linear_scores(train.X, W))))]
+    return measure.weights("best single feature", coef, coef != 0)
+
+
+def _front(estimator: Any, solver: str, measure: _Measure) -> tuple[list[ScoredRanker], int]:
+    """Return the members of the estimator's front and which was chosen; one member for a solver without a front."""
+    coefs = getattr(estimator, "front_coefs_", None)
+    if coefs is None:
+        support = np.ones(measure.parts["train"].n_features, bool)
+        if solvers()[solver].selects:
+            support = estimator.support_
+        return [measure.fitted(solver, estimator, support)], 0
+    chosen = int(estimator.chosen_)
+    members = []
+    for member, features in enumerate(estimator.front_["features"]):
+        support = np.isin(np.arange(coefs.shape[1]), features)
+        ranker = measure.weights(solver, coefs[member], support)
+        members.append(ranker if member == chosen else replace(ranker, per_query={}))
+    return members, chosen
+
+
+class _Clock:
+    """Seconds between its stops."""
+
+    def __init__(self) -> None:
+        self.times: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def stop(self, name: str) -> None:
+        """Write down the seconds since the last stop."""
+        now = perf_counter()
+        self.times[name] = round(now - self._last, 3)
+        self._last = now
