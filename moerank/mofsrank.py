@@ -19,7 +19,7 @@ from moerank.data import RankingData
 from moerank.evolution import Archive, Checkpoint, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG
-from moerank.rankers import RankRLS, as_ranking_data, population_scores
+from moerank.rankers import RankRLS, as_ranking_data, population_scores, require_weights
 from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.settings import (
@@ -216,11 +216,8 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         backend = clone(self.backend) if self.backend is not None else RankRLS()
         if self.tune and validation is not None and hasattr(backend, "tune"):
             backend = backend.tune(train, validation)
-        if self.ensemble is not False and not isinstance(backend.fit_population(train), np.ndarray):
-            raise ValueError(
-                f"{type(backend).__name__} gives rankers without weights (coef_), and the ensemble stage adds up "
-                "weights; use ensemble=False, or a linear backend"
-            )
+        if self.ensemble is not False:  # find out before the search, not after two stages of it
+            require_weights(backend.fit_population(train), backend)
         return backend
 
     def _select_instances(self, train: RankingData) -> NDArray[np.bool_] | None:

@@ -54,7 +54,7 @@ def _matrix(result: RunResult, used: NDArray[np.bool_]) -> Figure:
 
 
 def _image(result: RunResult, used: NDArray[np.bool_], grid: tuple[int, int]) -> Figure:
-    """The image: each pixel as dark as the share of members that use it, the chosen member's pixels framed."""
+    """Draw the image: each pixel as dark as the share of members that use it, the chosen member's pixels framed."""
     figure = Figure(figsize=(WIDTH, 0.82 * WIDTH * grid[0] / grid[1]), layout="constrained")
     axes = figure.subplots()
     share = axes.imshow(used.mean(axis=1).reshape(grid), cmap="Greys", vmin=0, vmax=1)

@@ -3,7 +3,7 @@
 from moerank.rankers.adapter import RankerAdapter
 from moerank.rankers.base import FitnessBackend, LinearRanker, as_ranking_data
 from moerank.rankers.fsm_rank import FSMRank
-from moerank.rankers.population import FittedPopulation, population_scores, require_weights
+from moerank.rankers.population import FittedPopulation, Population, population_scores, require_weights
 from moerank.rankers.rank_rls import RankRLS
 from moerank.rankers.rank_svm import RankSVM
 
@@ -15,6 +15,7 @@ __all__ = [
     "FSMRank",
     "RankerAdapter",
     "FittedPopulation",
+    "Population",
     "as_ranking_data",
     "population_scores",
     "require_weights",

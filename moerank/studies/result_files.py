@@ -96,7 +96,7 @@ def _front_table(result: RunResult) -> str:
 
 
 def _model(result: RunResult) -> dict[str, Any]:
-    """What a search engine needs: the features in their order and the weight of each."""
+    """Return what a search engine needs: the features in their order and the weight of each."""
     best = result.best
     weights = best.weights or [None] * len(best.features)
     return {

@@ -203,9 +203,7 @@ class _Measure:
         }
 
 
-def _baselines(
-    backend: Any, backend_name: str, solver: str, measure: _Measure, report: Progress
-) -> list[ScoredRanker]:
+def _baselines(backend: Any, backend_name: str, solver: str, measure: _Measure, report: Progress) -> list[ScoredRanker]:
     """Return all features, the best single feature and FSMRank, without the one that is the solver itself."""
     train = measure.parts["train"]
     found = []
