@@ -111,7 +111,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     >>> train = make_planted(n_queries=8, n_documents=12, seed=1).data
     >>> budget = {"population": 10, "generations": 5}
     >>> solver = MOFSRank(instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0)
-    >>> solver.fit(train.X, train.y, qid=train.qid).transform(train.X).shape[1] == solver.support_.sum()
+    >>> bool(solver.fit(train.X, train.y, qid=train.qid).transform(train.X).shape[1] == solver.support_.sum())
     True
     """
 
