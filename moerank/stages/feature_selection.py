@@ -12,6 +12,7 @@ from moerank.data import RankingData
 from moerank.evolution import (
     AdaptiveBitFlip,
     DigestDuplicates,
+    KeepAsIs,
     SparseBitFlip,
     SubsetSizeSampling,
     UniformCrossover,
@@ -101,6 +102,7 @@ class FeatureSelection(Stage):
             "sampling": SubsetSizeSampling(),
             "crossover": UniformCrossover(prob=0.9),
             "mutation": mutation,
+            "repair": KeepAsIs(),
             "eliminate_duplicates": DigestDuplicates(),
         }
 

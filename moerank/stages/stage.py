@@ -45,7 +45,7 @@ class Stage(Problem):  # type: ignore[misc]
 
     @abstractmethod
     def operators(self) -> dict[str, Any]:
-        """Return the sampling, crossover, mutation and duplicate elimination that suit this stage's individuals."""
+        """Return the sampling and the other operators that suit this stage's individuals."""
 
     @abstractmethod
     def _measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
