@@ -19,7 +19,7 @@ from moerank.data import RankingData
 from moerank.evolution import Archive, Checkpoint, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG
-from moerank.rankers import RankRLS, as_ranking_data, population_scores
+from moerank.rankers import RankRLS, as_ranking_data, population_scores, require_weights
 from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.settings import (
@@ -111,7 +111,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     >>> train = make_planted(n_queries=8, n_documents=12, seed=1).data
     >>> budget = {"population": 10, "generations": 5}
     >>> solver = MOFSRank(instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0)
-    >>> solver.fit(train.X, train.y, qid=train.qid).transform(train.X).shape[1] == solver.support_.sum()
+    >>> bool(solver.fit(train.X, train.y, qid=train.qid).transform(train.X).shape[1] == solver.support_.sum())
     True
     """
 
@@ -216,11 +216,8 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         backend = clone(self.backend) if self.backend is not None else RankRLS()
         if self.tune and validation is not None and hasattr(backend, "tune"):
             backend = backend.tune(train, validation)
-        if self.ensemble is not False and not isinstance(backend.fit_population(train), np.ndarray):
-            raise ValueError(
-                f"{type(backend).__name__} gives rankers without weights (coef_), and the ensemble stage adds up "
-                "weights; use ensemble=False, or a linear backend"
-            )
+        if self.ensemble is not False:  # find out before the search, not after two stages of it
+            require_weights(backend.fit_population(train), backend)
         return backend
 
     def _select_instances(self, train: RankingData) -> NDArray[np.bool_] | None:

@@ -51,7 +51,8 @@ def remembered(content: bytes, reading: str, make: Callable[[], Arrays]) -> Arra
     folder = cache_folder()
     if folder is None:
         return make()
-    digest = blake2b(content, digest_size=16, person=blake2b(f"{_FORMAT} {reading}".encode(), digest_size=16).digest())
+    digest = blake2b(f"{_FORMAT} {reading}\n".encode(), digest_size=16)
+    digest.update(content)
     entry = folder / f"{digest.hexdigest()}.npz"
     arrays = _read(entry)
     if arrays is None:

@@ -30,18 +30,17 @@ _LABEL = rb"[0-9]{1,9}(?:\.0*)?"
 _QUERY = rb"qid:(-?[0-9]{1,19})"
 _FEATURE = rb"[0-9]{1,9}"
 _NUMBER = rb"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_BLANK = rb"[ \t]"
+_NUMBER_OR_NULL = _NUMBER + b"|NULL"
 
 
 def _document(value: bytes) -> re.Pattern[bytes]:
-    parts = dict(label=_LABEL, query=_QUERY, feature=_FEATURE, value=value, blank=_BLANK)
-    grammar = rb"%(blank)b*%(label)b%(blank)b+%(query)b(?:%(blank)b+%(feature)b:(?:%(value)b))*%(blank)b*"
-    return re.compile(grammar % {name.encode(): part for name, part in parts.items()})
+    grammar = rb"[ \t]*%b[ \t]+%b(?:[ \t]+%b:(?:%b))*[ \t]*"
+    return re.compile(grammar % (_LABEL, _QUERY, _FEATURE, value))
 
 
 _COMPLETE_DOCUMENT = _document(_NUMBER)
-_DOCUMENT_WITH_NULL = _document(_NUMBER + b"|NULL")
-_FEATURE_NUMBERS = re.compile(rb"%b([0-9]+):" % _BLANK)
+_DOCUMENT_WITH_NULL = _document(_NUMBER_OR_NULL)
+_FEATURE_NUMBERS = re.compile(rb"[ \t]([0-9]+):")
 
 
 def load_letor(
@@ -189,7 +188,7 @@ def _checked_documents(
         if match is None:
             if not document.strip(b" \t"):
                 continue
-            raise _refusal(path, number, line, _what_is_wrong(document, missing))
+            raise _refusal(path, number, line, _what_is_wrong(document, n_features, missing))
         if int(match[1]) != query:
             if query is not None:
                 finished.add(query)
@@ -210,9 +209,7 @@ def _checked_documents(
 
 
 def _refusal(path: Path, number: int, line: bytes, reason: str) -> ValueError:
-    text = line.decode("utf-8", "backslashreplace")
-    shown = repr(text if len(text) <= 100 else text[:99] + "…")
-    return ValueError(f"{path}, line {number}: {reason}: {shown}")
+    return ValueError(f"{path}, line {number}: {reason}: {_shortened(line, 100)!r}")
 
 
 def _wrong_query(query: int, finished: set[int]) -> str | None:
@@ -246,32 +243,31 @@ def _beyond_limit(feature: str, n_features: int | None) -> str:
     )
 
 
-def _what_is_wrong(document: bytes, missing: float | None) -> str:
+def _what_is_wrong(document: bytes, n_features: int | None, missing: float | None) -> str:
     """Name the first part of a line that does not have the form of a document."""
-    parts = re.split(_BLANK + b"+", document.strip(b" \t"))
-    label, *rest = (part.decode("utf-8", "backslashreplace") for part in parts)
-    if not re.fullmatch(_LABEL, parts[0]):
+    label, *rest = re.split(rb"[ \t]+", document.strip(b" \t"))
+    if not re.fullmatch(_LABEL, label):
         return f"the label {_quoted(label)} is not an integer from 0 (irrelevant) to 999,999,999"
-    if not rest or not rest[0].startswith("qid:"):
+    if not rest or not rest[0].startswith(b"qid:"):
         return "no query id after the label; expected 'label qid:Q 1:v 2:v …'"
-    if not re.fullmatch(_QUERY, parts[1]):
+    if not re.fullmatch(_QUERY, rest[0]):
         return f"the query id {_quoted(rest[0][4:])} is not an integer of 64 bits"
-    for token in rest[1:]:
-        feature, colon, value = token.partition(":")
-        if not colon or not re.fullmatch("[0-9]+", feature):
-            return f"{_quoted(token)} is not of the form feature:value, as in 12:0.5"
-        if value == "NULL" and missing is None:
-            return f"the value of feature {_shortened(feature)} is missing (NULL); pass missing=, the number it becomes"
-        if not re.fullmatch(_FEATURE.decode(), feature):
-            return f"feature {_shortened(feature)} is beyond any sensible number of features; number them without gaps"
-        if value != "NULL" and not re.fullmatch(_NUMBER.decode(), value):
-            return f"the value {_quoted(value)} of feature {feature} is not a finite number"
-    return "the line is not a document; expected 'label qid:Q 1:v 2:v …'"
+    form = b"%b:(?:%b)" % (_FEATURE, _NUMBER if missing is None else _NUMBER_OR_NULL)
+    token = next(token for token in rest[1:] if not re.fullmatch(form, token))
+    feature, colon, value = token.partition(b":")
+    if not colon or not re.fullmatch(rb"[0-9]+", feature):
+        return f"{_quoted(token)} is not of the form feature:value, as in 12:0.5"
+    if not re.fullmatch(_FEATURE, feature):
+        return _beyond_limit(_shortened(feature), n_features)
+    if value == b"NULL":
+        return f"the value of feature {feature.decode()} is missing (NULL); pass missing=, the number it becomes"
+    return f"the value {_quoted(value)} of feature {feature.decode()} is not a finite number"
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= 30 else text[:29] + "…"
+def _shortened(part: bytes, length: int = 30) -> str:
+    text = part.decode("utf-8", "backslashreplace")
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def _quoted(text: str) -> str:
-    return repr(_shortened(text))
+def _quoted(part: bytes) -> str:
+    return repr(_shortened(part))

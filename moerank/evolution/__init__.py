@@ -5,6 +5,7 @@ from moerank.evolution.algorithms import ALGORITHMS, make_algorithm
 from moerank.evolution.archive import Archive
 from moerank.evolution.binary import (
     DensitySampling,
+    KeepAsIs,
     OnePointCrossover,
     SparseBitFlip,
     SubsetSizeSampling,
@@ -23,6 +24,7 @@ __all__ = [
     "DensitySampling",
     "DigestDuplicates",
     "Generation",
+    "KeepAsIs",
     "MixedCrossover",
     "MixedMutation",
     "MixedSampling",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from moerank.suggestions import unknown
@@ -52,7 +53,10 @@ def _moead(population: int, operators: dict[str, Any]) -> Any:
 
     # MOEA/D replaces neighbours one by one and has no elimination of duplicates.
     kept = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
-    return ParallelMOEAD(_directions(population), n_neighbors=min(20, population), **kept)
+    algorithm = ParallelMOEAD(_directions(population), n_neighbors=min(20, population), **kept)
+    # All other algorithms tell their operators whom they work for, which adaptive mutation needs to know.
+    algorithm.mating.do = partial(algorithm.mating.do, algorithm=algorithm)
+    return algorithm
 
 
 def _directions(population: int) -> Any:

@@ -17,9 +17,17 @@ from pymoo.core.crossover import Crossover
 from pymoo.core.mutation import Mutation
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
+from pymoo.core.repair import NoRepair
 from pymoo.core.sampling import Sampling
 
-__all__ = ["DensitySampling", "OnePointCrossover", "SparseBitFlip", "SubsetSizeSampling", "UniformCrossover"]
+__all__ = [
+    "DensitySampling",
+    "KeepAsIs",
+    "OnePointCrossover",
+    "SparseBitFlip",
+    "SubsetSizeSampling",
+    "UniformCrossover",
+]
 
 Bits = NDArray[np.bool_]
 
@@ -215,6 +223,20 @@ class SparseBitFlip(Mutation):
                 positions = _distinct(problem.n_var, count, random_state)
                 row[positions] = ~row[positions]
                 individual.X = row
+        return pop
+
+
+class KeepAsIs(NoRepair):
+    """The repair that leaves individuals alone; pymoo's own copies every row twice to change none.
+
+    Examples
+    --------
+    >>> from pymoo.algorithms.moo.nsga2 import NSGA2
+    >>> algorithm = NSGA2(100, sampling=DensitySampling(), repair=KeepAsIs())
+    """
+
+    def do(self, problem: Problem, pop: Population, **kwargs: Any) -> Population:
+        """Return `pop` itself."""
         return pop
 
 

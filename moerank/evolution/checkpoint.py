@@ -46,6 +46,11 @@ class Checkpoint:
         Write at most once in that many seconds. The state of the last finished generation is held in memory in
         between, so an exception or an interrupt loses no finished generation; a killed process loses `every` seconds.
 
+    Raises
+    ------
+    TypeError
+        If the configuration holds other than JSON values.
+
     Examples
     --------
     >>> import tempfile
@@ -56,7 +61,9 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, configuration: dict[str, Any], *, every: float = 2.0) -> None:
         self.path = Path(path)
-        self.configuration = configuration
+        self._temporary = self.path.with_name(self.path.name + ".tmp")
+        # Through JSON and back, so that a tuple here equals the list that it becomes in the file.
+        self.configuration = json.loads(json.dumps(configuration))
         self.every = every
         self._pending: _State | None = None
         self._last_write = time.monotonic()
@@ -79,13 +86,12 @@ class Checkpoint:
         """
         if self._pending is None:
             return
-        temporary = self.path.with_name(self.path.name + ".tmp")
-        with temporary.open("wb") as file:
+        with self._temporary.open("wb") as file:
             file.write(json.dumps(self._header()).encode() + b"\n")
             self._pending.dump(file)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(self.path)
+        self._temporary.replace(self.path)
         self._pending = None
         self._last_write = time.monotonic()
 
@@ -104,9 +110,10 @@ class Checkpoint:
             return _restored(file, problem)
 
     def remove(self) -> None:
-        """Delete the file; the run it belonged to has ended."""
+        """Delete the file, and what a killed process may have left half written: the run has ended."""
         self._pending = None
         self.path.unlink(missing_ok=True)
+        self._temporary.unlink(missing_ok=True)
 
     def _header(self) -> dict[str, Any]:
         major, minor, _ = platform.python_version_tuple()
@@ -125,8 +132,7 @@ class Checkpoint:
             versions, configuration = there["versions"], there["configuration"]
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{self.path} is not a checkpoint of moerank; choose another path") from None
-        # Through JSON and back, so that a tuple here equals the list it became there.
-        here = json.loads(json.dumps(self._header()))
+        here = self._header()
         remedy = "or remove it to begin anew"
         if differences := _differences(versions, here["versions"]):
             raise ValueError(

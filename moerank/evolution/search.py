@@ -179,7 +179,8 @@ def _advance(problem: Problem, algorithm: Algorithm, archive: Archive) -> None:
         algorithm.tell()
         return
     algorithm.evaluator.eval(problem, offspring, algorithm=algorithm)
-    algorithm.tell(infills=offspring)
+    with np.errstate(invalid="ignore"):  # RVEA takes the arc cosine of angles that rounding made larger than 1
+        algorithm.tell(infills=offspring)
     feasible = [individual for individual in np.atleast_1d(offspring) if individual.feas]
     if feasible:
         archive.add([individual.X for individual in feasible], np.array([individual.F for individual in feasible]))

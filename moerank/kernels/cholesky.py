@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from moerank.kernels.compiled import kernel
 
 __all__ = ["factorise", "ridge_subsets", "solve"]
 
 Matrix = NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def factorise(B: Matrix, feature_mask: NDArray[np.bool_]) -> Matrix:
     """Cholesky factors (lanes, n_features, n_features) of B restricted to each row of the mask, packed top left.
 
@@ -32,7 +33,7 @@ def factorise(B: Matrix, feature_mask: NDArray[np.bool_]) -> Matrix:
     return factors
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _factor_one(B: Matrix, chosen: NDArray[np.int64], L: Matrix) -> None:
     for i in range(len(chosen)):
         for j in range(i + 1):
@@ -42,7 +43,7 @@ def _factor_one(B: Matrix, chosen: NDArray[np.int64], L: Matrix) -> None:
             L[i, j] = np.sqrt(total) if i == j else total / L[j, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def solve(L: Matrix, chosen: NDArray[np.bool_], b: NDArray[np.float64], x: NDArray[np.float64]) -> None:
     """Solve B x = b on the chosen features, given the factor of B there; x is set to 0 elsewhere. O(k²)."""
     index = np.flatnonzero(chosen)
@@ -59,7 +60,7 @@ def solve(L: Matrix, chosen: NDArray[np.bool_], b: NDArray[np.float64], x: NDArr
         x[index[i]] = total / L[i, i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ridge_subsets(B: Matrix, rhs: NDArray[np.float64], feature_mask: NDArray[np.bool_]) -> Matrix:
     """Solve B w = rhs on every feature subset: the ridge regressions of a whole population.
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from moerank.kernels.cholesky import factorise, solve
+from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, project, pull_back
 
 __all__ = ["newton_lanes"]
@@ -37,7 +37,7 @@ LAST_STEP = 100.0
 NOISE = 1e-5
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def newton_lanes(
     X: Floats,
     first: NDArray[np.int64],
@@ -168,7 +168,7 @@ def newton_lanes(
     return W
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_loss(
     w: NDArray[np.float64],
     factor: float,
@@ -182,7 +182,7 @@ def _add_loss(
         result[f] = w[f] + factor * sums[f, lane] if chosen[f] else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _used_features(feature_mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Features that any lane uses."""
     used = np.empty(feature_mask.shape[1], np.int64)
@@ -196,13 +196,13 @@ def _used_features(feature_mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     return used[:count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(source: NDArray[np.float64], target: NDArray[np.float64]) -> None:
     for f in range(len(source)):
         target[f] = source[f]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     total = 0.0
     for f in range(len(a)):
@@ -210,7 +210,7 @@ def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _subtract(scores: Floats, shift: Floats) -> None:
     """Subtract each document's shift from its scores in every lane."""
     for i in range(scores.shape[0]):
@@ -218,7 +218,7 @@ def _subtract(scores: Floats, shift: Floats) -> None:
             scores[i, lane] -= shift[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _spread_weights(W: NDArray[np.float64], lane_weights: Floats) -> None:
     """Turn one row a lane into one column a lane, in the precision of the passes."""
     for lane in range(W.shape[0]):
@@ -226,7 +226,7 @@ def _spread_weights(W: NDArray[np.float64], lane_weights: Floats) -> None:
             lane_weights[f, lane] = W[lane, f]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _objective(
     W: NDArray[np.float64],
     scores: Floats,

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_mask
 
 __all__ = ["curvature_pass", "hinge_pass", "pack_lanes", "project", "pull_back"]
@@ -23,7 +23,7 @@ Floats = NDArray[np.floating[Any]]
 Words = NDArray[np.unsignedinteger[Any]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hinge_pass(
     first: NDArray[np.int64],
     winner: NDArray[np.int32],
@@ -67,7 +67,7 @@ def hinge_pass(
             slack_sum[lane] += winner_total[0, lane]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def curvature_pass(
     first: NDArray[np.int64],
     winner: NDArray[np.int32],
@@ -94,7 +94,7 @@ def curvature_pass(
         store(result, i, load(result, i) + total)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def project(X: Floats, weights: Floats, used: NDArray[np.int64], scores: Floats) -> None:
     """Scores of all documents under all lanes: scores = X · weights, summed in feature order over `used` features.
 
@@ -123,7 +123,7 @@ def project(X: Floats, weights: Floats, used: NDArray[np.int64], scores: Floats)
         store(scores, i, a)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pull_back(X: Floats, documents: Floats, partial: Floats, features: NDArray[np.float64]) -> None:
     """Bring sums over documents back to the features: features = Xᵀ · documents, accumulated in double precision.
 
@@ -159,7 +159,7 @@ def pull_back(X: Floats, documents: Floats, partial: Floats, features: NDArray[n
                 features[f, lane] += partial[f, lane]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack_lanes(rows: NDArray[np.bool_], words: Words) -> None:
     """Pack bool rows (at most lanes, n_pairs) into one word a pair, bit l for row l."""
     words[:] = 0

@@ -15,9 +15,9 @@ is finished stands still, so an individual's weights do not depend on its compan
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import hinge_pass, project, pull_back
 
 __all__ = ["proximal_lanes"]
@@ -30,7 +30,7 @@ Vector = NDArray[np.float64]
 ROUNDING = 1e-13
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def proximal_lanes(
     X: Matrix,
     first: NDArray[np.int64],
@@ -142,9 +142,9 @@ def proximal_lanes(
     return w.T.copy(), n_iter
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _split(variables: Matrix, weights: Matrix, sizes: Matrix) -> None:
-    """Compute u − v and u + v of the variables [u; v]."""
+    """Read weights u − v and sizes u + v off the variables [u; v]."""
     n_features = len(weights)
     for f in range(n_features):
         for lane in range(weights.shape[1]):
@@ -152,7 +152,7 @@ def _split(variables: Matrix, weights: Matrix, sizes: Matrix) -> None:
             sizes[f, lane] = variables[f, lane] + variables[n_features + f, lane]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _extrapolate(now: Matrix, before: Matrix, momentum: Vector, result: Matrix) -> None:
     """Go on from `now` by the last change times each lane's momentum."""
     for i in range(now.shape[0]):
@@ -160,7 +160,7 @@ def _extrapolate(now: Matrix, before: Matrix, momentum: Vector, result: Matrix) 
             result[i, lane] = now[i, lane] + momentum[lane] * (now[i, lane] - before[i, lane])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _smooth(
     scores: Matrix,
     documents: Matrix,
@@ -170,7 +170,7 @@ def _smooth(
     similar: Matrix,
     lambda1: Vector,
 ) -> Vector:
-    """ℓ of every lane, from the sums of one hinge pass (Σ d² = Σ d − Σ s · residual) and A (u + v)."""
+    """Return ℓ of every lane, from the sums of one hinge pass (Σ d² = Σ d − Σ s · residual) and A (u + v)."""
     loss = slack_sum.copy()
     for i in range(len(scores)):
         for lane in range(len(loss)):
@@ -182,7 +182,7 @@ def _smooth(
     return share * loss + 0.5 * lambda1 * quadratic
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _total_cost(sizes: Matrix, cost: Vector) -> Vector:
     """Σ (uᵢ + vᵢ) / sᵢ of every lane."""
     total = np.zeros(sizes.shape[1])
@@ -192,7 +192,7 @@ def _total_cost(sizes: Matrix, cost: Vector) -> Vector:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _proximal_step(
     z: Matrix,
     gradient: Matrix,
@@ -211,9 +211,9 @@ def _proximal_step(
         trial[i, lane] = max(0.0, z[i, lane] - step) if chosen[f] else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _model_step(z: Matrix, gradient: Matrix, L: float, lane: int, trial: Matrix) -> float:
-    """Return what the quadratic model adds to ℓ(z) between z and `trial`: gᵀ(w − z) + ½ L ‖w − z‖²."""
+    """Return what the quadratic model at z adds to ℓ(z) up to w, the `trial`: gᵀ(w − z) + ½ L ‖w − z‖²."""
     total = 0.0
     for i in range(len(z)):
         change = trial[i, lane] - z[i, lane]
@@ -221,7 +221,7 @@ def _model_step(z: Matrix, gradient: Matrix, L: float, lane: int, trial: Matrix)
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _used(weights: Matrix) -> NDArray[np.int64]:
     """Features with a weight other than 0 in any lane."""
     return np.flatnonzero((weights != 0).sum(axis=1))

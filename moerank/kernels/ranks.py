@@ -19,13 +19,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from moerank.kernels.compiled import kernel
+
 __all__ = ["average_precision", "mean_over_queries", "normalised_gain"]
 
 LANES = 16
 """Individuals a block. Loops over them have this constant length, which the compiler turns into vectors."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def normalised_gain(
     scores: NDArray[np.float64],
     offsets: NDArray[np.int64],
@@ -90,7 +92,7 @@ def normalised_gain(
     return values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def average_precision(
     scores: NDArray[np.float64],
     offsets: NDArray[np.int64],
@@ -124,7 +126,7 @@ def average_precision(
     return values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mean_over_queries(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean over the rows, added one after the other: numpy's order of summation depends on the number of columns."""
     total = np.zeros(values.shape[1])
@@ -134,7 +136,7 @@ def mean_over_queries(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return total / len(values)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _workspace(
     offsets: NDArray[np.int64], query: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -143,7 +145,7 @@ def _workspace(
     return np.empty((longest, LANES)), np.empty(longest), np.empty((longest, LANES))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _at_least_one_block(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Fill up a narrow table with copies of its last individual, for which no further document has to be kept.
 
@@ -159,7 +161,7 @@ def _at_least_one_block(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return padded
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _place_gains(
     table: NDArray[np.float64],
     column: int,
@@ -185,7 +187,7 @@ def _place_gains(
                     placed[above[lane], lane] = kept_gain[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _keep_candidates(
     table: NDArray[np.float64],
     column: int,

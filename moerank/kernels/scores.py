@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import project
 
 __all__ = ["linear_scores"]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def linear_scores(X: NDArray[np.float64], W: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the scores (n_documents, n_individuals) of the rankers in the rows of W (n_individuals, n_features).
 

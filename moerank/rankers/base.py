@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric
+from moerank.rankers.population import Population
 
 __all__ = ["FitnessBackend", "LinearRanker", "as_ranking_data", "read_masks"]
 
@@ -30,8 +31,10 @@ class FitnessBackend(Protocol):
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
         start: Matrix | None = None,
-    ) -> Matrix:
-        """Train one ranker for each row of the masks and return its weights W (n_individuals, n_features).
+    ) -> Population:
+        """Train one ranker for each row of the masks and return their weights W (n_individuals, n_features).
+
+        A backend whose rankers have no weights returns a `FittedPopulation` instead.
 
         Parameters
         ----------

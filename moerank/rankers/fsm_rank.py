@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.data import RankingData
+from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
 from moerank.kernels.pair_pass import pack_lanes
 from moerank.kernels.proximal import proximal_lanes
@@ -18,8 +19,8 @@ from moerank.rankers.pair_problem import PairProblem
 __all__ = ["FSMRank", "importance", "similarity"]
 
 GROUP = lanes(np.float64)
-# A correlation below this is the rounding error of none.
-RELEVANT = 1e-12
+# An importance below this is the rounding error of none.
+NONE = 1e-12
 
 
 class FSMRank(LinearRanker):
@@ -124,8 +125,9 @@ class FSMRank(LinearRanker):
         s, size = importance(train), u + v
         used = size > 0
         with np.errstate(divide="ignore"):
-            cost = float((size[used] / s[used]).sum())
-        return loss + 0.5 * self.lambda1 * float(size @ similarity(train, self.similarity) @ size) + self.lambda2 * cost
+            cost = (size[used] / s[used]).sum()
+        quadratic = size @ similarity(train, self.similarity) @ size
+        return float(loss + 0.5 * self.lambda1 * quadratic + self.lambda2 * cost)
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, 49 entries; the paper tunes both but gives no grid."""
@@ -215,8 +217,9 @@ def importance(data: RankingData) -> NDArray[np.float64]:
 
     def compute() -> NDArray[np.float64]:
         y = data.y - data.y.mean()
-        s = np.abs(_standardised(data).T @ y) / max(float(np.linalg.norm(y)), 1e-300)
-        s[s < RELEVANT] = 0.0
+        with one_blas_thread():
+            s: Matrix = np.abs(y @ _standardised(data)) / np.linalg.norm(y)
+        s[s < NONE] = 0.0
         return s
 
     return data.remember("feature importance", compute)
@@ -240,21 +243,21 @@ def similarity(data: RankingData, form: str = "clipped") -> Matrix:
 
     def compute() -> Matrix:
         Z = _standardised(data)
-        A = np.abs(Z.T @ Z)
-        if form == "raw":
-            return A
-        values, vectors = np.linalg.eigh(A)
-        return np.ascontiguousarray((vectors * values.clip(0.0)) @ vectors.T)
+        with one_blas_thread():
+            A = np.abs(Z.T @ Z)
+            if form == "raw":
+                return A
+            values, vectors = np.linalg.eigh(A)
+            return np.ascontiguousarray((vectors * values.clip(0.0)) @ vectors.T)
 
     return data.remember(("feature similarity", form), compute)
 
 
 def _standardised(data: RankingData) -> Matrix:
-    """Return the features with mean 0 and norm 1 over all documents; constant features are 0."""
-    Z = data.X - data.X.mean(axis=0)
-    norm = np.linalg.norm(Z, axis=0)
+    """X with every feature at mean 0 and norm 1 over all documents; a constant feature is 0."""
     varies = np.ptp(data.X, axis=0) > 0
-    return np.where(varies, Z, 0.0) / np.where(varies, norm, 1.0)
+    Z = np.where(varies, data.X - data.X.mean(axis=0), 0.0)
+    return np.asarray(Z / np.where(varies, np.linalg.norm(Z, axis=0), 1.0))
 
 
 def _weights(variables: Matrix) -> Matrix:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.data import RankingData
-from moerank.evolution import DigestDuplicates, MixedCrossover, MixedMutation, MixedSampling
+from moerank.evolution import DigestDuplicates, KeepAsIs, MixedCrossover, MixedMutation, MixedSampling
 from moerank.metrics import NDCG, Metric
 from moerank.stages.stage import Stage, training_errors
 
@@ -90,6 +90,7 @@ class Ensemble(Stage):
             "sampling": MixedSampling(self.n_bits, members=members),
             "crossover": MixedCrossover(self.n_bits),
             "mutation": MixedMutation(self.n_bits),
+            "repair": KeepAsIs(),
             "eliminate_duplicates": DigestDuplicates(),
         }
 

@@ -12,6 +12,7 @@ from moerank.data import RankingData
 from moerank.evolution import (
     AdaptiveBitFlip,
     DigestDuplicates,
+    KeepAsIs,
     SparseBitFlip,
     SubsetSizeSampling,
     UniformCrossover,
@@ -20,7 +21,7 @@ from moerank.evolution import (
 )
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import FitnessBackend, RankRLS
+from moerank.rankers import FitnessBackend, FittedPopulation, Population, RankRLS
 from moerank.stages.stage import Stage, training_errors
 
 __all__ = ["FeatureSelection"]
@@ -101,19 +102,17 @@ class FeatureSelection(Stage):
             "sampling": SubsetSizeSampling(),
             "crossover": UniformCrossover(prob=0.9),
             "mutation": mutation,
+            "repair": KeepAsIs(),
             "eliminate_duplicates": DigestDuplicates(),
         }
 
-    def rankers(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the weights (n_individuals, n_features) of each individual's ranker, the best over the pair subsets.
-
-        Raises
-        ------
-        ValueError
-            If the backend's rankers have no weights.
-        """
-        W, errors = self._train_on_subsets(X)
-        return W[np.arange(len(X)), errors.argmin(axis=1)]
+    def rankers(self, X: NDArray[np.bool_]) -> Population:
+        """Return each individual's ranker, the most accurate over the pair subsets, as the backend returns them."""
+        population, errors = self._train_on_subsets(X)
+        if isinstance(population, FittedPopulation):
+            return population
+        best: NDArray[np.float64] = population[np.arange(len(X)), errors.argmin(axis=1)]
+        return best
 
     def _single_feature_accuracy(self) -> NDArray[np.float64]:
         """RAcc of each feature's own values as scores, in the better of both directions."""
@@ -124,17 +123,16 @@ class FeatureSelection(Stage):
         _, errors = self._train_on_subsets(X)
         return np.column_stack([np.count_nonzero(X, axis=1), errors.min(axis=1)])
 
-    def _train_on_subsets(self, X: NDArray[np.bool_]) -> tuple[Any, NDArray[np.float64]]:
-        """Rankers (n_individuals, n_subsets, n_features) and their errors (n_individuals, n_subsets)."""
+    def _train_on_subsets(self, X: NDArray[np.bool_]) -> tuple[Population, NDArray[np.float64]]:
+        """Return rankers (n_individuals, n_subsets, n_features) and their errors (n_individuals, n_subsets)."""
         if self.pair_masks is None:
             populations = [self.backend.fit_population(self.train, feature_mask=X)]
         else:
             populations = [
                 self.backend.fit_population(self.train, pair_mask=mask, feature_mask=X) for mask in self.pair_masks
             ]
-        if not isinstance(populations[0], np.ndarray):
-            errors = [training_errors(self.train, self.metric, population) for population in populations]
-            return populations, np.stack(errors, axis=1)
+        if isinstance(populations[0], FittedPopulation):  # then there is one: such rankers take no pair masks
+            return populations[0], training_errors(self.train, self.metric, populations[0])[:, None]
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
         W = np.stack(populations, axis=1)
         flat = np.ascontiguousarray(W.reshape(-1, W.shape[-1]))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import RankingData
-from moerank.evolution import DensitySampling, DigestDuplicates, SparseBitFlip, UniformCrossover
+from moerank.evolution import DensitySampling, DigestDuplicates, KeepAsIs, SparseBitFlip, UniformCrossover
 from moerank.metrics import NDCG, Metric
 from moerank.rankers import FitnessBackend, RankRLS
 from moerank.stages.stage import Stage, training_errors
@@ -75,6 +75,7 @@ class InstanceSelection(Stage):
             "sampling": DensitySampling(*self.density),
             "crossover": UniformCrossover(prob=0.9),
             "mutation": SparseBitFlip(),
+            "repair": KeepAsIs(),
             "eliminate_duplicates": DigestDuplicates(),
         }
 

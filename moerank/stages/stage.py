@@ -13,7 +13,7 @@ from pymoo.core.problem import Problem
 from moerank.data import RankingData
 from moerank.evolution import row_digests
 from moerank.metrics import Metric
-from moerank.rankers import population_scores
+from moerank.rankers import Population, population_scores
 
 __all__ = ["Stage", "training_errors"]
 
@@ -45,7 +45,7 @@ class Stage(Problem):  # type: ignore[misc]
 
     @abstractmethod
     def operators(self) -> dict[str, Any]:
-        """Return the sampling, crossover, mutation and duplicate elimination that suit this stage's individuals."""
+        """Return the sampling and the other operators that suit this stage's individuals."""
 
     @abstractmethod
     def _measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
@@ -93,7 +93,7 @@ class Stage(Problem):  # type: ignore[misc]
         return self
 
 
-def training_errors(train: RankingData, metric: Metric, population: Any) -> NDArray[np.float64]:
+def training_errors(train: RankingData, metric: Metric, population: Population) -> NDArray[np.float64]:
     """Return 1 − metric on `train` of each ranker of a population, shape (n_individuals,)."""
     if not isinstance(population, np.ndarray):
         return 1.0 - metric.batch(train, population_scores(population, train.X))

@@ -13,7 +13,7 @@ from pymoo.algorithms.moo.moead import MOEAD
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from toy_search import ALGORITHMS, WeighedBits, directions, operators
 
-from moerank.evolution import Checkpoint, search
+from moerank.evolution import Archive, Checkpoint, search
 
 GENERATIONS = 12
 
@@ -141,6 +141,31 @@ def test_a_search_that_has_ended_is_not_done_again(path, nsga2):
     assert_same_result(again, first)
 
 
+@pytest.mark.parametrize("moment", [(Archive, "add"), (Checkpoint, "record")])
+def test_an_interrupt_between_two_steps_of_the_loop_leaves_a_whole_generation(moment, path, nsga2, monkeypatch):
+    owner, name = moment
+    original, calls = getattr(owner, name), []
+
+    def interrupting(self, *arguments):
+        calls.append(name)
+        if len(calls) == 5 and owner is Checkpoint:
+            # The generation stands in the history already.
+            raise KeyboardInterrupt
+        original(self, *arguments)
+        if len(calls) == 5:
+            # The generation stands in the archive already.
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(owner, name, interrupting)
+        search(WeighedBits(), nsga2, GENERATIONS, seed=3, checkpoint=Checkpoint(path, {}, every=1e9))
+    _, archive, history = Checkpoint(path, {}).load(WeighedBits())
+    assert len(history) == 4
+    np.testing.assert_array_equal(archive.F, history[-1].front)
+    resumed = search(WeighedBits(), nsga2, GENERATIONS, seed=3, checkpoint=Checkpoint(path, {}))
+    assert_same_result(resumed, search(WeighedBits(), nsga2, GENERATIONS, seed=3))
+
+
 @pytest.mark.parametrize("error", [RuntimeError, SystemExit])
 def test_any_exception_leaves_the_last_finished_generation(error, path, nsga2):
     interrupted(Checkpoint(path, {}, every=1e9), 5, nsga2, error)
@@ -230,6 +255,11 @@ def test_another_configuration_is_refused_by_its_keys(path, nsga2):
     assert path.read_bytes() == before
 
 
+def test_a_configuration_that_cannot_be_written_is_refused_at_once(path):
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        Checkpoint(path, {"seed": np.int64(3)})
+
+
 @pytest.mark.parametrize("key", ["checkpoint format", "moerank", "pymoo", "numpy", "python"])
 def test_other_versions_are_refused_before_anything_is_unpickled(key, path, nsga2):
     interrupted(Checkpoint(path, {}), 4, nsga2)
@@ -252,6 +282,7 @@ def test_remove_leaves_nothing(path, nsga2):
     checkpoint.remove()
     interrupted(checkpoint, 4, nsga2)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+    path.with_name(path.name + ".tmp").write_bytes(b"half written")
     checkpoint.remove()
     checkpoint.save()
     assert list(path.parent.iterdir()) == []

@@ -1,0 +1,153 @@
+import os
+import random
+
+import numpy as np
+import pytest
+
+import moerank.data.letor
+from moerank.data import load_letor
+from moerank.data.cache import cache_folder, remembered
+
+CONTENT = b"2 qid:1 1:0.5 2:1\n0 qid:1 1:0.25\n1 qid:2 2:1e-3\n"
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_bytes(CONTENT)
+    return path
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """The files parsed so far, in order."""
+    parsed = []
+    parse = moerank.data.letor._parse
+
+    def counted(path, *arguments):
+        parsed.append(path.name)
+        return parse(path, *arguments)
+
+    monkeypatch.setattr(moerank.data.letor, "_parse", counted)
+    return parsed
+
+
+def assert_same(data, twin):
+    for field in ("X", "y", "qid", "offsets"):
+        np.testing.assert_array_equal(getattr(data, field), getattr(twin, field))
+        assert getattr(data, field).dtype == getattr(twin, field).dtype
+
+
+def test_the_second_load_parses_nothing(path, parsed, cache):
+    first, second = load_letor(path), load_letor(path)
+    assert_same(first, second)
+    assert parsed == ["train.txt"]
+    assert [entry.suffix for entry in cache.iterdir()] == [".npz"]
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["train.txt"]
+
+
+def test_a_copy_and_a_touched_file_are_found_again(path, parsed):
+    load_letor(path)
+    os.utime(path, (0, 0))
+    copy = path.with_name("copy.txt")
+    copy.write_bytes(CONTENT)
+    assert_same(load_letor(copy), load_letor(path))
+    assert parsed == ["train.txt"]
+
+
+def test_a_change_of_the_same_size_at_the_same_time_is_seen(path, parsed):
+    load_letor(path)
+    before = path.stat()
+    path.write_bytes(CONTENT.replace(b"0.25", b"0.75"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert load_letor(path).X[1, 0] == 0.75
+    assert parsed == ["train.txt"] * 2
+
+
+def test_what_the_arrays_depend_on_is_part_of_the_key(path, parsed):
+    path.write_bytes(b"1 qid:1 1:NULL\n")
+    assert load_letor(path, missing=0.0).X.item() == 0.0
+    assert load_letor(path, missing=1.0).X.item() == 1.0
+    with pytest.raises(ValueError, match="NULL"):
+        load_letor(path)
+    assert len(parsed) == 3
+    assert load_letor(path, missing=1.0, n_features=3).X.tolist() == [[1.0, 0.0, 0.0]]
+    assert len(parsed) == 3
+
+
+def test_damaged_entries_are_ignored_and_written_again(path, parsed, cache):
+    whole = load_letor(path)
+    (entry,) = cache.iterdir()
+    stored = entry.read_bytes()
+    rng = random.Random(0)
+    damaged = [b"", b"junk", stored[:-1], stored[: len(stored) // 2]]
+    for _ in range(300):
+        at = rng.randrange(len(stored))
+        damaged.append(stored[:at] + bytes([stored[at] ^ 1 << rng.randrange(8)]) + stored[at + 1 :])
+    for content in damaged:
+        entry.write_bytes(content)
+        assert_same(load_letor(path), whole)
+    assert len(parsed) > 100  # the rest fell on bytes that do not matter, such as dates in the archive
+    entry.write_bytes(b"junk")
+    parsed.clear()
+    load_letor(path)
+    load_letor(path)
+    assert parsed == ["train.txt"]
+
+
+def test_pickles_are_never_opened(path, parsed, cache):
+    load_letor(path)
+    (entry,) = cache.iterdir()
+    np.savez(entry, X=np.array([{}], dtype=object), y=np.zeros(1), qid=np.zeros(1))
+    load_letor(path)
+    assert parsed == ["train.txt"] * 2
+
+
+def test_a_folder_that_cannot_be_written_means_no_cache(path, parsed, tmp_path, monkeypatch, recwarn):
+    monkeypatch.setenv("MOERANK_CACHE", str(path / "below a file"))
+    assert_same(load_letor(path), load_letor(path))
+    assert parsed == ["train.txt"] * 2
+    assert not recwarn.list
+
+
+def test_a_write_that_fails_leaves_nothing_behind(path, parsed, cache, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    load_letor(path)
+    assert list(cache.iterdir()) == []
+
+
+@pytest.mark.parametrize("off", ["off", "OFF"])
+def test_off(path, parsed, monkeypatch, tmp_path, off):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MOERANK_CACHE", off)
+    assert cache_folder() is None
+    assert_same(load_letor(path), load_letor(path))
+    assert parsed == ["train.txt"] * 2
+    assert [entry.name for entry in tmp_path.iterdir()] == ["train.txt"]
+
+
+def test_cache_false_neither_reads_nor_writes(path, parsed, cache):
+    load_letor(path, cache=False)
+    assert list(cache.iterdir()) == []
+    load_letor(path)
+    load_letor(path, cache=False)
+    assert parsed == ["train.txt"] * 3
+
+
+def test_the_default_folder_is_the_users(monkeypatch):
+    monkeypatch.delenv("MOERANK_CACHE")
+    assert cache_folder().is_absolute()
+    assert "moerank" in cache_folder().parts
+
+
+def test_what_make_raises_passes_and_is_not_kept(cache):
+    def fail():
+        raise KeyError("told so")
+
+    with pytest.raises(KeyError, match="told so"):
+        remembered(b"", "any", fail)
+    assert list(cache.iterdir()) == []

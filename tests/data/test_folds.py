@@ -1,0 +1,123 @@
+import gzip
+import lzma
+
+import numpy as np
+import pytest
+
+from moerank.data import RankingData, load_fold, split_fold
+
+TRAIN = b"1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25\n"
+VALI = b"1 qid:2 1:0.5 4:1\n"
+TEST = b"1 qid:3 1:0.5\n"
+
+SIZES = {  # documents and queries of the parts, and preference pairs of the training part
+    "MQ2008": [
+        ((9630, 471), (2707, 157), (2874, 156), 52325),
+        ((9404, 471), (2874, 156), (2933, 157), 46631),
+        ((8643, 470), (2933, 157), (3635, 157), 44450),
+        ((8514, 470), (3635, 157), (3062, 157), 48533),
+        ((9442, 470), (3062, 157), (2707, 157), 50836),
+    ],
+    "OHSUMED": [
+        ((9219, 63), (3538, 21), (3383, 22), 367663),
+        ((10187, 63), (3383, 22), (2570, 21), 422716),
+        ((10494, 64), (2570, 21), (3076, 21), 378087),
+        ((9491, 64), (3076, 21), (3573, 21), 295814),
+        ((9029, 64), (3573, 21), (3538, 21), 283484),
+    ],
+}
+
+
+def write_fold(folder, names):
+    for name, content in zip(names, (TRAIN, VALI, TEST), strict=True):
+        compress = {".gz": gzip.compress, ".xz": lzma.compress}.get(name[-3:], bytes)
+        (folder / name).write_bytes(compress(content))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("train.txt", "vali.txt", "test.txt"),
+        ("trainingset.txt", "validationset.txt", "testset.txt"),
+        ("train.txt.gz", "vali.txt.gz", "test.txt.gz"),
+        ("trainingset.txt.xz", "validationset.txt.gz", "test.txt"),
+    ],
+)
+def test_every_spelling_is_found_and_all_parts_have_the_same_features(tmp_path, names):
+    write_fold(tmp_path, names)
+    train, vali, test = load_fold(tmp_path)
+    assert train.X.tolist() == [[0.5, 1, 0, 0], [0.25, 0, 0, 0]]
+    assert vali.X.tolist() == [[0.5, 0, 0, 1]]
+    assert test.X.tolist() == [[0.5, 0, 0, 0]]
+    assert [part.qid[0] for part in (train, vali, test)] == [1, 2, 3]
+    assert [part.name for part in (train, vali, test)] == [str(tmp_path / name) for name in names]
+
+
+def test_missing_values_are_passed_on(tmp_path):
+    write_fold(tmp_path, ("train.txt", "vali.txt", "test.txt"))
+    (tmp_path / "vali.txt").write_bytes(b"1 qid:2 1:NULL\n")
+    with pytest.raises(ValueError, match=r"vali\.txt, line 1: .*NULL"):
+        load_fold(tmp_path)
+    assert load_fold(tmp_path, missing=0.5)[1].X.tolist() == [[0.5, 0.0]]
+
+
+def test_a_missing_part_is_named_with_what_is_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no training part; .* and found nothing"):
+        load_fold(tmp_path)
+    write_fold(tmp_path, ("train.txt", "valid.txt", "test.txt"))
+    with pytest.raises(FileNotFoundError) as caught:
+        load_fold(tmp_path)
+    said = str(caught.value)
+    assert said.startswith(f"{tmp_path}: no validation part; looked for vali.txt and validationset.txt")
+    assert said.endswith("found test.txt, train.txt, valid.txt")
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"absent does not exist; load_fold reads the folder"):
+        load_fold(tmp_path / "absent")
+    (tmp_path / "file").touch()
+    with pytest.raises(FileNotFoundError, match=r"file is a file, not a folder"):
+        load_fold(tmp_path / "file")
+
+
+@pytest.mark.parametrize("fold", range(1, 6))
+@pytest.mark.parametrize("name", SIZES)
+def test_real_folds_have_the_known_sizes(letor_folder, name, fold):
+    *sizes, n_pairs = SIZES[name][fold - 1]
+    parts = load_fold(letor_folder / name / f"Fold{fold}")
+    assert [(part.n_documents, part.n_queries) for part in parts] == sizes
+    assert {part.n_features for part in parts} == {46 if name == "MQ2008" else 45}
+    assert len(parts[0].pairs) == n_pairs
+
+
+@pytest.mark.parametrize("n_queries", [5, 10, 13])
+def test_split_deals_the_queries_as_letor_does(n_queries):
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(n_queries), rng.integers(1, 6, n_queries))
+    data = RankingData(rng.random((len(qid), 2)), rng.integers(0, 3, len(qid)), qid, ["a", "b"], name="own")
+    held = {"validation": [], "test": []}
+    for fold in range(1, 6):
+        train, vali, test = split_fold(data, fold)
+        queries = [set(part.qid) for part in (train, vali, test)]
+        assert sum(map(len, queries)) == n_queries
+        assert set.union(*queries) == set(range(n_queries))
+        held["validation"].append(queries[1])
+        held["test"].append(queries[2])
+        for part in (train, vali, test):
+            assert part.feature_names == ("a", "b")
+            for query in set(part.qid):
+                np.testing.assert_array_equal(part.X[part.qid == query], data.X[qid == query])
+                np.testing.assert_array_equal(part.y[part.qid == query], data.y[qid == query])
+    # Fold 1 validates on S4 and tests on S5; each part is held out once.
+    parts = [set(part) for part in np.array_split(np.arange(n_queries), 5)]
+    assert held["validation"] == parts[3:] + parts[:3]
+    assert held["test"] == parts[4:] + parts[:4]
+
+
+def test_split_refuses_what_cannot_be_split():
+    data = RankingData(np.zeros((5, 1)), np.zeros(5), np.arange(5), name="five")
+    for fold in (0, 6, 1.5):
+        with pytest.raises(ValueError, match="there are folds 1 to 5"):
+            split_fold(data, fold)
+    with pytest.raises(ValueError, match="four: 4 queries cannot be dealt into 5 parts"):
+        split_fold(RankingData(np.zeros((4, 1)), np.zeros(4), np.arange(4), name="four"))

@@ -1,0 +1,193 @@
+import gzip
+import lzma
+import re
+
+import numpy as np
+import pytest
+from letor_restated import assert_same_documents
+
+from moerank.data import load_letor
+from moerank.data.letor import LARGEST_FEATURE
+
+TINY = b"""# a comment line, and a blank one
+
+2 qid:10 1:0.5 2:-1e-3 4:.25 #docid = GX008-86-4444840 inc = 1 prob = 0.086622
+0\tqid:10   2:+3.  3:1E+2\t
+1 qid:10
+   0 qid:-7 1:1 2:2 3:3 4:4 # \xff\xfe not UTF-8, 9:9 qid:5 \x00
+3.0 qid:9223372036854775807 04:1
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Load a file with the given content and name."""
+
+    def load_content(content, filename="tiny.txt", **options):
+        path = tmp_path / filename
+        path.write_bytes(content)
+        return load_letor(path, **options)
+
+    return load_content
+
+
+def test_equals_the_format_restated(load):
+    data = load(TINY)
+    assert_same_documents(data, TINY)
+    assert data.X.shape == (5, 4)
+    assert data.y.tolist() == [2, 0, 1, 0, 3]
+    assert data.qid.tolist() == [10, 10, 10, -7, 2**63 - 1]
+    assert data.feature_names == ("1", "2", "3", "4")
+
+
+def test_values_are_read_to_the_last_bit(load):
+    values = np.random.default_rng(0).standard_normal((50, 8)) * 10.0 ** np.arange(-150, 250, 50)
+    lines = [f"1 qid:1 {' '.join(f'{j}:{v!r}' for j, v in enumerate(row, 1))}" for row in values.tolist()]
+    np.testing.assert_array_equal(load("\n".join(lines).encode()).X, values)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("last", [True, False])
+def test_line_ends(load, end, last):
+    content = TINY.replace(b"\n", end)
+    content = content if last else content.removesuffix(end)
+    assert_same_documents(load(content), TINY)
+    broken = content.replace(b"qid:-7", b"qid:x")
+    with pytest.raises(ValueError, match=r"tiny\.txt, line 6: the query id 'x' is not an integer"):
+        load(broken)
+
+
+@pytest.mark.parametrize(("ending", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_compressed_files(load, ending, compress):
+    half = TINY.index(b"   0 qid:-7")
+    for stored in (compress(TINY), compress(TINY[:half]) + compress(TINY[half:])):
+        assert_same_documents(load(stored, "tiny.txt" + ending), TINY)
+    stored = compress(TINY[:half]) + compress(TINY[half:])
+    for damaged in (stored[:-1], stored[:20], stored[:-9] + b"x" + stored[-8:], stored + b"x", TINY):
+        with pytest.raises(ValueError, match=rf"tiny\.txt\{ending}: the \{ending} file is truncated or damaged"):
+            load(damaged, "tiny.txt" + ending)
+    second = bytearray(stored)
+    second[len(compress(TINY[:half])) + 1] ^= 1
+    with pytest.raises(ValueError, match="truncated or damaged"):
+        load(bytes(second), "tiny.txt" + ending)
+
+
+GOOD = "1 qid:2 1:0.5 2:1"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1 1:0.5 2:1", "no query id after the label"),
+        ("1", "no query id after the label"),
+        ("1 1:0.5 qid:2", "no query id after the label"),
+        ("-1 qid:2 1:0.5", "the label '-1' is not an integer from 0"),
+        ("0.5 qid:2 1:0.5", "the label '0.5' is not an integer"),
+        ("nan qid:2 1:0.5", "the label 'nan' is not an integer"),
+        ("1e3 qid:2 1:0.5", "the label '1e3' is not an integer"),
+        ("12345678901 qid:2 1:0.5", "the label '12345678901' is not an integer from 0 .* to 999,999,999"),
+        ("1,2 qid:2 1:0.5", "the label '1,2'"),
+        ("\N{ARABIC-INDIC DIGIT ONE} qid:2 1:0.5", "the label '\N{ARABIC-INDIC DIGIT ONE}'"),
+        ("1 qid: 1:0.5", "the query id '' is not an integer"),
+        ("1 qid:two 1:0.5", "the query id 'two' is not an integer"),
+        ("1 qid:2.5 1:0.5", r"the query id '2\.5' is not an integer"),
+        ("1 qid:9223372036854775808 1:0.5", "the query id 9223372036854775808 does not fit in 64 bits"),
+        ("1 qid:" + "9" * 5000 + " 1:0.5", "the query id '9{29}…' is not an integer of 64 bits"),
+        ("1 qid:1 1:0.5", "query 1 begins again; sort the lines"),
+        ("1 qid:2 0:1 1:0.5", "feature number 0; feature numbers start at 1"),
+        ("1 qid:2 1:1 1:1", "feature 1 is listed twice"),
+        ("1 qid:2 1:1 3:0 2:1", "feature 2 follows feature 3; list the features in increasing order"),
+        ("1 qid:2 -1:1", "'-1:1' is not of the form feature:value"),
+        ("1 qid:2 1.5:1", r"'1\.5:1' is not of the form feature:value"),
+        ("1 qid:2 1:1 qid:2", "'qid:2' is not of the form feature:value"),
+        ("1 qid:2 1 0.5", "'1' is not of the form feature:value"),
+        ("1 qid:2 1: 0.5", "the value '' of feature 1 is not a finite number"),
+        ("1 qid:2 1:0.5x", "the value '0.5x' of feature 1"),
+        ("1 qid:2 1:0x1p3", "the value '0x1p3' of feature 1"),
+        ("1 qid:2 1:1_0", "the value '1_0' of feature 1"),
+        ("1 qid:2 1:0,5", "the value '0,5' of feature 1"),
+        ("1 qid:2 1:1:2", "the value '1:2' of feature 1"),
+        ("1 qid:2 1:1 2:nan", "the value 'nan' of feature 2 is not a finite number"),
+        ("1 qid:2 1:-inf", "the value '-inf' of feature 1 is not a finite number"),
+        ("1 qid:2 1:1 2:1e999", "the value of feature 2 is too large for a 64-bit"),
+        ("1 qid:2 10001:1", "feature 10001 is beyond the limit of 10,000 features; .* pass n_features"),
+        ("1 qid:2 999999999999:1", "feature 999999999999 is beyond the limit of 10,000"),
+        ("1 qid:2 1:1\x00", r"the value '1\\x00' of feature 1"),
+        ("1 qid:2\x0b1:1", r"the query id '2\\x0b1:1'"),
+    ],
+)
+@pytest.mark.parametrize("missing", [None, 0.0])
+def test_a_bad_line_is_refused_with_path_line_number_and_text(load, tmp_path, line, message, missing):
+    content = f"0 qid:1 1:1 2:0\n\n# comment\n{GOOD}\r\n{line} # docid\n{GOOD}\n"
+    with pytest.raises(ValueError, match=message) as caught:
+        load(content.encode(), missing=missing)
+    said = str(caught.value)
+    assert said.startswith(f"{tmp_path / 'tiny.txt'}, line 5: ")
+    text = line + " # docid"
+    assert said.endswith(": " + repr(text if len(text) <= 100 else text[:99] + "…"))
+
+
+def test_null_becomes_what_missing_says(load):
+    content = b"1 qid:1 1:NULL 2:0.5 #docid = NULL\n0 qid:1 1:1 2:NULL\n"
+    for missing in (0.0, -1.5, 1e-7):
+        assert_same_documents(load(content, missing=missing), content, missing)
+    with pytest.raises(ValueError, match=r"line 2: the value of feature 2 is missing \(NULL\); pass missing="):
+        load(b"1 qid:1 1:1\n1 qid:1 1:1 2:NULL\n")
+    with pytest.raises(ValueError, match="the value 'null' of feature 1"):
+        load(b"1 qid:1 1:null\n", missing=0.0)
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="only become a finite number"):
+            load(content, missing=wrong)
+
+
+def test_n_features_pads_and_refuses(load):
+    data = load(TINY, n_features=6)
+    assert data.X.shape == (5, 6)
+    assert not data.X[:, 4:].any()
+    np.testing.assert_array_equal(data.X[:, :4], load(TINY).X)
+    for _ in range(2):  # the second time from the cache
+        with pytest.raises(ValueError, match="line 3: feature 4 is beyond n_features=3"):
+            load(TINY, n_features=3)
+    with pytest.raises(ValueError, match="at least one feature"):
+        load(TINY, n_features=0)
+
+
+def test_n_features_lifts_the_limit_for_itself_only(load):
+    content = f"1 qid:1 {LARGEST_FEATURE + 1}:1\n".encode()
+    assert load(content, n_features=LARGEST_FEATURE + 2).n_features == LARGEST_FEATURE + 2
+    with pytest.raises(ValueError, match="line 1: feature 10001 is beyond the limit"):
+        load(content)
+    assert load(b"1 qid:1 %d:1\n" % LARGEST_FEATURE).n_features == LARGEST_FEATURE
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\r\n  \t\n", b"# only\n# comments"])
+def test_a_file_without_documents_is_refused(load, tmp_path, content):
+    files = {"e.txt": content, "e.txt.gz": gzip.compress(content), "e.txt.xz": lzma.compress(content)}
+    for filename, stored in files.items():
+        with pytest.raises(ValueError, match="the file holds no document") as caught:
+            load(stored, filename)
+        assert str(tmp_path / filename) in str(caught.value)
+
+
+def test_a_file_without_features_needs_their_number(load):
+    with pytest.raises(ValueError, match=r"tiny\.txt: no line lists a feature"):
+        load(b"1 qid:1\n0 qid:1 # 1:1\n")
+    assert load(b"1 qid:1\n0 qid:1\n", n_features=2).X.tolist() == [[0, 0], [0, 0]]
+
+
+def test_folders_and_missing_files_are_named(tmp_path):
+    with pytest.raises(IsADirectoryError, match=rf"{re.escape(str(tmp_path))} is a folder; .* load_fold"):
+        load_letor(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"absent\.txt"):
+        load_letor(tmp_path / "absent.txt")
+
+
+def test_name(load, tmp_path):
+    assert load(TINY).name == str(tmp_path / "tiny.txt")
+    assert load(TINY, name="mine").name == "mine"
+
+
+@pytest.mark.parametrize("part", ["MQ2008/Fold3/vali.txt", "OHSUMED/Fold2/test.txt"])
+def test_real_file_equals_the_format_restated(letor_folder, part):
+    path = letor_folder / part
+    assert_same_documents(load_letor(path), path.read_bytes())

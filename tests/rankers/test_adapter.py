@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+from lightgbm import LGBMRanker
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+
+from moerank.rankers import FittedPopulation, RankerAdapter, RankSVM, population_scores, require_weights
+
+
+@pytest.fixture(scope="module")
+def features(noisy_data):
+    features = np.random.default_rng(0).random((4, noisy_data.n_features)) < 0.5
+    features[:, 0] = True
+    return features
+
+
+@pytest.fixture
+def lambda_mart():
+    return LGBMRanker(
+        n_estimators=5, num_leaves=4, min_child_samples=5, deterministic=True, force_row_wise=True, n_jobs=1, verbose=-1
+    )
+
+
+@pytest.mark.parametrize("ranker", [Ridge(alpha=0.3), LinearRegression(fit_intercept=False)])
+def test_linear_rankers_give_the_weights_of_a_direct_fit(noisy_data, features, ranker):
+    W = RankerAdapter(ranker).fit_population(noisy_data, feature_mask=features)
+    for w, mask in zip(W, features, strict=True):
+        np.testing.assert_array_equal(w[mask], clone(ranker).fit(noisy_data.X[:, mask], noisy_data.y).coef_)
+    assert not W[~features].any()
+    assert require_weights(W, ranker) is W
+
+
+def test_weights_rank_as_the_ranker_itself_does(noisy_data):
+    ranker = Ridge(alpha=0.3)
+    W = RankerAdapter(ranker).fit_population(noisy_data)
+    scores = population_scores(W, noisy_data.X)
+    assert scores.shape == (noisy_data.n_documents, 1)
+    predicted = ranker.fit(noisy_data.X, noisy_data.y).predict(noisy_data.X)
+    np.testing.assert_allclose(scores[:, 0] + ranker.intercept_, predicted, rtol=1e-12, atol=1e-12)
+
+
+def test_the_ranker_itself_is_not_fitted(noisy_data):
+    ranker = Ridge()
+    RankerAdapter(ranker).fit_population(noisy_data)
+    assert not hasattr(ranker, "coef_")
+
+
+@pytest.mark.parametrize("ranker", [make_pipeline(StandardScaler(), Ridge()), SVR(kernel="rbf")])
+def test_rankers_without_weights_give_scores(noisy_data, features, ranker):
+    population = RankerAdapter(ranker).fit_population(noisy_data, feature_mask=features)
+    assert isinstance(population, FittedPopulation)
+    scores = population_scores(population, noisy_data.X)
+    for individual, mask in enumerate(features):
+        direct = clone(ranker).fit(noisy_data.X[:, mask], noisy_data.y).predict(noisy_data.X[:, mask])
+        np.testing.assert_array_equal(scores[:, individual], direct)
+
+
+def test_lightgbm_is_given_the_sizes_of_the_queries(noisy_data, features, lambda_mart):
+    population = RankerAdapter(lambda_mart).fit_population(noisy_data, feature_mask=features)
+    assert len(population) == len(features)
+    scores = population_scores(population, noisy_data.X)
+    assert scores.shape == (noisy_data.n_documents, len(features))
+    assert scores.flags.c_contiguous
+    sizes = np.diff(noisy_data.offsets)
+    for individual, mask in enumerate(features):
+        X = noisy_data.X[:, mask]
+        direct = clone(lambda_mart).fit(X, noisy_data.y, group=sizes).predict(X)
+        np.testing.assert_array_equal(scores[:, individual], direct)
+    assert len(np.unique(scores)) > 20
+
+
+def test_a_ranker_that_takes_qid_is_given_it(noisy_data):
+    W = RankerAdapter(RankSVM(C=2.0)).fit_population(noisy_data)
+    np.testing.assert_array_equal(W, RankSVM(C=2.0).fit_population(noisy_data))
+
+
+class Recorder(BaseEstimator):
+    """Has both parameters, as XGBoost's ranker has."""
+
+    def fit(self, X, y, *, group=None, qid=None):
+        self.group_, self.qid_ = group, qid
+        return self
+
+
+def test_sizes_go_before_query_ids(noisy_data):
+    population = RankerAdapter(Recorder()).fit_population(noisy_data)
+    np.testing.assert_array_equal(population.rankers[0].group_, np.diff(noisy_data.offsets))
+    assert population.rankers[0].qid_ is None
+
+
+def test_weights_are_required_with_a_reason(noisy_data, lambda_mart):
+    backend = RankerAdapter(lambda_mart)
+    population = backend.fit_population(noisy_data)
+    with pytest.raises(ValueError, match=r"^LGBMRanker has no weights \(coef_\).* ensemble=False"):
+        require_weights(population, backend)
+
+
+def test_a_pair_mask_is_refused_with_a_reason(noisy_data):
+    pair_mask = np.ones((1, len(noisy_data.pairs)), bool)
+    with pytest.raises(ValueError, match=r"Ridge is trained on documents.*without instance selection"):
+        RankerAdapter(Ridge()).fit_population(noisy_data, pair_mask=pair_mask)
+
+
+def test_an_empty_feature_set_is_refused(noisy_data):
+    with pytest.raises(ValueError, match="row 0 selects no feature"):
+        RankerAdapter(Ridge()).fit_population(noisy_data, feature_mask=np.zeros((1, noisy_data.n_features), bool))
+
+
+def test_parameters_of_the_ranker_are_set_through_the_adapter():
+    adapter = clone(RankerAdapter(Ridge())).set_params(ranker__alpha=7.0)
+    assert adapter.ranker.alpha == 7.0

@@ -1,0 +1,295 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.base import clone
+
+from moerank.data import RankingData, load_fold
+from moerank.metrics import MAP, NDCG
+from moerank.rankers import FSMRank
+from moerank.rankers.fsm_rank import importance, similarity
+
+TIGHT = {"max_iter": 50_000, "tol": 1e-13}
+
+
+def oracle(data, lambda1, lambda2, keep=None, features=None, form="clipped"):
+    """Problem (2) on explicit differences: the function of the kept variables, with gradient, and their number."""
+    features = np.ones(data.n_features, bool) if features is None else features
+    s = np.array([abs(np.corrcoef(x, data.y)[0, 1]) for x in data.X.T])
+    A = abs(np.corrcoef(data.X.T))
+    if form == "clipped":
+        values, vectors = np.linalg.eigh(A)
+        A = vectors @ np.diag(np.maximum(values, 0.0)) @ vectors.T
+    A = np.tile(A[np.ix_(features, features)], (2, 2))
+    cost = np.tile(1.0 / s[features], 2)
+    D = (data.X[data.pairs.better] - data.X[data.pairs.worse])[slice(None) if keep is None else keep][:, features]
+    D = np.hstack([D, -D])
+
+    def function(w):
+        slack = np.maximum(0.0, 1.0 - D @ w)
+        value = np.mean(slack**2) + 0.5 * lambda1 * w @ A @ w + lambda2 * cost @ w
+        return value, -2.0 * D.T @ slack / len(D) + lambda1 * A @ w + lambda2 * cost
+
+    return function, D.shape[1]
+
+
+def minimum(function, size):
+    options = {"maxiter": 20_000, "maxfun": 50_000, "maxcor": 50, "ftol": 1e-15, "gtol": 1e-9}
+    result = minimize(function, np.zeros(size), jac=True, method="L-BFGS-B", bounds=[(0, None)] * size, options=options)
+    return result.fun
+
+
+def split(w):
+    """The variables [u; v] of weights w."""
+    return np.concatenate([w.clip(0.0), (-w).clip(0.0)])
+
+
+@pytest.fixture(scope="module")
+def masks(noisy_data):
+    """Pairs and features of 19 individuals, which is no multiple of the group size."""
+    rng = np.random.default_rng(3)
+    pairs = rng.random((19, len(noisy_data.pairs))) < rng.uniform(0.05, 0.9, (19, 1))
+    features = rng.random((19, noisy_data.n_features)) < 0.6
+    features[:, 0] = True
+    return pairs, features
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1.0, 1e-3), (1e-6, 1e-2), (1e-2, 1e-5), (0.0, 0.1)])
+def test_fit_reaches_the_minimum_that_scipy_finds(noisy_data, lambda1, lambda2):
+    ranker = FSMRank(lambda1, lambda2, **TIGHT).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    function, size = oracle(noisy_data, lambda1, lambda2)
+    assert function(ranker.variables_)[0] == pytest.approx(minimum(function, size), rel=1e-7)
+
+
+def test_the_minimum_on_real_pairs(letor_folder):
+    train, _, _ = load_fold(letor_folder / "MQ2008" / "Fold1")
+    varies = np.ptp(train.X, axis=0) > 0
+    train = RankingData(train.X[:, varies], train.y, train.qid)
+    keep = np.random.default_rng(0).random(len(train.pairs)) < 0.1
+    w = FSMRank(1e-2, 1e-2, **TIGHT).fit_population(train, pair_mask=keep)[0]
+    function, size = oracle(train, 1e-2, 1e-2, keep)
+    assert function(split(w))[0] == pytest.approx(minimum(function, size), rel=1e-6)
+
+
+@pytest.mark.parametrize("form", ["clipped", "raw"])
+def test_objective_agrees_with_explicit_pairs(noisy_data, form):
+    variables = np.random.default_rng(4).random(2 * noisy_data.n_features)
+    function, _ = oracle(noisy_data, 0.3, 0.02, form=form)
+    ranker = FSMRank(0.3, 0.02, similarity=form)
+    assert ranker.objective(noisy_data, variables) == pytest.approx(function(variables)[0], rel=1e-12)
+
+
+def test_iterates_are_those_of_the_listing(noisy_data):
+    """A plain restatement of Algorithm 1 takes the same number of steps to the same point."""
+    lambda1, lambda2 = 1e-3, 2e-3
+    full, size = oracle(noisy_data, lambda1, lambda2)
+    cost = np.tile(1.0 / importance(noisy_data), 2)
+
+    def smooth(w):
+        value, gradient = full(w)
+        return value - lambda2 * cost @ w, gradient - lambda2 * cost
+
+    L = (4 + 2 * lambda1) * noisy_data.n_features / 2**10
+    w_before = z = np.zeros(size)
+    alpha = 1.0
+    steps = 0
+    while True:
+        steps += 1
+        value, gradient = smooth(z)
+        while True:
+            w = np.maximum(0.0, z - (gradient + lambda2 * cost) / L)
+            if smooth(w)[0] <= value + gradient @ (w - z) + 0.5 * L * (w - z) @ (w - z):
+                break
+            L *= 2.0
+        if abs(full(w)[0] - full(w_before)[0]) <= 1e-4 * abs(full(w_before)[0]):
+            break
+        following = 0.5 * (1 + np.sqrt(1 + 4 * alpha**2))
+        z = w + (alpha - 1) / following * (w - w_before)
+        w_before, alpha = w, following
+
+    ranker = FSMRank(lambda1, lambda2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    assert 5 < ranker.n_iter_ == steps
+    np.testing.assert_allclose(ranker.variables_, w, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("parameters", [{"lambda1": 1e-2, "lambda2": 1e-3}, {"lambda1": 1e-4, "lambda2": 1e-2}])
+def test_population_reaches_each_individuals_minimum(noisy_data, masks, parameters):
+    pairs, features = masks
+    W = FSMRank(**parameters, **TIGHT).fit_population(noisy_data, pair_mask=pairs, feature_mask=features)
+    for row in range(0, 19, 3):
+        function, size = oracle(noisy_data, **parameters, keep=pairs[row], features=features[row])
+        assert function(split(W[row, features[row]]))[0] == pytest.approx(minimum(function, size), rel=1e-6)
+    assert W.any(axis=1).all()
+    assert not W[~features].any()
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-9])
+def test_an_individual_does_not_depend_on_its_company(noisy_data, masks, tol):
+    pairs, features = masks
+    ranker = FSMRank(tol=tol, max_iter=3000)
+    together, steps = ranker._minimise(noisy_data, pairs, features)
+    assert len(set(steps)) > 5  # lanes do stand still while others go on
+    for row in range(19):
+        alone, alone_steps = ranker._minimise(noisy_data, pairs[row : row + 1], features[row : row + 1])
+        np.testing.assert_array_equal(together[row], alone[0])
+        assert steps[row] == alone_steps[0]
+
+
+def test_shared_pairs_equal_own_pairs(noisy_data, masks):
+    pairs, features = masks
+    ranker = FSMRank(**TIGHT)
+    shared = ranker.fit_population(noisy_data, pair_mask=pairs[4], feature_mask=features)
+    own = ranker.fit_population(noisy_data, pair_mask=np.tile(pairs[4], (19, 1)), feature_mask=features)
+    np.testing.assert_allclose(shared, own, rtol=1e-5, atol=1e-6)
+
+
+def test_masked_features_are_as_if_they_were_not_there(noisy_data):
+    features = np.arange(noisy_data.n_features) % 3 != 1
+    fewer = RankingData(noisy_data.X[:, features], noisy_data.y, noisy_data.qid)
+    ranker = FSMRank(similarity="raw")  # clipping the whole matrix is not clipping a part of it
+    masked = ranker.fit_population(noisy_data, feature_mask=features)[0]
+    np.testing.assert_allclose(masked[features], ranker.fit_population(fewer)[0], rtol=1e-9, atol=1e-12)
+
+
+def test_a_bad_start_ends_at_the_same_minimum(noisy_data):
+    start = np.random.default_rng(5).normal(scale=3.0, size=(3, noisy_data.n_features))
+    W = FSMRank(0.1, 0.01, **TIGHT).fit_population(noisy_data, feature_mask=np.ones(start.shape, bool), start=start)
+    function, size = oracle(noisy_data, 0.1, 0.01)
+    for w in W:
+        assert function(split(w))[0] == pytest.approx(minimum(function, size), rel=1e-6)
+
+
+def test_a_start_at_the_minimum_stays_there(noisy_data):
+    w = FSMRank(**TIGHT).fit_population(noisy_data)
+    _, steps = FSMRank()._minimise(noisy_data, start=w)
+    assert steps[0] == 1
+
+
+def test_importance_and_similarity_are_absolute_correlations(noisy_data):
+    together = abs(np.corrcoef(np.column_stack([noisy_data.X, noisy_data.y]).T))
+    np.testing.assert_allclose(importance(noisy_data), together[-1, :-1], rtol=1e-12)
+    np.testing.assert_allclose(similarity(noisy_data, "raw"), together[:-1, :-1], rtol=1e-12, atol=1e-15)
+
+
+@pytest.fixture(scope="module")
+def indefinite_data():
+    """Four features whose absolute correlations have an eigenvalue near −0.36."""
+    P, Q = np.array([1.0, 0.0, 1.0, 1.0]), np.array([0.0, 1.0, 1.0, -1.0])
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(size=(2, 200))
+    X = a[:, None] * P + b[:, None] * Q + 0.05 * rng.normal(size=(200, 4))
+    return RankingData(X, np.digitize(a + 0.3 * b + 0.5 * rng.normal(size=200), [-0.5, 0.5, 1.5]))
+
+
+def test_clipping_gives_the_nearest_positive_semidefinite_matrix(indefinite_data):
+    raw, clipped = similarity(indefinite_data, "raw"), similarity(indefinite_data)
+    values = np.linalg.eigvalsh(raw)
+    assert values[0] < -0.3
+    assert np.linalg.eigvalsh(clipped)[0] > -1e-12
+    # No positive semidefinite matrix is nearer than the norm of the negative eigenvalues.
+    assert np.linalg.norm(clipped - raw) == pytest.approx(np.linalg.norm(values.clip(max=0.0)), rel=1e-9)
+    fits = [
+        FSMRank(1.0, 1e-3, similarity=form, **TIGHT).fit_population(indefinite_data)[0] for form in ("raw", "clipped")
+    ]
+    assert abs(fits[0] - fits[1]).max() > 1e-3
+
+
+def test_features_without_importance_are_dropped(noisy_data):
+    level = np.full(noisy_data.n_documents, 7.0)
+    y = noisy_data.y - noisy_data.y.mean()
+    x = np.random.default_rng(7).normal(size=len(y))
+    uncorrelated = x - x.mean() - y * (x @ y) / (y @ y)
+    X = np.column_stack([noisy_data.X, level, uncorrelated])
+    padded = RankingData(X, noisy_data.y, noisy_data.qid)
+    assert importance(padded)[-2:].tolist() == [0.0, 0.0]
+    W = FSMRank(lambda2=1e-6, similarity="raw").fit_population(padded)
+    np.testing.assert_allclose(W[0, :-2], FSMRank(lambda2=1e-6, similarity="raw").fit_population(noisy_data)[0])
+    assert W[0, :-2].any()
+    assert not W[0, -2:].any()
+    assert FSMRank().objective(padded, np.ones(2 * padded.n_features)) == np.inf
+    only_level = np.arange(padded.n_features) == padded.n_features - 2
+    assert not FSMRank().fit_population(padded, feature_mask=only_level).any()
+
+
+def test_large_lambda2_leaves_no_feature(noisy_data):
+    ranker = FSMRank(lambda2=10.0).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    assert not ranker.support_.any()
+    assert ranker.n_iter_ == 1
+
+
+def test_fit_records_support_and_steps(noisy_data):
+    ranker = FSMRank(1e-2, 2e-2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    np.testing.assert_array_equal(ranker.support_, ranker.coef_ != 0)
+    assert 0 < ranker.support_.sum() < noisy_data.n_features
+    assert 1 < ranker.n_iter_ < 400
+    cut = FSMRank(1e-2, 2e-2, max_iter=3).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    assert cut.n_iter_ == 3
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-5), (1e-2, 1e-2)])
+def test_the_papers_stopping_rule_leaves_a_small_gap(noisy_data, lambda1, lambda2):
+    ranker = FSMRank(lambda1, lambda2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    best = minimum(*oracle(noisy_data, lambda1, lambda2))
+    gap = ranker.objective(noisy_data, ranker.variables_) / best - 1.0
+    assert 0.0 <= gap < 0.02
+
+
+def test_grid_in_one_population_equals_entry_by_entry(noisy_data):
+    ranker = FSMRank()
+    grid = ranker.default_grid(noisy_data)
+    assert len({tuple(entry.items()) for entry in grid}) == 49
+    assert grid[0] == {"lambda1": 1.0, "lambda2": 1.0}
+    candidates = [clone(ranker).set_params(**entry) for entry in grid]
+    W = ranker._fit_candidates(noisy_data, candidates)
+    for w, candidate in zip(W, candidates, strict=True):
+        np.testing.assert_array_equal(w, candidate.fit_population(noisy_data)[0])
+
+
+def test_a_grid_over_other_parameters_is_tuned_entry_by_entry(noisy_data):
+    grid = [{"tol": 0.5}, {"tol": 1e-6}]
+    candidates = [clone(FSMRank()).set_params(**entry) for entry in grid]
+    W = FSMRank()._fit_candidates(noisy_data, candidates)
+    for w, candidate in zip(W, candidates, strict=True):
+        np.testing.assert_array_equal(w, candidate.fit_population(noisy_data)[0])
+
+
+def test_tuning_never_prefers_weights_of_zero():
+    # The rows stand in the best order, so a ranker that scores everything alike keeps it.
+    rng = np.random.default_rng(8)
+    y = np.repeat([2, 1, 0], 10)
+    data = RankingData(0.1 * (y + rng.normal(size=30))[:, None], y)
+    ranker = FSMRank()
+    first = clone(ranker).set_params(**ranker.default_grid(data)[0])
+    assert not first.fit_population(data).any()
+    assert MAP().score(data, np.zeros(30)) == 1.0
+    assert ranker.tune(data, data).fit_population(data).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "published", "band", "published_features"),
+    [("MQ2008", (0.2327, 0.4771), 0.006, 13.2), ("OHSUMED", (0.4613, 0.4498), 0.010, 18.0)],
+)
+def test_five_folds_come_near_the_published_means(letor_folder, name, published, band, published_features):
+    values, n_features = [], []
+    for fold in range(1, 6):
+        train, vali, test = load_fold(letor_folder / name / f"Fold{fold}")
+        ranker = FSMRank().tune(train, vali).fit(train.X, train.y, qid=train.qid)
+        scores = ranker.predict(test.X)
+        values.append((NDCG(10).score(test, scores), MAP().score(test, scores)))
+        n_features.append(np.count_nonzero(ranker.support_))
+    np.testing.assert_allclose(np.mean(values, axis=0), published, atol=band)
+    assert np.mean(n_features) == pytest.approx(published_features, abs=3.0)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"lambda1": -1.0}, "must not be negative"),
+        ({"lambda2": np.nan}, "must not be negative"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"tol": -1e-4}, "tol must not be negative"),
+        ({"similarity": "cosine"}, "similarity must be one of"),
+    ],
+)
+def test_wrong_parameters_are_refused(noisy_data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        FSMRank(**parameters).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)

@@ -1,0 +1,49 @@
+"""The stages' objectives once more, in plain numpy and with nothing shared but the data."""
+
+import numpy as np
+
+
+def ndcg(data, scores, k):
+    """NDCG@k as LETOR has it, one individual a column of `scores`."""
+    discount = np.ones(k)
+    discount[2:] = 1.0 / np.log2(np.arange(3, k + 1))
+    total = np.zeros(scores.shape[1])
+    for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        gains = 2.0 ** data.y[begin:end] - 1.0
+        ideal = np.sort(gains)[::-1][:k]
+        if end - begin >= k and ideal.sum() > 0:
+            order = np.argsort(-scores[begin:end], axis=0, kind="stable")[:k]
+            total += discount @ gains[order] / (discount @ ideal)
+    return total / data.n_queries
+
+
+def ridge(data, alpha, keep=None, features=None):
+    """RankRLS with the pair loss and target 1, from explicit differences."""
+    better, worse = data.pairs.better, data.pairs.worse
+    D = data.X[better] - data.X[worse]
+    D = D if keep is None else D[keep]
+    features = np.ones(data.n_features, bool) if features is None else features
+    w = np.zeros(data.n_features)
+    A = D[:, features].T @ D[:, features] / len(D) + alpha * np.eye(features.sum())
+    w[features] = np.linalg.solve(A, D[:, features].mean(axis=0))
+    return w
+
+
+def ordered_scores(X, W):
+    """X · Wᵀ summed in feature order, so that equal documents tie."""
+    scores = np.zeros((len(X), len(W)))
+    for f in range(X.shape[1]):
+        scores = scores + X[:, f, None] * W[:, f]
+    return scores
+
+
+def all_subsets(n):
+    """Every non-empty subset of n elements as bool rows."""
+    return (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1 == 1
+
+
+def front(F):
+    """Distinct non-dominated rows of F, by brute force over the distinct ones."""
+    distinct = np.unique(F, axis=0)
+    dominated = [any((other <= row).all() and (other < row).any() for other in distinct) for row in distinct]
+    return distinct[~np.array(dominated)]

@@ -1,0 +1,119 @@
+import moocore
+import numpy as np
+import pytest
+from plain import all_subsets, front, ndcg, ordered_scores, ridge
+from pymoo.algorithms.moo.nsga2 import NSGA2
+from sklearn.linear_model import LinearRegression
+
+from moerank.data import make_planted
+from moerank.evolution import AdaptiveBitFlip, SparseBitFlip, SubsetSizeSampling, search
+from moerank.metrics import MAP, NDCG
+from moerank.rankers import FSMRank, RankRLS, RankSVM
+from moerank.stages import FeatureSelection
+
+ALPHA = 1e-3
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """16 features of which half are noise or redundant."""
+    return make_planted(n_queries=15, n_documents=20, n_relevant=8, n_redundant=4, n_noise=4, noise=1.0, seed=3).data
+
+
+@pytest.fixture(scope="module")
+def enumeration(planted):
+    """All subsets and their objectives by the plain implementation."""
+    X = all_subsets(16)
+    errors = []
+    for begin in range(0, len(X), 2048):
+        W = np.array([ridge(planted, ALPHA, features=mask) for mask in X[begin : begin + 2048]])
+        errors.append(1.0 - ndcg(planted, ordered_scores(planted.X, W), 10))
+    return X, np.column_stack([X.sum(axis=1), np.concatenate(errors)])
+
+
+@pytest.fixture(scope="module")
+def stage(planted):
+    return FeatureSelection(planted, RankRLS(ALPHA), NDCG(10))
+
+
+def test_objectives_equal_the_enumeration_of_all_subsets(stage, enumeration):
+    X, F = enumeration
+    assert len(X) == 65_535
+    np.testing.assert_allclose(stage.evaluate(X), F, rtol=0, atol=1e-12)
+
+
+def test_search_finds_the_exact_front_and_random_search_does_not(stage, enumeration):
+    reference = np.array([17.0, 1.0])
+    exact = front(enumeration[1])
+    best = moocore.hypervolume(exact, ref=reference)
+    found, random = [], []
+    for seed in range(10):
+        result = search(stage, NSGA2(100, **stage.operators()), ("n_gen", 100), seed=seed)
+        found.append(result.hypervolume(reference)[-1])
+        rng = np.random.default_rng(seed)
+        X = SubsetSizeSampling()._do(stage, result.history[-1].n_eval, random_state=rng)
+        random.append(moocore.hypervolume(stage.evaluate(X), ref=reference))
+    assert np.mean(found) >= 0.999 * best
+    assert np.mean(found) > np.mean(random)
+
+
+def test_pair_subsets_count_by_the_best_of_their_rankers(small_data):
+    rng = np.random.default_rng(1)
+    masks = rng.random((3, len(small_data.pairs))) < 0.3
+    X = all_subsets(5)
+    stage = FeatureSelection(small_data, RankRLS(ALPHA), NDCG(5), masks)
+    W = np.array([[ridge(small_data, ALPHA, keep, mask) for keep in masks] for mask in X])
+    errors = np.array([1.0 - ndcg(small_data, ordered_scores(small_data.X, w), 5) for w in W])
+    np.testing.assert_allclose(stage.evaluate(X)[:, 1], errors.min(axis=1), rtol=0, atol=1e-12)
+    rows = np.arange(len(X))
+    np.testing.assert_allclose(stage.rankers(X), W[rows, errors.argmin(axis=1)], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "backend", [RankRLS(ALPHA), RankSVM(5.0), FSMRank(lambda2=1e-4)], ids=lambda b: type(b).__name__
+)
+def test_an_individual_does_not_depend_on_its_batch(small_data, backend):
+    rng = np.random.default_rng(2)
+    masks = rng.random((2, len(small_data.pairs))) < 0.5
+    X = all_subsets(5)[rng.permutation(31)]
+    together = FeatureSelection(small_data, backend, NDCG(5), masks).evaluate(X)
+    alone = FeatureSelection(small_data, backend, NDCG(5), masks)
+    np.testing.assert_array_equal(np.concatenate([alone.evaluate(row[None]) for row in X]), together)
+
+
+def test_the_empty_subset_is_worse_than_any_other(small_data):
+    stage = FeatureSelection(small_data, RankRLS(ALPHA), NDCG(5))
+    F = stage.evaluate(np.array([[False] * 5, [True] * 5]))
+    np.testing.assert_array_equal(F[0], [6.0, 2.0])
+    assert (F[1] < F[0]).all()
+
+
+def test_any_metric_can_be_the_objective(small_data):
+    stage = FeatureSelection(small_data, RankRLS(ALPHA), MAP())
+    w = RankRLS(ALPHA).fit_population(small_data)
+    error = 1.0 - MAP().score(small_data, ordered_scores(small_data.X, w)[:, 0])
+    assert stage.evaluate(np.ones((1, 5), bool))[0, 1] == pytest.approx(error, abs=1e-15)
+
+
+def test_adaptive_mutation_is_a_switch(small_data):
+    assert isinstance(FeatureSelection(small_data).operators()["mutation"], AdaptiveBitFlip)
+    assert isinstance(FeatureSelection(small_data, adaptive=False).operators()["mutation"], SparseBitFlip)
+
+
+def test_importance_is_the_better_direction_of_each_single_feature(small_data):
+    mutation = FeatureSelection(small_data, metric=NDCG(5)).operators()["mutation"]
+    up, down = ndcg(small_data, small_data.X, 5), ndcg(small_data, -small_data.X, 5)
+    accuracy = np.maximum(up, down)
+    np.testing.assert_allclose(mutation.importance, accuracy / accuracy.sum(), rtol=1e-12)
+
+
+def test_a_ranker_of_scikit_learn_serves_through_the_adapter(small_data):
+    from moerank.rankers import RankerAdapter
+
+    stage = FeatureSelection(small_data, RankerAdapter(LinearRegression()), NDCG(5))
+    X = all_subsets(5)[:6]
+    W = np.zeros((6, 5))
+    for w, mask in zip(W, X, strict=True):
+        w[mask] = LinearRegression().fit(small_data.X[:, mask], small_data.y).coef_
+    errors = 1.0 - ndcg(small_data, ordered_scores(small_data.X, W), 5)
+    np.testing.assert_allclose(stage.evaluate(X)[:, 1], errors, rtol=0, atol=1e-12)

@@ -1,0 +1,73 @@
+"""What all three stages promise: the same bits under pymoo and under our loop, and for any number of workers."""
+
+import numpy as np
+import pytest
+from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.optimize import minimize
+
+from moerank.evolution import search
+from moerank.kernels.scores import linear_scores
+from moerank.metrics import NDCG
+from moerank.rankers import FSMRank, RankRLS, RankSVM
+from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
+
+
+def make_stage(name, data, workers=1, backend=None):
+    backend = backend or RankRLS(0.01)
+    masks = np.random.default_rng(0).random((3, len(data.pairs))) < 0.4
+    coefs = RankRLS(0.01).fit_population(data, feature_mask=np.eye(5, dtype=bool) | np.eye(5, k=1, dtype=bool))
+    return {
+        "instances": lambda: InstanceSelection(data, backend, NDCG(5), workers=workers),
+        "features": lambda: FeatureSelection(data, backend, NDCG(5), masks, workers=workers),
+        "ensemble": lambda: Ensemble(data, coefs, NDCG(5), workers=workers),
+    }[name]()
+
+
+STAGES = ["instances", "features", "ensemble"]
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_plain_pymoo_and_our_loop_end_with_the_same_population(small_data, name):
+    first, second = make_stage(name, small_data), make_stage(name, small_data)
+    plain = minimize(first, NSGA2(24, **first.operators()), ("n_gen", 8), seed=5)
+    ours = search(second, NSGA2(24, **second.operators()), ("n_gen", 8), seed=5)
+    np.testing.assert_array_equal(plain.pop.get("X"), ours.pop.get("X"))
+    np.testing.assert_array_equal(plain.pop.get("F"), ours.pop.get("F"))
+
+
+@pytest.mark.parametrize("name", STAGES)
+@pytest.mark.parametrize("backend", [RankRLS(0.01), RankSVM(5.0), FSMRank()], ids=lambda b: type(b).__name__)
+def test_workers_change_no_bit(small_data, name, backend):
+    runs = []
+    for workers in (1, 2, 3):
+        stage = make_stage(name, small_data, workers, backend)
+        runs.append(search(stage, NSGA2(40, **stage.operators()), ("n_gen", 5), seed=2))
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.pop.get("X"), runs[0].pop.get("X"))
+        np.testing.assert_array_equal(run.pop.get("F"), runs[0].pop.get("F"))
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_known_individuals_are_not_measured_again(small_data, name, monkeypatch):
+    stage = make_stage(name, small_data)
+    X = stage.operators()["sampling"]._do(stage, 12, random_state=np.random.default_rng(0))
+    F = stage.evaluate(X)
+    twin = make_stage(name, small_data)
+    twin.restore_cache(stage.cache_state())
+    monkeypatch.setattr(twin, "_measure", lambda X: pytest.fail("measured again"))
+    np.testing.assert_array_equal(twin.evaluate(X[::-1]), F[::-1])
+
+
+def test_identical_documents_tie_under_every_backend(small_data):
+    twins = np.array([5, 2]), np.array([30, 28])
+    rng = np.random.default_rng(3)
+    masks = rng.random((21, len(small_data.pairs))) < 0.4
+    for backend in (RankRLS(0.01), RankSVM(5.0), FSMRank()):
+        scores = linear_scores(small_data.X, backend.fit_population(small_data, pair_mask=masks))
+        for a, b in twins:
+            np.testing.assert_array_equal(scores[a], scores[b])
+
+
+def test_at_least_one_worker(small_data):
+    with pytest.raises(ValueError, match="workers must be at least 1"):
+        InstanceSelection(small_data, workers=0)

@@ -1,0 +1,221 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
+
+from moerank.data import load_planted_fold
+from moerank.kernels.scores import linear_scores
+from moerank.metrics import MAP, NDCG
+from moerank.mofsrank import MOFSRank
+from moerank.rankers import FSMRank, RankerAdapter, RankRLS, RankSVM
+
+BUDGET = {"population": 16, "generations": 6}
+SMALL = dict(instance_selection=BUDGET, feature_selection=BUDGET, ensemble=BUDGET, metric=NDCG(5))
+STAGES = ["instance_selection", "feature_selection", "ensemble"]
+
+
+@pytest.fixture(scope="module")
+def fold():
+    return load_planted_fold(1, n_queries=25, n_documents=14, n_relevant=3, n_redundant=2, n_noise=3, seed=5)
+
+
+def fitted(fold, **parameters):
+    train, vali, _ = fold
+    return MOFSRank(**{**SMALL, "random_state": 0, **parameters}).fit(train.X, train.y, qid=train.qid, validation=vali)
+
+
+def same_bits(a, b):
+    np.testing.assert_array_equal(a.front_coefs_, b.front_coefs_)
+    np.testing.assert_array_equal(a.front_["error"], b.front_["error"])
+    for stage in a.fronts_:
+        np.testing.assert_array_equal(a.fronts_[stage], b.fronts_[stage])
+        np.testing.assert_array_equal(a.history_[stage]["hypervolume"], b.history_[stage]["hypervolume"])
+
+
+@pytest.mark.parametrize("backend", [RankRLS(), RankSVM(), FSMRank()], ids=lambda b: type(b).__name__)
+def test_the_front_says_what_its_rankers_do(fold, backend):
+    train, vali, _ = fold
+    solver = fitted(fold, backend=backend)
+    assert list(solver.fronts_) == STAGES
+    front = solver.front_
+    assert (np.diff(front["n_features"]) > 0).all()
+    assert (np.diff(front["error"]) < 0).all()
+    scores = linear_scores(train.X, solver.front_coefs_)
+    np.testing.assert_allclose(front["error"], 1.0 - NDCG(5).score(train, scores), rtol=0, atol=1e-15)
+    scores = linear_scores(vali.X, solver.front_coefs_)
+    np.testing.assert_allclose(front["validation"], NDCG(5).score(vali, scores), rtol=0, atol=1e-15)
+    for features, weights in zip(front["features"], solver.front_coefs_, strict=True):
+        assert features == tuple(np.flatnonzero(weights))
+
+
+def test_predict_transform_and_support_belong_to_the_chosen_member(fold):
+    _, _, test = fold
+    solver = fitted(fold)
+    chosen = solver.front_.iloc[solver.chosen_]
+    assert solver.get_support(indices=True).tolist() == list(chosen["features"])
+    np.testing.assert_array_equal(solver.transform(test.X), test.X[:, list(chosen["features"])])
+    np.testing.assert_array_equal(solver.predict(test.X), linear_scores(test.X, solver.coef_[None])[:, 0])
+    assert solver.get_feature_names_out().tolist() == [f"x{f}" for f in chosen["features"]]
+
+
+def test_final_rules(fold):
+    by_validation, by_training = fitted(fold), fitted(fold, final="train")
+    front = by_validation.front_
+    assert by_validation.chosen_ == front["validation"].argmax()  # the first of equals is the smallest
+    assert by_training.chosen_ == front["error"].argmin()
+    train = fold[0]
+    solver = MOFSRank(**SMALL, random_state=0).fit(train.X, train.y, qid=train.qid)
+    assert solver.front_["validation"].isna().all()
+    assert solver.chosen_ == solver.front_["error"].argmin()
+    with pytest.raises(ValueError, match="needs validation data"):
+        MOFSRank(final="validation").fit(train.X, train.y, qid=train.qid)
+
+
+@pytest.mark.parametrize(
+    ("switches", "stages"),
+    [
+        (dict(instance_selection=False), STAGES[1:]),
+        (dict(ensemble=False), STAGES[:2]),
+        (dict(instance_selection=False, ensemble=False), STAGES[1:2]),
+        (dict(adaptive_mutation=False), STAGES),
+    ],
+)
+def test_ablations_leave_out_their_stage(fold, switches, stages):
+    solver = fitted(fold, **switches)
+    assert list(solver.fronts_) == stages
+    assert solver.n_evaluations_ == len(stages) * 16 * 6
+
+
+@pytest.mark.parametrize("algorithm", ["nsga3", "spea2", "agemoea2", "smsemoa", "rvea", "moead"])
+def test_any_suitable_algorithm_searches(fold, algorithm):
+    a, b = fitted(fold, algorithm=algorithm), fitted(fold, algorithm=algorithm)
+    same_bits(a, b)
+    assert len(a.front_) > 0
+
+
+def test_the_seed_decides_and_workers_do_not(fold):
+    reference = fitted(fold)
+    same_bits(reference, fitted(fold))
+    same_bits(reference, fitted(fold, workers=2))
+    assert not np.array_equal(
+        reference.history_["ensemble"]["hypervolume"], fitted(fold, random_state=1).history_["ensemble"]["hypervolume"]
+    )
+
+
+def test_a_seed_that_was_drawn_can_be_used_again(fold):
+    drawn = fitted(fold, random_state=None)
+    same_bits(drawn, fitted(fold, random_state=drawn.random_state_))
+
+
+def test_tuning_is_by_validation_map_over_the_grid(fold):
+    train, vali, _ = fold
+    solver = fitted(fold)
+    values = []
+    for entry in RankRLS().default_grid(train):
+        ranker = RankRLS(**entry).fit(train.X, train.y, qid=train.qid)
+        values.append(MAP().score(vali, ranker.predict(vali.X)))
+    best = RankRLS().default_grid(train)[int(np.argmax(values))]
+    assert solver.backend_.alpha == pytest.approx(best["alpha"], rel=1e-12)
+    assert fitted(fold, backend=RankRLS(0.3), tune=False).backend_.alpha == 0.3
+
+
+def test_a_ranker_without_weights_serves_feature_selection_only(fold):
+    trees = RankerAdapter(DecisionTreeRegressor(max_depth=3, random_state=0))
+    solver = fitted(fold, backend=trees, instance_selection=False, ensemble=False)
+    assert solver.front_coefs_ is None
+    scores = solver.predict(fold[0].X)
+    assert 1.0 - NDCG(5).score(fold[0], scores) == pytest.approx(solver.front_["error"][solver.chosen_], abs=1e-15)
+    with pytest.raises(ValueError, match="ensemble stage adds up weights"):
+        fitted(fold, backend=trees, instance_selection=False)
+    with pytest.raises(ValueError, match="without instance selection"):
+        fitted(fold, backend=RankerAdapter(LinearRegression()))
+
+
+def test_a_termination_and_an_initial_population_can_be_given(fold):
+    initial = np.eye(8, dtype=bool)
+    settings = {"population": 8, "termination": ("n_eval", 24), "initial": initial}
+    solver = fitted(fold, instance_selection=False, ensemble=False, feature_selection=settings)
+    assert solver.n_evaluations_ == 24
+    first = fitted(
+        fold, instance_selection=False, ensemble=False, feature_selection={**settings, "termination": ("n_eval", 8)}
+    )
+    assert first.front_["n_features"].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (dict(instance_selection={"generatons": 3}), "did you mean 'generations'"),
+        (dict(algorithm="nsga"), "did you mean"),
+        (dict(final="test"), "unknown final 'test'"),
+        (dict(feature_selection=False), "cannot be switched off"),
+        (dict(ensemble={"population": 1}), "population must be at least 2"),
+        (dict(random_state=-1), "random_state"),
+        (dict(workers=0), "workers"),
+    ],
+)
+def test_wrong_parameters_are_refused(fold, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(fold, **parameters)
+
+
+def test_validation_data_must_have_the_features_of_the_training_data(fold):
+    train, vali, _ = fold
+    with pytest.raises(ValueError, match="another number"):
+        MOFSRank(**SMALL).fit(train.X, train.y, qid=train.qid, validation=(vali.X[:, :3], vali.y, vali.qid))
+
+
+def test_it_is_an_estimator(fold):
+    solver = MOFSRank(RankSVM(3.0), ensemble=False)
+    twin = clone(solver)
+    assert twin.get_params()["backend__C"] == 3.0
+    assert twin.set_params(backend__C=7.0).backend.C == 7.0
+    assert solver.backend.C == 3.0
+
+
+KILLED = """
+    import os, pickle, signal, sys
+    from moerank.data import load_planted_fold
+    from moerank.metrics import NDCG
+    from moerank.mofsrank import MOFSRank
+
+    checkpoint, stage, generation, resume, out = sys.argv[1:]
+    train, vali, _ = load_planted_fold(1, n_queries=25, n_documents=14, n_relevant=3, n_redundant=2, n_noise=3, seed=5)
+    budget = {"population": 16, "generations": 6}
+
+    def progress(name, fraction, n_gen, n_eval):
+        if (name, n_gen) == (stage, int(generation)):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    solver = MOFSRank(
+        metric=NDCG(5), instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0,
+        checkpoint=checkpoint, resume=resume == "resume", progress=progress,
+    ).fit(train.X, train.y, qid=train.qid, validation=vali)
+    pickle.dump(solver.set_params(progress=None), open(out, "wb"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("stage", "generation"), [("instance_selection", 3), ("feature_selection", 6), ("ensemble", 2)]
+)
+def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path, stage, generation):
+    def run(*arguments):
+        script = textwrap.dedent(KILLED)
+        return subprocess.run([sys.executable, "-c", script, *map(str, arguments)], check=False, env=os.environ)
+
+    checkpoint, out = tmp_path / "checkpoint", tmp_path / "solver.pkl"
+    assert run(checkpoint, stage, generation, "fresh", out).returncode == -signal.SIGKILL
+    assert not out.exists()
+    assert run(checkpoint, "none", 0, "resume", out).returncode == 0
+    import pickle
+
+    with out.open("rb") as file:
+        same_bits(pickle.load(file), fitted(fold))
+    assert os.listdir(tmp_path) == ["solver.pkl"]
