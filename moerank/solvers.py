@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from moerank.suggestions import unknown
 
-__all__ = ["SolverEntry", "make_solver", "solvers"]
+__all__ = ["SolverEntry", "make_backend", "make_solver", "solvers"]
 
 Family = Literal["filter", "wrapper", "embedded", "evolutionary", "ranker"]
 
@@ -86,6 +86,23 @@ def make_solver(name: str, **parameters: Any) -> Any:
         if parameter not in known:
             raise ValueError(unknown(f"parameter of {name}", parameter, known))
     return table[name].make(**parameters)
+
+
+def make_backend(name: str, **parameters: Any) -> Any:
+    """Return a ranker that can serve as fitness backend; arguments and errors as in `make_solver`.
+
+    Examples
+    --------
+    >>> make_backend("mofsrank")
+    Traceback (most recent call last):
+        ...
+    ValueError: mofsrank cannot serve as fitness backend; choose one of fsmrank, ranksvm-primal, rankrls
+    """
+    ranker = make_solver(name, **parameters)
+    if not solvers()[name].backend:
+        able = ", ".join(entry.name for entry in solvers().values() if entry.backend)
+        raise ValueError(f"{name} cannot serve as fitness backend; choose one of {able}")
+    return ranker
 
 
 @lru_cache(maxsize=1)

@@ -12,3 +12,30 @@ def letor_folder():
     if not folder.is_dir():
         pytest.skip(f"no LETOR data at {folder}; set MOERANK_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_problem_file(tmp_path_factory):
+    """A planted problem that is searched in a fraction of a second."""
+    budget = "population = 8\ngenerations = 3\n"
+    path = tmp_path_factory.mktemp("problem") / "tiny.toml"
+    path.write_text(
+        'name = "tiny"\n[data]\nsource = "planted"\nn_queries = 15\nn_documents = 12\nn_noise = 5\n'
+        + "".join(f"[{stage}]\n{budget}" for stage in ("instance_selection", "feature_selection", "ensemble"))
+    )
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny_problem(tiny_problem_file):
+    from moerank.studies.problem import load_problem
+
+    return load_problem(tiny_problem_file)
+
+
+@pytest.fixture(scope="session")
+def tiny_result(tiny_problem):
+    """MOFSRank on the second fold of the tiny problem."""
+    from moerank.studies.run_one import run_fold
+
+    return run_fold(tiny_problem, 2, seed=4)

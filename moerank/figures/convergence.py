@@ -28,7 +28,7 @@ def convergence_figure(result: RunResult) -> Figure:
         for axes, (stage, history) in zip(panels, stages.items(), strict=True):
             axes.plot(history["generation"], history["hypervolume"], color=LINES["train"]["color"])
             axes.set_title(stage.replace("_", " ").capitalize(), loc="left")
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
             axes.yaxis.set_major_locator(MaxNLocator(nbins=3))
         panels[-1].set_xlabel("Generation")
         figure.supylabel("Hypervolume of the front", fontsize=8)

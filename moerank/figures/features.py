@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from moerank.figures.style import CHOSEN, WIDTH, in_style
@@ -29,7 +30,7 @@ def features_figure(result: RunResult) -> Figure:
 
 
 def _matrix(result: RunResult, used: NDArray[np.bool_]) -> Figure:
-    """One row a feature, the most used first, one column a member, the smallest first."""
+    """Draw one row a feature, the most used first, and one column a member, the smallest first."""
     counts = used.sum(axis=1)
     rows = np.argsort(-counts, kind="stable")[: min(int((counts > 0).sum()), MOST_ROWS)]
     cells = used[rows].astype(int)
@@ -47,24 +48,25 @@ def _matrix(result: RunResult, used: NDArray[np.bool_]) -> Figure:
     axes.set_xticks(ticks, [str(len(result.front[tick].features)) for tick in ticks])
     axes.set_yticks(range(n_rows), result.names(rows.tolist()), fontsize=6)
     axes.tick_params(length=0)
-    axes.set_xlabel("Number of features of each member of the front\n(black: the chosen member)")
-    shown = f"{n_rows} most used features" if (counts > 0).sum() > n_rows else "Feature"
-    axes.set_ylabel(shown)
+    axes.set_ylabel(f"{n_rows} most used features" if (counts > 0).sum() > n_rows else "Feature")
+    figure.supxlabel("Members by number of features (black: chosen)", fontsize=8)
     return figure
 
 
 def _image(result: RunResult, used: NDArray[np.bool_], grid: tuple[int, int]) -> Figure:
-    """Draw the image: each pixel as dark as the share of members that use it, the chosen member's pixels framed."""
+    """Make each pixel of the image as dark as many members use it, and frame those of the chosen member."""
     figure = Figure(figsize=(WIDTH, 0.82 * WIDTH * grid[0] / grid[1]), layout="constrained")
     axes = figure.subplots()
     share = axes.imshow(used.mean(axis=1).reshape(grid), cmap="Greys", vmin=0, vmax=1)
     for feature in result.best.features:
         row, column = divmod(feature, grid[1])
-        frame = Rectangle((column - 0.42, row - 0.42), 0.84, 0.84, fill=False, edgecolor=CHOSEN, linewidth=1.6)
+        frame = Rectangle((column - 0.38, row - 0.38), 0.76, 0.76, fill=False, edgecolor=CHOSEN, linewidth=1.3)
+        frame.set_path_effects([withStroke(linewidth=3.0, foreground="white")])  # seen on black as well, in grey too
         axes.add_patch(frame)
     axes.set_xticks(range(grid[1]), [str(number + 1) for number in range(grid[1])])
     axes.set_yticks(range(grid[0]), [str(number + 1) for number in range(grid[0])])
     axes.tick_params(length=0)
+    axes.spines[:].set_visible(True)
     axes.set_xlabel(f"Column (frames: the {len(result.best.features)} chosen pixels)")
     axes.set_ylabel("Row")
     figure.colorbar(share, ax=axes, label="Share of the front's members", shrink=0.9)

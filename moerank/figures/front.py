@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, in_style
+from moerank.figures.style import GREY, LINES, WIDTH, in_style
 from moerank.studies.result import PARTS, RunResult
 
 __all__ = ["front_figure"]
@@ -17,39 +17,23 @@ def front_figure(result: RunResult) -> Figure:
     """Draw number of features against the metric, for the same members on all three parts.
 
     Horizontal lines are the test values of all features and of FSMRank, where they were measured; the chosen member
-    is ringed.
+    stands in a grey band.
     """
     metric = result.metrics[0]
     sizes = [len(member.features) for member in result.front]
     with in_style():
         figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
         axes = figure.subplots()
-        references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
-        for baseline, dashes in zip(references, _DASHES, strict=False):
-            name = "all features" if len(baseline.features) == len(result.feature_names) else baseline.name
-            axes.axhline(
-                baseline.scores["test"][metric],
-                color=GREY,
-                linewidth=0.9,
-                linestyle=dashes,
-                label=f"{name} ({len(baseline.features)}), test",
-            )
         for part in PARTS:
             axes.plot(sizes, [member.scores[part][metric] for member in result.front], label=part, **LINES[part])
+        references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
+        for baseline, dashes in zip(references, _DASHES, strict=False):
+            label = f"{baseline.name} ({len(baseline.features)}), test"
+            axes.axhline(baseline.scores["test"][metric], color=GREY, linewidth=0.9, linestyle=dashes, label=label)
         chosen = len(result.best.features)
-        axes.plot(
-            [chosen] * len(PARTS),
-            [result.best.scores[part][metric] for part in PARTS],
-            linestyle="",
-            marker="o",
-            markersize=8,
-            markerfacecolor="none",
-            markeredgecolor=CHOSEN,
-            markeredgewidth=1.2,
-            label=f"chosen ({chosen})",
-        )
+        axes.axvline(chosen, color="0.87", linewidth=6, zorder=0, label=f"chosen ({chosen})")
         axes.set_xlabel("Number of features")
         axes.set_ylabel(f"{metric} (higher is better)")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         figure.legend(loc="outside upper center", ncols=2, handlelength=2.6)
     return figure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -20,13 +21,13 @@ GREY = "0.45"
 CHOSEN = "#D55E00"
 
 # Colours of Okabe and Ito (2008); marker and dashes differ as well, so that none depends on colour.
-LINES = {
+LINES: dict[str, dict[str, Any]] = {
     "train": dict(color="#0072B2", marker="o", linestyle="-"),
     "validation": dict(color="#E69F00", marker="s", linestyle="--"),
     "test": dict(color="#009E73", marker="^", linestyle="-."),
 }
 
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 8,

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 import moerank
 from moerank.data import RankingData, load_digits_fold, load_fold, load_planted_fold, query_level_norm
@@ -149,16 +149,16 @@ class BackendSection(Section):
 class StageSection(Section):
     """The budget of a stage."""
 
-    population: int = Field(100, ge=2)
-    generations: int = Field(100, ge=1)
+    population: Annotated[int, Field(ge=2)] = 100
+    generations: Annotated[int, Field(ge=1)] = 100
 
 
 class InstanceSelectionSection(StageSection):
     """Settings of the first stage; see `InstanceSelectionSettings`."""
 
-    generations: int = Field(50, ge=1)
+    generations: Annotated[int, Field(ge=1)] = 50
     density: tuple[float, float] = (0.05, 0.5)
-    max_subsets: int = Field(10, ge=1)
+    max_subsets: Annotated[int, Field(ge=1)] = 10
     include_all: bool = True
 
 
@@ -180,6 +180,15 @@ class SearchSection(Section):
 
     algorithm: str = "nsga2"
     final: Literal["auto", "train", "validation"] = "auto"
+
+    @field_validator("algorithm")
+    @classmethod
+    def _exists(cls, algorithm: str) -> str:
+        from moerank.evolution import ALGORITHMS
+
+        if algorithm not in ALGORITHMS:
+            raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
+        return algorithm
 
 
 class Published(Section):
@@ -329,12 +338,14 @@ def _put(document: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -> str:
-    """Say what is wrong first: where, and what would be right."""
-    problem = error.errors()[0]
+    """Say where the most telling error is, and what would be right."""
+    # A misspelt key comes first: it may be the reason why another is missing.
+    problem = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     # Pydantic names the source in the location: data.digits.n_queries is data.n_queries here.
     location = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 1 and problem["loc"][0] == "data")]
     key = ".".join(location)
-    place = f"--set {key}" if key in overrides else file
+    override = next((name for name in overrides if name == key or name.startswith(key + ".")), None)
+    place = f"--set {override}" if override else file
     table = f"[{'.'.join(location[:-1])}] " if location[:-1] else ""
     if problem["type"] == "extra_forbidden":
         known = list(_section(problem["loc"][:-1]).model_fields)
@@ -346,9 +357,11 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -
     if problem["type"].startswith("union_tag"):
         sources = (get_args(source.model_fields["source"].annotation)[0] for source in SOURCES)
         return f"{place}: [{key}] source: choose one of {', '.join(sources)}"
-    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "value_error":
+        return f"{place}: {problem['ctx']['error']}"
+    expected = problem["msg"].split(",")[0].removeprefix("Input ")
     given = f", not {problem['input']!r}" if isinstance(problem["input"], str | int | float) else ""
-    return f"{place}: {table}{location[-1]}: {message}{given}"
+    return f"{place}: {table}{location[-1]}: {expected}{given}"
 
 
 def _section(location: Sequence[int | str]) -> type[BaseModel]:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +97,9 @@ def _front_table(result: RunResult) -> str:
 
 
 def _model(result: RunResult) -> dict[str, Any]:
-    """Return what a search engine needs: the features in their order and the weight of each."""
+    """Return what a search engine needs: the features in order of columns, and the weight of each."""
     best = result.best
-    weights = best.weights or [None] * len(best.features)
+    weights: Sequence[float | None] = best.weights or [None] * len(best.features)
     return {
         "problem": result.problem,
         "fold": result.fold,

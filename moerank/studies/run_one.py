@@ -18,7 +18,7 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG, Metric
-from moerank.solvers import make_solver, solvers
+from moerank.solvers import make_backend, make_solver, solvers
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, RunResult, ScoredRanker
 
@@ -83,7 +83,8 @@ def run_fold(
         clock.stop("data")
 
         measure = _Measure(parts, metrics)
-        backend = _backend(problem, parts)
+        backend = make_backend(problem.backend.name, **problem.backend.parameters)
+        backend = _tuned(backend, parts) if problem.backend.tune else backend
         baselines = _baselines(backend, problem.backend.name, solver, measure, report)
         clock.stop("baselines")
 
@@ -95,7 +96,7 @@ def run_fold(
             "workers": workers,
             "checkpoint": checkpoint,
             "resume": resume,
-            "progress": progress,
+            "progress": lambda stage, fraction, generation, _: report(stage, fraction, f"generation {generation}"),
             **problem.search.model_dump(),
             "instance_selection": problem.instance_selection.model_dump(),
             "feature_selection": problem.feature_selection.model_dump(),
@@ -143,16 +144,6 @@ def run_fold(
 def configuration(problem: Problem, fold: int, solver: str, seed: int) -> dict[str, Any]:
     """Return everything that decides the result of a run, as plain JSON values."""
     return {"problem": problem.name, "fold": fold, "solver": solver, "seed": seed, **problem.configuration()}
-
-
-def _backend(problem: Problem, parts: Parts) -> Any:
-    """Return the problem's backend, tuned on the validation part if the problem says so."""
-    name = problem.backend.name
-    backend = make_solver(name, **problem.backend.parameters)
-    if not solvers()[name].backend:
-        able = ", ".join(entry.name for entry in solvers().values() if entry.backend)
-        raise ValueError(f"{name} cannot serve as fitness backend; choose one of {able}")
-    return _tuned(backend, parts) if problem.backend.tune else backend
 
 
 def _tuned(ranker: Any, parts: Parts) -> Any:
@@ -210,7 +201,7 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: _Measure, 
     if solver != backend_name:
         report("baselines", 0.0, "all features")
         ranker = backend.fit(train.X, train.y, qid=train.qid)
-        found.append(measure.fitted(f"all features ({backend_name})", ranker, np.ones(train.n_features, bool)))
+        found.append(measure.fitted("all features", ranker, np.ones(train.n_features, bool)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
     if solver != "fsmrank":

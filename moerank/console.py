@@ -1,0 +1,199 @@
+"""What the command line shows: tables, and progress with an estimate of the time that remains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from moerank.data import DataDescription
+from moerank.solvers import SolverEntry
+from moerank.studies.result import PARTS, RunResult, ScoredRanker
+from moerank.studies.summary import Summary
+
+__all__ = [
+    "StageProgress",
+    "chosen_features",
+    "description_table",
+    "front_table",
+    "output",
+    "solver_table",
+    "summary_table",
+]
+
+HEADS = {"train": "train", "validation": "vali", "test": "test"}
+
+PLAIN_WIDTH = 120
+"""Columns where the output is a file or a pipe, which have no width of their own."""
+
+
+def output() -> Console:
+    """Return the console of standard output."""
+    console = Console(highlight=False, markup=False)
+    return console if console.is_terminal else Console(highlight=False, markup=False, width=PLAIN_WIDTH)
+
+
+def front_table(result: RunResult) -> Table:
+    """Return the members of the front by size, then the baselines, with their values on all parts."""
+    table = _table(f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}")
+    table.add_column("")
+    table.add_column("features", justify="right")
+    for metric in result.metrics:
+        for part in PARTS:
+            table.add_column(f"{metric}\n{HEADS[part]}", justify="right")
+    for number, member in enumerate(result.front):
+        chosen = number == result.chosen
+        name = result.solver if len(result.front) == 1 else "chosen" if chosen else "member"
+        table.add_row(name, *_cells(member, result), style="bold" if chosen else None)
+    table.add_section()
+    for baseline in result.baselines:
+        table.add_row(baseline.name, *_cells(baseline, result))
+    return table
+
+
+def chosen_features(result: RunResult) -> str:
+    """Return a sentence with the names of the chosen features, the largest weight first."""
+    best = result.best
+    names = result.names(best.features)
+    if best.weights is not None:
+        by_size = sorted(zip(best.weights, names, strict=True), key=lambda entry: -abs(entry[0]))
+        names = [f"{name} ({weight:+.3g})" for weight, name in by_size]
+    with_weights = "" if best.weights is None else " (weight)"
+    return f"Chosen {len(names)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
+
+
+def summary_table(summary: Summary) -> Table:
+    """Return the means over the folds, with standard errors on the test part, and the published values."""
+    table = _table(f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds")
+    table.add_column("")
+    table.add_column("features", justify="right")
+    for metric in summary.metrics:
+        for part in PARTS:
+            head = "test ± s.e." if part == "test" else HEADS[part]
+            table.add_column(f"{metric}\n{head}", justify="right")
+    for row in summary.rows:
+        cells = [f"{row.n_features:.1f}"]
+        for metric in summary.metrics:
+            cells += [_number(row.means[part][metric]) for part in PARTS]
+            cells[-1] += f" ± {_number(row.errors['test'][metric])}"
+        table.add_row(row.name, *cells)
+    table.add_section()
+    for entry in summary.published:
+        cells = ["all" if entry.features is None else f"{entry.features:.1f}"]
+        for metric in summary.metrics:
+            cells += ["", "", _number(entry.scores[metric]) if metric in entry.scores else "–"]
+        table.add_row(f"{entry.method}, published", *cells)
+    return table
+
+
+def description_table(title: str, descriptions: Sequence[DataDescription]) -> Table:
+    """Return one column a file, one row a count."""
+    table = _table(title)
+    table.add_column("")
+    columns = [description.as_dict() for description in descriptions]
+    for column in columns:
+        table.add_column(Path(column.pop("name")).name, justify="right")
+    for key in columns[0]:
+        table.add_row(key.replace("_", " "), *(_count(column[key]) for column in columns))
+    return table
+
+
+def solver_table(entries: Iterable[SolverEntry]) -> Table:
+    """Return the table of solvers."""
+    table = _table(None)
+    for head in ("solver", "family", "selects", "linear", "backend", "needs", "year", "paper"):
+        table.add_column(head)
+    for entry in entries:
+        flags = ("yes" if flag else "no" for flag in (entry.selects, entry.linear, entry.backend))
+        table.add_row(entry.name, entry.family, *flags, ", ".join(entry.needs), str(entry.year), entry.paper)
+    return table
+
+
+class StageProgress:
+    """Shows the progress of a run on standard error: a bar a stage on a terminal, else a line a stage.
+
+    Called as ``progress(stage, fraction, text)``, inside a ``with``.
+    """
+
+    def __init__(self) -> None:
+        console = Console(stderr=True, highlight=False)
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=14),
+            TextColumn("{task.fields[text]}"),
+            TimeElapsedColumn(),
+            TextColumn("elapsed"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+            console=console,
+        )
+        self._console = console
+        self._tasks: dict[str, TaskID] = {}
+        self._stage = self._text = ""
+        self._begin = monotonic()
+
+    def __call__(self, stage: str, fraction: float, text: str) -> None:
+        """Show that `fraction` of a stage is done, with a word on where it stands."""
+        if not self._console.is_terminal:
+            if stage != self._stage:
+                self._finish_line()
+                self._stage, self._begin = stage, monotonic()
+            self._text = text
+            return
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage.replace("_", " "), total=1.0, text="")
+        self._bars.update(self._tasks[stage], completed=fraction, text=text)
+
+    def _finish_line(self) -> None:
+        if self._stage:
+            seconds = monotonic() - self._begin
+            self._console.print(f"{self._stage.replace('_', ' ')}: {self._text} ({seconds:.1f} s)", soft_wrap=True)
+            self._stage = ""
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._bars.stop()
+        self._finish_line()
+
+
+def _table(title: str | None) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 0, 0, 1),
+        show_edge=False,
+        pad_edge=False,
+    )
+
+
+def _cells(ranker: ScoredRanker, result: RunResult) -> list[str]:
+    values = [ranker.scores[part][metric] for metric in result.metrics for part in PARTS]
+    return [str(len(ranker.features)), *map(_number, values)]
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}"
+
+
+def _count(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{label}: {count:,}" for label, count in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"

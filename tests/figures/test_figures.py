@@ -1,0 +1,127 @@
+import dataclasses
+import io
+import struct
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from moerank.figures import convergence_figure, features_figure, front_figure, save_figure
+from moerank.figures.features import MOST_ROWS
+from moerank.figures.style import in_style
+from moerank.studies.result import ScoredRanker
+
+FIGURES = [front_figure, convergence_figure, features_figure]
+
+
+def texts_on_the_page(figure):
+    """Return all texts that are drawn, with their boxes in pixels."""
+    with in_style():
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+    beyond = []  # ticks beyond the limits of an axis exist, but are not drawn
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+        beyond += [label for place, label in ticks if not low <= place <= high]
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text() and text not in beyond]
+    return [(text.get_text(), text.get_window_extent(canvas.get_renderer())) for text in texts]
+
+
+def with_many_features(result):
+    names = [f"feature with a long name {number}" for number in range(200)]
+    scores = result.best.scores
+    front = [ScoredRanker("mofsrank", list(range(size)), [1.0] * size, scores) for size in range(1, 71)]
+    return dataclasses.replace(result, feature_names=names, front=front, chosen=30)
+
+
+def on_a_grid(result, shape):
+    data = {**result.configuration["data"], "grid": list(shape)}
+    return dataclasses.replace(result, configuration={**result.configuration, "data": data})
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+@pytest.mark.parametrize("change", [lambda result: result, with_many_features])
+def test_no_text_is_clipped_or_overlaps(tiny_result, draw, change):
+    figure = draw(change(tiny_result))
+    boxes = texts_on_the_page(figure)
+    page = figure.bbox
+    assert len(boxes) > 5
+    for text, box in boxes:
+        assert page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1, text
+    for number, (text, box) in enumerate(boxes):
+        for other, another in boxes[:number]:
+            assert not box.shrunk(0.9, 0.9).overlaps(another.shrunk(0.9, 0.9)), (text, other)
+
+
+def test_front_shows_the_values_of_every_member(tiny_result):
+    (axes,) = front_figure(tiny_result).axes
+    lines = {line.get_label(): line for line in axes.lines}
+    for part in ("train", "validation", "test"):
+        sizes, values = lines[part].get_data()
+        assert list(sizes) == [len(member.features) for member in tiny_result.front]
+        assert list(values) == [member.scores[part]["NDCG@10"] for member in tiny_result.front]
+    every, _, fsm_rank = tiny_result.baselines
+    assert set(lines["all features (20), test"].get_ydata()) == {every.scores["test"]["NDCG@10"]}
+    assert set(lines[f"FSMRank ({len(fsm_rank.features)}), test"].get_ydata()) == {fsm_rank.scores["test"]["NDCG@10"]}
+    size = len(tiny_result.best.features)
+    assert set(lines[f"chosen ({size})"].get_xdata()) == {size}
+    looks = {(lines[part].get_marker(), lines[part].get_linestyle()) for part in ("train", "validation", "test")}
+    assert len(looks) == 3
+
+
+def test_convergence_has_a_panel_for_each_stage(tiny_result):
+    panels = convergence_figure(tiny_result).axes
+    assert [panel.get_title(loc="left") for panel in panels] == ["Instance selection", "Feature selection", "Ensemble"]
+    for panel, history in zip(panels, tiny_result.convergence.values(), strict=True):
+        assert list(panel.lines[0].get_ydata()) == history["hypervolume"]
+    with pytest.raises(ValueError, match="rankrls has no generations"):
+        convergence_figure(dataclasses.replace(tiny_result, solver="rankrls", convergence={}))
+
+
+def test_matrix_has_a_cell_for_each_feature_of_each_member(tiny_result):
+    (axes,) = features_figure(tiny_result).axes
+    cells = np.asarray(axes.images[0].get_array())
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    for column, member in enumerate(tiny_result.front):
+        assert {names[row] for row in np.flatnonzero(cells[:, column])} == set(tiny_result.names(member.features))
+        assert set(cells[:, column]) <= ({0, 2} if column == tiny_result.chosen else {0, 1})
+    used = (cells > 0).sum(axis=1)
+    assert list(used) == sorted(used, reverse=True)
+
+
+def test_matrix_of_many_features_shows_the_most_used(tiny_result):
+    (axes,) = features_figure(with_many_features(tiny_result)).axes
+    assert np.asarray(axes.images[0].get_array()).shape == (MOST_ROWS, 70)
+    assert axes.get_ylabel() == "50 most used features"
+
+
+def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
+    axes = features_figure(on_a_grid(tiny_result, (4, 5))).axes[0]
+    share = np.asarray(axes.images[0].get_array())
+    for feature in range(20):
+        members = [feature in member.features for member in tiny_result.front]
+        assert share[feature // 5, feature % 5] == pytest.approx(np.mean(members), abs=1e-15)
+    frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    centres = [(frame.get_y() + frame.get_height() / 2, frame.get_x() + frame.get_width() / 2) for frame in frames]
+    assert [round(row) * 5 + round(column) for row, column in centres] == tiny_result.best.features
+
+
+@pytest.mark.parametrize("draw", FIGURES)
+def test_files_are_a_column_wide_and_always_the_same(tiny_result, tmp_path, draw):
+    paths = [save_figure(draw(tiny_result), tmp_path / name) for name in ("a.png", "b.png", "a.pdf", "b.pdf")]
+    png, same_png, pdf, same_pdf = (path.read_bytes() for path in paths)
+    assert struct.unpack(">I", png[16:20])[0] == 680  # 3.4 inches at 200 dpi
+    assert pdf.startswith(b"%PDF")
+    assert (png, pdf) == (same_png, same_pdf)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.pdf", "a.png", "b.pdf", "b.png"]
+
+
+def test_drawing_leaves_no_global_state(tiny_result):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    front_figure(tiny_result).savefig(io.BytesIO())
+    assert dict(matplotlib.rcParams) == before

@@ -1,0 +1,105 @@
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from moerank import solvers as module
+from moerank.data import load_planted_fold
+from moerank.rankers import RankRLS
+from moerank.solvers import SolverEntry, make_backend, make_solver, solvers
+
+BUDGET = {"population": 8, "generations": 3}
+
+
+class Point(SimpleNamespace):
+    """An entry point of another package."""
+
+    def load(self):
+        return self.content()
+
+
+def broken():
+    raise ImportError("no module named elsewhere")
+
+
+@pytest.fixture
+def third_parties(monkeypatch):
+    """Install entry points: a mapping from group to what each loads."""
+
+    def install(groups):
+        def entry_points(group):
+            contents = groups.get(group, {}).items()
+            return [Point(group=group, name=name, value="elsewhere:x", content=load) for name, load in contents]
+
+        monkeypatch.setattr(module, "entry_points", entry_points)
+        solvers.cache_clear()
+
+    yield install
+    solvers.cache_clear()
+
+
+def entry(name):
+    return SolverEntry(name, "ranker", "Nobody: Nothing", 2000, True, False, (), RankRLS)
+
+
+@pytest.mark.parametrize("name", solvers())
+def test_every_entry_keeps_its_word(name):
+    """An estimator that clones, fits a planted problem, ranks, and is what the table says."""
+    row = solvers()[name]
+    estimator = make_solver(name)
+    if "seed" in row.needs:
+        stages = dict.fromkeys(("instance_selection", "feature_selection", "ensemble"), BUDGET)
+        estimator = make_solver(name, random_state=0, **stages)
+    assert row.name == name
+    assert repr(clone(estimator)) == repr(estimator)
+    train, vali, test = load_planted_fold(1, n_queries=15, n_documents=12)
+    estimator.fit(train.X, train.y, qid=train.qid, validation=vali)
+    assert estimator.predict(test.X).shape == (test.n_documents,)
+    assert hasattr(estimator, "coef_") == row.linear
+    assert np.allclose(estimator.predict(test.X), test.X @ estimator.coef_, atol=1e-12)
+    assert (estimator.coef_ != 0).all() != row.selects
+    assert hasattr(estimator, "fit_population") == row.backend
+
+
+def test_what_an_ablation_leaves_out_stays_out():
+    assert make_solver("mofsrank-no-ensemble", ensemble=BUDGET).ensemble is False
+    assert make_solver("mofsrank-no-ensemble").instance_selection is True
+    assert make_solver("mofsrank-no-instance-selection").instance_selection is False
+    assert make_solver("mofsrank-no-adaptive-mutation").adaptive_mutation is False
+
+
+def test_unknown_names_suggest_the_nearest():
+    with pytest.raises(ValueError, match=r"unknown solver 'rankrsl'; did you mean 'rankrls'\?"):
+        make_solver("rankrsl")
+    with pytest.raises(ValueError, match=r"unknown parameter of rankrls 'alhpa'; did you mean 'alpha'\?"):
+        make_solver("rankrls", alhpa=1.0)
+    with pytest.raises(ValueError, match=r"mofsrank cannot serve as fitness backend; choose one of fsmrank, "):
+        make_backend("mofsrank")
+
+
+def test_other_packages_add_solvers_and_backends(third_parties):
+    third_parties({"moerank.solvers": {"a": lambda: entry("theirs")}, "moerank.rankers": {"b": lambda: entry("ours")}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = solvers()
+    assert (table["theirs"].backend, table["ours"].backend) == (False, True)
+    assert make_backend("ours", alpha=2.0).alpha == 2.0
+    assert make_solver("theirs", alpha=3.0).alpha == 3.0
+
+
+@pytest.mark.parametrize(
+    ("load", "reason"),
+    [
+        (broken, "ImportError: no module named elsewhere"),
+        (lambda: RankRLS, "not a SolverEntry"),
+        (lambda: entry("mofsrank"), "the name 'mofsrank' is taken"),
+    ],
+)
+def test_an_entry_point_that_fails_is_left_out_with_a_warning(third_parties, load, reason):
+    third_parties({"moerank.solvers": {"bad": load, "good": lambda: entry("theirs")}})
+    with pytest.warns(UserWarning, match=rf"entry point moerank\.solvers: bad = elsewhere:x is left out: .*{reason}"):
+        table = solvers()
+    assert "theirs" in table
+    assert table["mofsrank"].family == "evolutionary"
