@@ -30,6 +30,7 @@ _HOME = {
     "FeatureSelection": "moerank.stages",
     "InstanceSelection": "moerank.stages",
     "MOFSRank": "moerank.mofsrank",
+    "make_solver": "moerank.solvers",
 }
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from moerank.metrics import MAP, NDCG, MeanNDCG, Precision, make_metric
     from moerank.mofsrank import MOFSRank
     from moerank.rankers import FSMRank, RankRLS, RankSVM
+    from moerank.solvers import make_solver
     from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 
 __all__ = [
@@ -69,6 +71,7 @@ __all__ = [
     "load_planted_fold",
     "make_metric",
     "make_planted",
+    "make_solver",
     "query_level_norm",
 ]
 

@@ -71,7 +71,8 @@ def make_solver(name: str, **parameters: Any) -> Any:
     Raises
     ------
     ValueError
-        For a name or a parameter that does not exist; the message suggests the nearest one.
+        For a name or a parameter that does not exist, where the message suggests the nearest one, and for a text in
+        place of a number.
 
     Examples
     --------
@@ -82,9 +83,11 @@ def make_solver(name: str, **parameters: Any) -> Any:
     if name not in table:
         raise ValueError(unknown("solver", name, table))
     known = table[name].make().get_params(deep=False)
-    for parameter in parameters:
+    for parameter, value in parameters.items():
         if parameter not in known:
             raise ValueError(unknown(f"parameter of {name}", parameter, known))
+        if isinstance(value, str) and isinstance(known[parameter], int | float):
+            raise ValueError(f"{parameter} of {name} is a number or a switch, not {value!r}")
     return table[name].make(**parameters)
 
 

@@ -190,6 +190,8 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
             ["TINY", "--set", "backend.parameters.alhpa=3"],
             "unknown parameter of rankrls 'alhpa'; did you mean 'alpha'?",
         ),
+        (["TINY", "--set", "backend.parameters.alpha=x"], "alpha of rankrls is a number or a switch, not 'x'"),
+        (["TINY", "--set", "data.grid=[4, 6]"], "the grid 4 × 6 has 24 pixels, but the data have 20 features"),
         (["TINY", "--fold", "6"], "--fold 6: there are folds 1 to 5; all runs every one"),
         (["mq2008"], "no folder MQ2008 with Fold1 … Fold5 in data; download MQ2008 of LETOR 4.0"),
         (["ohsumed", "--data", "away"], "no folder OHSUMED with Fold1 … Fold5 in away; download OHSUMED of LETOR 3.0"),

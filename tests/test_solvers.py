@@ -75,6 +75,8 @@ def test_unknown_names_suggest_the_nearest():
         make_solver("rankrsl")
     with pytest.raises(ValueError, match=r"unknown parameter of rankrls 'alhpa'; did you mean 'alpha'\?"):
         make_solver("rankrls", alhpa=1.0)
+    with pytest.raises(ValueError, match=r"alpha of rankrls is a number or a switch, not '1'"):
+        make_solver("rankrls", alpha="1")
     with pytest.raises(ValueError, match=r"mofsrank cannot serve as fitness backend; choose one of fsmrank, "):
         make_backend("mofsrank")
 

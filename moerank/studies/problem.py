@@ -239,9 +239,15 @@ class Problem(Section):
         FileNotFoundError
             If the data are not there; the message says what to download and where to put it.
         ValueError
-            For malformed data or arguments of the data that are out of range.
+            For malformed data, arguments of the data that are out of range, and a grid that does not fit the features.
         """
         train, vali, test = self.data.read(fold, _places(data))
+        rows, columns = self.data.grid or (1, train.n_features)
+        if rows * columns != train.n_features:
+            raise ValueError(
+                f"problem {self.name}: the grid {rows} × {columns} has {rows * columns} pixels, but the data have "
+                f"{train.n_features} features; correct [data] grid"
+            )
         if self.data.normalize == "query":
             return query_level_norm(train), query_level_norm(vali), query_level_norm(test)
         return train, vali, test

@@ -225,10 +225,11 @@ def _front(estimator: Any, solver: str, measure: _Measure) -> tuple[list[ScoredR
     """Return the members of the estimator's front and which was chosen; one member for a solver without a front."""
     coefs = getattr(estimator, "front_coefs_", None)
     if coefs is None:
-        support = np.ones(measure.parts["train"].n_features, bool)
-        if solvers()[solver].selects:
-            support = estimator.support_
-        return [measure.fitted(solver, estimator, support)], 0
+        selects = solvers()[solver].selects
+        support = estimator.support_ if selects else np.ones(measure.parts["train"].n_features, bool)
+        ranker = measure.fitted(solver, estimator, support)
+        # The arguments of a search are in the configuration, and its threads do not belong to the result.
+        return [replace(ranker, parameters={}) if hasattr(estimator, "front_") else ranker], 0
     chosen = int(estimator.chosen_)
     members = []
     for member, features in enumerate(estimator.front_["features"]):

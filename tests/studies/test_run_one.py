@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from moerank.metrics import MAP, NDCG
+from moerank.rankers import RankRLS
+from moerank.solvers import SolverEntry, solvers
 from moerank.studies.problem import load_problem
 from moerank.studies.result import RunResult
 from moerank.studies.run_one import run_fold
@@ -152,3 +154,25 @@ def test_the_backend_of_the_problem_is_used(tiny_problem_file, tiny_result):
     assert result.front != tiny_result.front
     with pytest.raises(ValueError, match="mofsrank cannot serve as fitness backend; choose one of fsmrank"):
         run_fold(load_problem(tiny_problem_file, {"backend.name": "mofsrank"}))
+
+
+def test_rankers_without_weights_are_measured_by_what_they_predict(tiny_problem, parts, monkeypatch):
+    """A solver of another package that scores a document by the product of two features."""
+
+    class Product(RankRLS):
+        def fit(self, X, y, *, qid=None, validation=None):
+            self.support_ = np.arange(X.shape[1]) < 2
+            return self
+
+        def tune(self, train, validation):
+            return self
+
+        def predict(self, X):
+            return X[:, 0] * X[:, 1]
+
+    entry = SolverEntry("product", "filter", "Nobody: Nothing", 2000, False, True, (), Product)
+    monkeypatch.setitem(solvers(), "product", entry)
+    best = run_fold(tiny_problem, 2, solver="product").best
+    assert (best.features, best.weights) == ([0, 1], None)
+    for part, rows in parts.items():
+        assert best.scores[part]["MAP"] == MAP().score(rows, rows.X[:, 0] * rows.X[:, 1])
