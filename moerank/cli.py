@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import warnings
 from collections.abc import Iterator
@@ -92,7 +93,9 @@ def run(
         typer.Option("--set", metavar="STAGE.KEY=VALUE", help="Change a value of the problem file; repeatable."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
-    workers: Annotated[int, typer.Option(min=1, help="Threads; the result is the same for any number.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Threads, by default one a processor; the result is the same for any number.")
+    ] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.", show_default=False),

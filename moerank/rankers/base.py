@@ -188,7 +188,7 @@ def _checked_mask(mask: Mask | None, name: str, thing: str, width: int) -> Mask 
         raise ValueError(f"{name} must be an array of bool, not of {mask.dtype}")
     if mask.ndim not in (1, 2) or mask.shape[-1] != width:
         raise ValueError(f"{name} must have shape (n_individuals, {width}) or ({width},), not {mask.shape}")
-    empty = np.flatnonzero(~np.atleast_2d(mask).any(axis=1))
-    if len(empty):
-        raise ValueError(f"{name}: row {empty[0]} selects no {thing}; every individual needs at least one")
+    for number, row in enumerate(np.atleast_2d(mask)):  # row by row, any() stops at the first bit that is set
+        if not row.any():
+            raise ValueError(f"{name}: row {number} selects no {thing}; every individual needs at least one")
     return mask

@@ -173,7 +173,7 @@ class FSMRank(LinearRanker):
             n_kept = np.zeros(GROUP, np.int64)  # a lane without pairs stands idle
             n_kept[:size] = len(problem)
             if pairs is not None:
-                n_kept[:size] = np.count_nonzero(pairs[rows], axis=1)
+                n_kept[:size] = [np.count_nonzero(row) for row in pairs[rows]]
                 pack_lanes(pairs[rows], words)
             found, steps = proximal_lanes(
                 problem.X,

@@ -165,7 +165,7 @@ class PairProblem:
             if pair_mask is None:
                 n_kept[:size] = len(self)
             else:
-                n_kept[:size] = np.count_nonzero(pair_mask[rows], axis=1)
+                n_kept[:size] = [np.count_nonzero(row) for row in pair_mask[rows]]
                 pack_lanes(pair_mask[rows], words)
             lane_start = np.zeros((0 if start is None else GROUP, W.shape[1]))
             if start is not None:

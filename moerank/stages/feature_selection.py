@@ -21,7 +21,7 @@ from moerank.evolution import (
 )
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import FitnessBackend, FittedPopulation, Population, RankRLS
+from moerank.rankers import FitnessBackend, FittedPopulation, Population, RankRLS, require_weights
 from moerank.stages.stage import Stage, training_errors
 
 __all__ = ["FeatureSelection"]
@@ -134,6 +134,6 @@ class FeatureSelection(Stage):
         if isinstance(populations[0], FittedPopulation):  # then there is one: such rankers take no pair masks
             return populations[0], training_errors(self.train, self.metric, populations[0])[:, None]
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
-        W = np.stack(populations, axis=1)
+        W = np.stack([require_weights(population, self.backend) for population in populations], axis=1)
         flat = np.ascontiguousarray(W.reshape(-1, W.shape[-1]))
         return W, training_errors(self.train, self.metric, flat).reshape(W.shape[:2])

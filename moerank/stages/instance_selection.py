@@ -81,7 +81,8 @@ class InstanceSelection(Stage):
 
     def _measure(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
         population = self.backend.fit_population(self.train, pair_mask=X)
-        return np.column_stack([np.count_nonzero(X, axis=1), training_errors(self.train, self.metric, population)])
+        sizes = [np.count_nonzero(row) for row in X]
+        return np.column_stack([sizes, training_errors(self.train, self.metric, population)])
 
 
 def spread_along_front(

@@ -57,7 +57,7 @@ class Stage(Problem):  # type: ignore[misc]
         return (self.n_var + 1.0, 2.0)
 
     def _is_empty(self, X: NDArray[Any]) -> NDArray[np.bool_]:
-        return np.logical_not(np.any(X, axis=1))
+        return np.array([not row.any() for row in X])  # row by row, any() stops at the first bit that is set
 
     def _evaluate(self, X: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         digests = row_digests(X)
