@@ -1,7 +1,7 @@
 """Operators for mixed strings: bits that select features, and real numbers that weigh rankers.
 
 pymoo keeps a population in one array, so a mixed string is a float64 row whose first `n_bits` entries are 0 or 1 and
-whose other entries lie in [0, 1]. The bits are crossed at one point and flipped, the reals go through pymoo's
+whose other entries lie in [0, 1]. The bits are exchanged one by one and flipped, the reals go through pymoo's
 simulated binary crossover and polynomial mutation, both with distribution index 20.
 """
 
@@ -60,7 +60,9 @@ class MixedSampling(Sampling):
 
 
 class MixedCrossover(Crossover):
-    """One-point crossover of the bits, simulated binary crossover of the reals.
+    """Uniform crossover of the bits, simulated binary crossover of the reals.
+
+    The order of features means nothing, so neighbouring bits are not kept together as a cut at one point would.
 
     Parameters
     ----------
@@ -79,10 +81,10 @@ class MixedCrossover(Crossover):
     ) -> Strings:
         bits, reals = X[:, :, : self.n_bits], X[:, :, self.n_bits :]
         n_matings, n_reals = reals.shape[1:]
-        cut = random_state.integers(1, max(2, self.n_bits), (n_matings, 1))
+        exchanged = random_state.random((n_matings, self.n_bits)) < 0.5
         half = np.full((n_matings, 1), 0.5)
         children = np.empty_like(X)
-        children[:, :, : self.n_bits] = np.where(np.arange(self.n_bits) < cut, bits, bits[::-1])
+        children[:, :, : self.n_bits] = np.where(exchanged, bits[::-1], bits)
         children[:, :, self.n_bits :] = cross_sbx(
             reals,
             np.zeros(n_reals),

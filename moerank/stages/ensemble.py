@@ -39,7 +39,7 @@ class Ensemble(Stage):
     Notes
     -----
     X is one float matrix (n_individuals, n_bits + n_members) whose first columns are 0 or 1. The paper leaves the
-    operators open: one-point crossover and bit flips on the bits, simulated binary crossover and polynomial mutation
+    operators open: uniform crossover and bit flips on the bits, simulated binary crossover and polynomial mutation
     on the weights.
 
     References
