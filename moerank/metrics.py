@@ -96,6 +96,20 @@ class Metric(ABC):
         means: NDArray[np.float64] = mean_over_queries(self._values(data, scores))
         return means
 
+    def counted_spans(self, data: RankingData) -> NDArray[np.int64]:
+        """Return begin and end of the rows whose scores can matter, shape (n_spans, 2).
+
+        All other rows belong to queries that have the value 0 under any ranking.
+        """
+
+        def compute() -> NDArray[np.int64]:
+            counted = np.zeros(data.n_queries + 2, np.int64)
+            counted[1 + data.remember((self, "plan"), lambda: self._plan(data))[0]] = 1
+            changes = np.diff(counted)
+            return data.offsets[np.column_stack([np.flatnonzero(changes > 0), np.flatnonzero(changes < 0)])]
+
+        return data.remember((self, "spans"), compute)
+
     def _values(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         plan = data.remember((self, "plan"), lambda: self._plan(data))
         return self._kernel(scores, data.offsets, *plan)

@@ -324,3 +324,18 @@ def test_conventions_are_part_of_name_and_identity():
     assert metric.name == "NDCG@10 (discount=log2, short_queries=own_length)"
     assert len({NDCG(10), NDCG(10), Precision(10), MAP(), MAP(), MeanNDCG()}) == 4
     assert pickle.loads(pickle.dumps(metric)) == metric
+
+
+@pytest.mark.parametrize("metric", [NDCG(5), NDCG(5, short_queries="own_length"), MAP(), Precision(3), MeanNDCG()])
+def test_scores_outside_the_counted_spans_do_not_matter(metric):
+    rng = np.random.default_rng(17)
+    qid = np.repeat(np.arange(40), rng.integers(1, 9, 40))
+    data = RankingData(np.zeros((len(qid), 1)), rng.integers(0, 3, len(qid)) * (qid % 3 > 0), qid)
+    counted = np.zeros(len(qid), bool)
+    for begin, end in metric.counted_spans(data):
+        counted[begin:end] = True
+    scores = rng.normal(size=len(qid))
+    np.testing.assert_array_equal(
+        metric.per_query(data, np.where(counted, scores, 0.0)), metric.per_query(data, scores)
+    )
+    assert counted.any() and not counted.all()

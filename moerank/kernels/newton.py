@@ -106,7 +106,7 @@ def newton_lanes(
         project(X, lane_weights, used, scores)
         _subtract(scores, shift)
         hinge_pass(first, winner, worse, kept, scores, margin, hinge, active, documents, slack_sum)
-        pull_back(X, documents, partial, sums)
+        pull_back(X, documents, used, partial, sums)
         objective = _objective(W, scores, documents, slack_sum, margin, scale)
 
         for lane in range(lanes):
@@ -155,7 +155,7 @@ def newton_lanes(
             _spread_weights(direction, lane_weights)
             project(X, lane_weights, used, scores)
             curvature_pass(first, winner, worse, active, scores, documents)
-            pull_back(X, documents, partial, sums)
+            pull_back(X, documents, used, partial, sums)
             for lane in range(lanes):
                 if moving[lane]:
                     _add_loss(direction[lane], 2.0 * scale[lane], sums, lane, feature_mask[lane], z)

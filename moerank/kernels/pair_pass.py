@@ -124,37 +124,38 @@ def project(X: Floats, weights: Floats, used: NDArray[np.int64], scores: Floats)
 
 
 @kernel
-def pull_back(X: Floats, documents: Floats, partial: Floats, features: NDArray[np.float64]) -> None:
-    """Bring sums over documents back to the features: features = Xᵀ · documents, accumulated in double precision.
+def pull_back(
+    X: Floats, documents: Floats, used: NDArray[np.int64], partial: Floats, features: NDArray[np.float64]
+) -> None:
+    """Bring sums over documents back to the features: features = Xᵀ · documents for `used` features, 0 for others.
 
     `partial` (n_features, lanes) is scratch: 128 documents are summed in the arrays' own precision before they are
-    added to `features`, which keeps single-precision rounding far below the tolerance of any solver here.
+    added to `features` in double, which keeps single-precision rounding far below the tolerance of any solver here.
     """
-    n_documents, n_features = X.shape
     features[:] = 0
     zero = spread(documents.dtype.type(0))
-    for start in range(0, n_documents, 128):
-        stop = min(start + 128, n_documents)
-        f = 0
-        while f + 4 <= n_features:
+    whole = len(used) - len(used) % 4
+    for start in range(0, len(X), 128):
+        stop = min(start + 128, len(X))
+        for u in range(0, whole, 4):
+            f, g, h, k = used[u], used[u + 1], used[u + 2], used[u + 3]
             a = b = c = d = zero
             for i in range(start, stop):
                 v = load(documents, i)
                 a = a + spread(X[i, f]) * v
-                b = b + spread(X[i, f + 1]) * v
-                c = c + spread(X[i, f + 2]) * v
-                d = d + spread(X[i, f + 3]) * v
+                b = b + spread(X[i, g]) * v
+                c = c + spread(X[i, h]) * v
+                d = d + spread(X[i, k]) * v
             store(partial, f, a)
-            store(partial, f + 1, b)
-            store(partial, f + 2, c)
-            store(partial, f + 3, d)
-            f += 4
-        for rest in range(f, n_features):
+            store(partial, g, b)
+            store(partial, h, c)
+            store(partial, k, d)
+        for f in used[whole:]:
             a = zero
             for i in range(start, stop):
-                a = a + spread(X[i, rest]) * load(documents, i)
-            store(partial, rest, a)
-        for f in range(n_features):
+                a = a + spread(X[i, f]) * load(documents, i)
+            store(partial, f, a)
+        for f in used:
             for lane in range(features.shape[1]):
                 features[f, lane] += partial[f, lane]
 

@@ -95,7 +95,7 @@ def proximal_lanes(
         _extrapolate(w, w_before, momentum, z)
         _extrapolate(scores_w, scores_before, momentum, scores)
         hinge_pass(first, winner, worse, kept, scores, 1.0, True, active, documents, slack_sum)
-        pull_back(X, documents, partial, sums)
+        pull_back(X, documents, every, partial, sums)
         _split(z, weights, sizes)
         project(A, sizes, every, similar)
         smooth_z = _smooth(scores, documents, slack_sum, share, sizes, similar, lambda1)

@@ -75,6 +75,11 @@ class PairProblem:
         return len(self.pairs)
 
     @cached_property
+    def _varies(self) -> Mask:
+        """Features that are not constant in every query, shape (n_features,)."""
+        return np.asarray(self.X.any(axis=0))
+
+    @cached_property
     def X_lanes(self) -> NDArray[np.float32]:
         """X in the precision of the population's passes."""
         return self.X.astype(np.float32)
@@ -160,7 +165,7 @@ class PairProblem:
             rows = slice(begin, min(begin + GROUP, len(W)))
             size = rows.stop - begin
             features = np.zeros((GROUP, W.shape[1]), np.bool_)
-            features[:size] = feature_mask[rows]
+            features[:size] = feature_mask[rows] & self._varies  # the others get weight 0 in any case
             n_kept = np.zeros(GROUP, np.int64)  # a lane without pairs stands idle
             if pair_mask is None:
                 n_kept[:size] = len(self)
@@ -202,7 +207,7 @@ class PairProblem:
         kept = np.full(len(self), 255, np.uint8)
         pairs = self.pairs
         hinge_pass(pairs.first, pairs.winner, pairs.worse, kept, scores, self.margin, hinge, active, documents, slack)
-        pull_back(self.X, documents, np.empty_like(weights), sums)
+        pull_back(self.X, documents, np.arange(len(w)), np.empty_like(weights), sums)
         loss = self.margin * slack[0] - scores[:, 0] @ documents[:, 0]
         return float(0.5 * w @ w + scale * loss), sums[:, 0].copy(), active
 
@@ -217,6 +222,6 @@ class PairProblem:
             size = min(_DOUBLE, n_features - begin)
             columns[:, :size] = self.X[:, begin : begin + size]
             curvature_pass(self.pairs.first, self.pairs.winner, self.pairs.worse, active, columns, documents)
-            pull_back(self.X, documents, np.empty_like(sums), sums)
+            pull_back(self.X, documents, np.arange(n_features), np.empty_like(sums), sums)
             result[:, begin : begin + size] = sums[:, :size]
         return 0.5 * (result + result.T)

@@ -12,6 +12,7 @@ from pymoo.core.problem import Problem
 
 from moerank.data import RankingData
 from moerank.evolution import row_digests
+from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
 from moerank.rankers import Population, population_scores
 
@@ -97,5 +98,6 @@ def training_errors(train: RankingData, metric: Metric, population: Population) 
     """Return 1 − metric on `train` of each ranker of a population, shape (n_individuals,)."""
     if not isinstance(population, np.ndarray):
         return 1.0 - metric.batch(train, population_scores(population, train.X))
+    spans = metric.counted_spans(train)
     blocks = (population[begin : begin + PIECE] for begin in range(0, len(population), PIECE))
-    return 1.0 - np.concatenate([metric.batch(train, population_scores(block, train.X)) for block in blocks])
+    return 1.0 - np.concatenate([metric.batch(train, linear_scores(train.X, block, spans)) for block in blocks])

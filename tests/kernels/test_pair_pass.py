@@ -82,8 +82,11 @@ def test_project_and_pull_back_are_products(case, n_documents):
     project(X, weights, np.arange(7), scores)
     np.testing.assert_allclose(scores, X.astype(float) @ weights, rtol=0, atol=100 * TOLERANCE[dtype])
     features = np.empty((7, lanes(dtype)))
-    pull_back(X, scores, np.empty_like(weights), features)
-    np.testing.assert_allclose(features, X.T.astype(float) @ scores, rtol=0, atol=5000 * TOLERANCE[dtype])
+    expected = X.T.astype(float) @ scores
+    for used in (np.arange(7), np.array([0, 2, 3, 4, 6])):
+        pull_back(X, scores, used, np.empty_like(weights), features)
+        np.testing.assert_allclose(features[used], expected[used], rtol=0, atol=5000 * TOLERANCE[dtype])
+        assert not np.delete(features, used, axis=0).any()
 
 
 def test_project_sums_in_feature_order_to_the_bit():

@@ -28,3 +28,12 @@ def test_identical_documents_tie_in_every_batch():
         scores = linear_scores(rows[copies], W[part])
         np.testing.assert_array_equal(scores, linear_scores(rows, W[part])[copies])
         np.testing.assert_array_equal(scores, linear_scores(rows[copies], W)[:, part])
+
+
+def test_rows_outside_the_spans_score_zero():
+    rng = np.random.default_rng(1)
+    X, W = rng.normal(size=(30, 4)), rng.normal(size=(11, 4))
+    wanted = np.zeros(30, bool)
+    wanted[2:9] = wanted[20:30] = True
+    scores = linear_scores(X, W, np.array([[2, 9], [20, 30]]))
+    np.testing.assert_array_equal(scores, np.where(wanted[:, None], reference(X, W), 0.0))
