@@ -64,6 +64,7 @@ def newton_lanes(
     feature_mask : (lanes, n_features); at least one feature a lane
     B, rhs : (n_features, n_features) and (n_features,), the quadratic model
     start : (lanes, n_features) to start from, or with no rows to start from the model's minimum
+    shift : (n_documents,), or empty for 0
     tolerance : bound on the relative error of each objective, as far as the model's curvature can tell
     """
     lanes, n_features = feature_mask.shape
@@ -104,10 +105,11 @@ def newton_lanes(
     for _ in range(MAX_STEPS):
         _spread_weights(W, lane_weights)
         project(X, lane_weights, used, scores)
-        _subtract(scores, shift)
+        if len(shift):
+            _subtract(scores, shift)
         hinge_pass(first, winner, worse, kept, scores, margin, hinge, active, documents, slack_sum)
         pull_back(X, documents, used, partial, sums)
-        objective = _objective(W, scores, documents, slack_sum, margin, scale)
+        objective = _objective(W, sums, documents, slack_sum, margin, shift, scale)
 
         for lane in range(lanes):
             moving[lane] = False
@@ -229,17 +231,20 @@ def _spread_weights(W: NDArray[np.float64], lane_weights: Floats) -> None:
 @kernel
 def _objective(
     W: NDArray[np.float64],
-    scores: Floats,
+    sums: NDArray[np.float64],
     documents: Floats,
     slack_sum: NDArray[np.float64],
     margin: float,
+    shift: Floats,
     scale: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """½ ‖w‖² + (C / p) Σ d² of every lane, from the sums of one hinge pass."""
-    loss = margin * slack_sum
-    for i in range(len(scores)):
-        for lane in range(len(loss)):
-            loss[lane] -= np.float64(scores[i, lane]) * documents[i, lane]
-    for lane in range(len(loss)):
-        loss[lane] = 0.5 * _dot(W[lane], W[lane]) + scale[lane] * loss[lane]
-    return loss
+    """½ ‖w‖² + (C / p) Σ d² of every lane, from the sums of one hinge pass: Σ d² = margin · Σ d − Σ s · residual."""
+    objective = margin * slack_sum
+    for i in range(len(shift)):
+        for lane in range(len(objective)):
+            objective[lane] += np.float64(shift[i]) * documents[i, lane]
+    for lane in range(len(objective)):
+        for f in range(W.shape[1]):
+            objective[lane] -= W[lane, f] * sums[f, lane]
+        objective[lane] = 0.5 * _dot(W[lane], W[lane]) + scale[lane] * objective[lane]
+    return objective

@@ -161,6 +161,7 @@ class PairProblem:
         """
         W: Matrix = np.empty(feature_mask.shape)
         words = np.full(len(self), 2**GROUP - 1, np.uint16)
+        shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
         for begin in range(0, len(W), GROUP):
             rows = slice(begin, min(begin + GROUP, len(W)))
             size = rows.stop - begin
@@ -188,7 +189,7 @@ class PairProblem:
                 lane_start,
                 C,
                 self.margin,
-                self.shift.astype(np.float32),
+                shift,
                 hinge,
                 tolerance,
             )[:size]
