@@ -49,6 +49,7 @@ def newton_lanes(
     B: NDArray[np.float64],
     rhs: NDArray[np.float64],
     start: NDArray[np.float64],
+    start_scores: Floats,
     C: float,
     margin: float,
     shift: Floats,
@@ -64,6 +65,7 @@ def newton_lanes(
     feature_mask : (lanes, n_features); at least one feature a lane
     B, rhs : (n_features, n_features) and (n_features,), the quadratic model
     start : (lanes, n_features) to start from, or with no rows to start from the model's minimum
+    start_scores : (n_documents,), the scores before the shift that all lanes start with, or empty to compute them
     shift : (n_documents,), or empty for 0
     tolerance : bound on the relative error of each objective, as far as the model's curvature can tell
     """
@@ -102,9 +104,14 @@ def newton_lanes(
     moving = np.zeros(lanes, np.bool_)
     last_step = np.zeros(lanes, np.bool_)
 
-    for _ in range(MAX_STEPS):
-        _spread_weights(W, lane_weights)
-        project(X, lane_weights, used, scores)
+    for newton_step in range(MAX_STEPS):
+        if newton_step == 0 and len(start_scores):
+            for i in range(len(X)):
+                for lane in range(lanes):
+                    scores[i, lane] = start_scores[i]
+        else:
+            _spread_weights(W, lane_weights)
+            project(X, lane_weights, used, scores)
         if len(shift):
             _subtract(scores, shift)
         hinge_pass(first, winner, worse, kept, scores, margin, hinge, active, documents, slack_sum)

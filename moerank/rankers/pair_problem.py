@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import PreferencePairs, RankingData
+from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes
 from moerank.kernels.newton import newton_lanes
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
@@ -62,6 +63,7 @@ class PairProblem:
         means = np.add.reduceat(data.X, data.offsets[:-1]) / np.diff(data.offsets)[:, None]
         self.X = np.ascontiguousarray((data.X - means[query])[rows])
         self._models: dict[tuple[float, bool], QuadraticModel] = {}
+        self._scores: dict[QuadraticModel, NDArray[np.float32]] = {}
         self.margin = 1.0 if target == "unit" else 0.0
         self.shift: Matrix = np.zeros(len(rows)) if target == "unit" else data.y[rows].astype(float)
 
@@ -160,13 +162,16 @@ class PairProblem:
         start : (n_individuals, n_features), optional
         """
         W: Matrix = np.empty(feature_mask.shape)
+        feature_mask = feature_mask & self._varies  # the others get weight 0 in any case
+        alike = start is None and bool((feature_mask == self._varies).all())
+        start_scores = self._start_scores(model) if alike else np.empty(0, np.float32)
         words = np.full(len(self), 2**GROUP - 1, np.uint16)
         shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
         for begin in range(0, len(W), GROUP):
             rows = slice(begin, min(begin + GROUP, len(W)))
             size = rows.stop - begin
             features = np.zeros((GROUP, W.shape[1]), np.bool_)
-            features[:size] = feature_mask[rows] & self._varies  # the others get weight 0 in any case
+            features[:size] = feature_mask[rows]
             n_kept = np.zeros(GROUP, np.int64)  # a lane without pairs stands idle
             if pair_mask is None:
                 n_kept[:size] = len(self)
@@ -187,6 +192,7 @@ class PairProblem:
                 model.B,
                 model.rhs,
                 lane_start,
+                start_scores,
                 C,
                 self.margin,
                 shift,
@@ -194,6 +200,17 @@ class PairProblem:
                 tolerance,
             )[:size]
         return W
+
+    def _start_scores(self, model: QuadraticModel) -> NDArray[np.float32]:
+        """Scores (n_documents,) of the model's minimum with all features, the bits that a population's pass gives."""
+        if model not in self._scores:
+            w = np.empty(len(self._varies))
+            solve(factorise(model.B, self._varies[None])[0], self._varies, model.rhs, w)
+            scores = np.empty((len(self.X), GROUP), np.float32)
+            weights = np.repeat(w.astype(np.float32)[:, None], GROUP, axis=1)
+            project(self.X_lanes, weights, np.flatnonzero(self._varies), scores)
+            self._scores[model] = scores[:, 0].copy()
+        return self._scores[model]
 
     def _residuals(self, w: Matrix, *, hinge: bool, scale: float = 0.0) -> tuple[float, Matrix, NDArray[np.uint8]]:
         """Objective, Σ d (xᵢ − xⱼ) and the active pairs (all bits of a word set or none) at `w`."""

@@ -124,3 +124,13 @@ def test_two_features_that_are_equal_share_the_weight():
     data = RankingData(np.column_stack([x, x]), rng.integers(0, 3, 40))
     w = RankSVM(C=100.0).fit_population(data)[0]
     assert w[0] == pytest.approx(w[1], rel=1e-9)
+
+
+def test_the_common_start_gives_the_bits_of_an_own_one(noisy_data):
+    keep = np.random.default_rng(10).random((3, len(noisy_data.pairs))) < 0.3
+    everything = np.ones((3, noisy_data.n_features), bool)
+    fewer = everything.copy()
+    fewer[2, 4] = False  # now the group computes its scores itself
+    together = RankSVM(5.0).fit_population(noisy_data, pair_mask=keep, feature_mask=everything)
+    mixed = RankSVM(5.0).fit_population(noisy_data, pair_mask=keep, feature_mask=fewer)
+    np.testing.assert_array_equal(mixed[:2], together[:2])
