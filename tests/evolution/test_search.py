@@ -74,7 +74,7 @@ def test_terminations_are_those_of_pymoo(termination, generations):
 def test_time_ends_the_search():
     result = search(WeighedBits(), ALGORITHMS["NSGA2"](), ("time", 0.05), seed=1)
     assert result.history[-1].elapsed >= 0.05
-    assert all(generation.elapsed < 0.05 for generation in result.history[:-1])
+    assert result.algorithm.termination.perc >= 1.0
 
 
 def test_archive_holds_all_that_is_not_dominated():
