@@ -1,0 +1,94 @@
+"""What the search relies on in every fitness backend."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from moerank.data import RankingData, load_fold
+from moerank.kernels.scores import linear_scores
+from moerank.rankers import FSMRank, RankRLS, RankSVM
+
+BACKENDS = [RankSVM(2.0), RankRLS(0.05), RankRLS(0.05, target="difference"), FSMRank(lambda2=1e-4)]
+
+
+@pytest.fixture(params=BACKENDS, ids=repr)
+def backend(request):
+    return request.param
+
+
+def test_without_masks_it_is_the_fit(noisy_data, backend):
+    fitted = clone(backend).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    np.testing.assert_array_equal(backend.fit_population(noisy_data), fitted.coef_[None])
+
+
+def test_a_shared_row_is_that_row_for_everybody(noisy_data, backend):
+    rng = np.random.default_rng(0)
+    pairs = rng.random(len(noisy_data.pairs)) < 0.5
+    features = rng.random((6, noisy_data.n_features)) < 0.5
+    features[:, 1] = True
+    W = backend.fit_population(noisy_data, pair_mask=pairs, feature_mask=features)
+    single = [backend.fit_population(noisy_data, pair_mask=pairs, feature_mask=row) for row in features]
+    np.testing.assert_array_equal(W, np.concatenate(single))
+
+
+def test_single_rows_have_the_bits_of_the_batch(noisy_data, backend):
+    rng = np.random.default_rng(1)
+    pairs = rng.random((18, len(noisy_data.pairs))) < 0.3
+    features = rng.random((18, noisy_data.n_features)) < 0.5
+    features[:, 1] = True
+    W = backend.fit_population(noisy_data, pair_mask=pairs, feature_mask=features)
+    for row in (0, 7, 17):
+        one = slice(row, row + 1)
+        single = backend.fit_population(noisy_data, pair_mask=pairs[one], feature_mask=features[one])
+        np.testing.assert_array_equal(single, W[one])
+    assert not W[~features].any()
+
+
+@pytest.mark.parametrize(
+    ("masks", "message"),
+    [
+        (dict(feature_mask=np.zeros((2, 12), bool)), "feature_mask: row 0 selects no feature"),
+        (dict(pair_mask=np.zeros((1, 99), bool)), "pair_mask must have shape"),
+        (dict(feature_mask=np.ones((2, 11), bool)), "feature_mask must have shape"),
+        (dict(feature_mask=np.ones((2, 12))), "must be an array of bool"),
+    ],
+)
+def test_masks_that_select_nothing_or_do_not_fit_are_refused(noisy_data, backend, masks, message):
+    with pytest.raises(ValueError, match=message):
+        backend.fit_population(noisy_data, **masks)
+
+
+def test_an_individual_without_pairs_is_refused(noisy_data, backend):
+    pairs = np.ones((3, len(noisy_data.pairs)), bool)
+    pairs[2] = False
+    with pytest.raises(ValueError, match="row 2 selects no pair"):
+        backend.fit_population(noisy_data, pair_mask=pairs)
+    with pytest.raises(ValueError, match="pair_mask has 3 rows but feature_mask has 2"):
+        backend.fit_population(noisy_data, pair_mask=pairs | True, feature_mask=np.ones((2, 12), bool))
+
+
+def test_data_without_pairs_are_refused(backend):
+    with pytest.raises(ValueError, match="no preference pair"):
+        clone(backend).fit(np.eye(3), [1, 1, 1])
+
+
+def test_constant_features_get_no_weight(backend):
+    rng = np.random.default_rng(2)
+    X = np.column_stack([rng.random(40), np.full(40, 3.0), rng.random(40)])
+    data = RankingData(X, np.digitize(X[:, 0], [0.5, 0.8]), np.repeat([1, 2], 20))
+    W = backend.fit_population(data, pair_mask=rng.random((3, len(data.pairs))) < 0.5)
+    assert not W[:, 1].any()
+    assert W[:, 0].all()
+
+
+def test_identical_documents_of_real_data_tie_in_every_batch(letor_folder, backend):
+    train, _, _ = load_fold(letor_folder / "OHSUMED" / "Fold1")
+    _, group, sizes = np.unique(train.X, axis=0, return_inverse=True, return_counts=True)
+    assert (sizes > 1).sum() > 100
+    rng = np.random.default_rng(3)
+    W = backend.fit_population(train, pair_mask=rng.random((9, len(train.pairs))) < 0.1)
+    for part in (W, W[:1], W[4:8]):
+        scores = linear_scores(train.X, part)
+        first = np.zeros((len(sizes), len(part)))
+        first[group] = scores  # one document of each group
+        np.testing.assert_array_equal(scores, first[group])
