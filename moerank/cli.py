@@ -185,6 +185,8 @@ def _run_folds(
 ) -> list[RunResult]:
     """Run what is not finished; everything that can be refused is refused before the first fold begins."""
     from moerank.console import StageProgress
+    from moerank.kernels.compiled import is_on_disk
+    from moerank.kernels.newton import newton_lanes
     from moerank.studies.result_files import CHECKPOINT, prepare_folder, unfinished
     from moerank.studies.run_one import run_fold
 
@@ -195,6 +197,8 @@ def _run_folds(
     finished = {fold: _finished(problem, fold, folder, settings) for fold, folder in folders.items()}
     if resume and not any(finished[fold] or unfinished(folder) for fold, folder in folders.items()):
         _notice("nothing to resume; starting from the beginning")
+    if not is_on_disk(newton_lanes):
+        _notice("first run: the kernels are compiled for this machine, which takes about half a minute once")
     results = []
     for fold, folder in folders.items():
         result = finished[fold]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -337,7 +339,9 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             "random_state": self.random_state_,
             "settings": [str(asdict(settings)) for settings in (self._instances, self._features, self._ensemble)],
         }
-        return Checkpoint(path.with_name(f"{path.name}.{stage}"), configuration)
+        # A factory or a sampling of the user's shows its address, which is another in every process.
+        stable = json.loads(re.sub(r" at 0x[0-9a-f]+", "", json.dumps(configuration)))
+        return Checkpoint(path.with_name(f"{path.name}.{stage}"), stable)
 
 
 def _as_validation(validation: Any, n_features: int) -> RankingData | None:

@@ -11,14 +11,15 @@ import pytest
 import moerank.kernels
 
 OUTER = """
-from moerank.kernels.compiled import kernel
+from moerank.kernels.compiled import is_on_disk, kernel
 from moerank.kernels.inner import inner
 
 @kernel
 def outer(x):
     return inner(x)
 
-print(outer(1))
+before = is_on_disk(outer)
+print(outer(1), before, is_on_disk(outer))
 """
 INNER = """
 from moerank.kernels.compiled import kernel
@@ -52,7 +53,10 @@ def test_a_change_in_what_a_kernel_calls_is_seen(package):
     folder, start = package
     for number in (1, 10):
         (folder / "inner.py").write_text(INNER.format(number=number))
-        assert start().communicate()[0] == f"{1 + number}\n"
+        assert start().communicate()[0] == f"{1 + number} False True\n"
+        assert start().communicate()[0] == f"{1 + number} True True\n"
+    written = list((folder.parents[1] / "cache").rglob("*.nbc"))
+    assert len(written) == 2  # of the last version, one for each kernel
 
 
 def test_processes_that_start_together_on_an_empty_or_stale_cache_all_work(package):
@@ -60,4 +64,4 @@ def test_processes_that_start_together_on_an_empty_or_stale_cache_all_work(packa
     for number in (1, 10):
         (folder / "inner.py").write_text(INNER.format(number=number))
         outputs = [process.communicate() for process in [start() for _ in range(4)]]
-        assert outputs == [(f"{1 + number}\n", "")] * 4
+        assert [(output.split()[0], errors) for output, errors in outputs] == [(str(1 + number), "")] * 4
