@@ -4,7 +4,7 @@ from moerank.data.describe import DataDescription, describe
 from moerank.data.digits import load_digits_fold
 from moerank.data.folds import load_fold, split_fold
 from moerank.data.letor import load_letor
-from moerank.data.normalise import query_level_norm
+from moerank.data.normalise import centre_in_queries, query_level_norm
 from moerank.data.pairs import PreferencePairs
 from moerank.data.planted import PlantedProblem, load_planted_fold, make_planted
 from moerank.data.ranking_data import RankingData
@@ -14,6 +14,7 @@ __all__ = [
     "PlantedProblem",
     "PreferencePairs",
     "RankingData",
+    "centre_in_queries",
     "describe",
     "load_digits_fold",
     "load_fold",

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.data import PreferencePairs, RankingData
+from moerank.data import PreferencePairs, RankingData, centre_in_queries
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes
 from moerank.kernels.newton import newton_lanes
@@ -59,9 +59,7 @@ class PairProblem:
         winner, worse = np.split(ends.astype(np.int32), [len(pairs.winner)])
         self.pairs = PreferencePairs(np.repeat(winner, np.diff(pairs.first)), worse, pairs.first.copy(), winner)
         # Only differences inside a query matter, so centring per query changes nothing but the rounding.
-        query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
-        means = np.add.reduceat(data.X, data.offsets[:-1]) / np.diff(data.offsets)[:, None]
-        self.X = np.ascontiguousarray((data.X - means[query])[rows])
+        self.X = np.ascontiguousarray(centre_in_queries(data.X, data.offsets)[rows])
         self._models: dict[tuple[float, bool], QuadraticModel] = {}
         self._scores: dict[QuadraticModel, NDArray[np.float32]] = {}
         self.margin = 1.0 if target == "unit" else 0.0

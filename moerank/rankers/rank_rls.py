@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moerank.data import RankingData
+from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
 from moerank.rankers.base import LinearRanker, Mask, Matrix, as_ranking_data, read_masks
@@ -151,10 +151,7 @@ def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:
     """X̃ᵀX̃ and X̃ᵀỹ with ~ centring in every query, remembered with the data."""
 
     def compute() -> tuple[Matrix, Matrix]:
-        sizes = np.diff(data.offsets)
-        query = np.repeat(np.arange(data.n_queries), sizes)
-        X = data.X - (np.add.reduceat(data.X, data.offsets[:-1]) / sizes[:, None])[query]
-        y = data.y - (np.add.reduceat(data.y, data.offsets[:-1]) / sizes)[query]
+        X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
         with one_blas_thread():
             return X.T @ X, X.T @ y
 
