@@ -162,6 +162,12 @@ def _rank_rls(**parameters: Any) -> Any:
     return RankRLS(**parameters)
 
 
+def _greedy_rank_rls(**parameters: Any) -> Any:
+    from moerank.selectors.greedy_rank_rls import GreedyRankRLS
+
+    return GreedyRankRLS(**parameters)
+
+
 def _fsm_rank(**parameters: Any) -> Any:
     from moerank.rankers import FSMRank
 
@@ -195,6 +201,16 @@ _OWN = (
     replace(_MOFS_RANK, name="mofsrank-no-instance-selection", make=_without("instance_selection")),
     replace(_MOFS_RANK, name="mofsrank-no-adaptive-mutation", make=_without("adaptive_mutation")),
     replace(_MOFS_RANK, name="mofsrank-no-ensemble", make=_without("ensemble")),
+    SolverEntry(
+        name="greedy-rankrls",
+        family="wrapper",
+        paper="Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection",
+        year=2010,
+        linear=True,
+        selects=True,
+        needs=(),
+        make=_greedy_rank_rls,
+    ),
     SolverEntry(
         name="fsmrank",
         family="embedded",

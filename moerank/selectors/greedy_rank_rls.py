@@ -47,6 +47,8 @@ class GreedyRankRLS(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         The ranker with the first 1, 2, … of them.
     coef_ : ndarray, shape (n_features,)
         The ranker with all selected features.
+    support_ : ndarray of bool, shape (n_features,)
+        The selected features.
 
     Notes
     -----
@@ -94,6 +96,7 @@ class GreedyRankRLS(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.path_coefs_ = np.zeros((n_steps, data.n_features))
         self.path_coefs_[:, varying] = path
         self.coef_ = self.path_coefs_[-1]
+        self.support_ = np.isin(np.arange(data.n_features), self.order_)
         self.n_features_in_ = data.n_features
         return self
 
@@ -135,6 +138,4 @@ class GreedyRankRLS(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self, "coef_")
-        support = np.zeros(self.n_features_in_, bool)
-        support[self.order_] = True
-        return support
+        return self.support_

@@ -1,10 +1,12 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from moerank.data import RankingData, load_fold, query_level_norm
+from moerank.data import RankingData, centre_in_queries, load_fold, query_level_norm
 
 
 def restated(data):
@@ -55,3 +57,16 @@ def test_values_whose_difference_overflows():
 def test_scaling_twice_changes_nothing(letor_folder, name):
     once = query_level_norm(load_fold(letor_folder / name / "Fold1")[2])
     np.testing.assert_array_equal(query_level_norm(once).X, once.X)
+
+
+def test_centring_subtracts_the_mean_of_the_query_and_leaves_constants_at_exactly_zero():
+    rng = np.random.default_rng(5)
+    sizes = [3, 1, 7, 4]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    values = np.column_stack([rng.random(15), np.repeat([0.1, 0.2, 0.3, 0.7], sizes)])
+    centred = centre_in_queries(values, offsets)
+    for begin, end in itertools.pairwise(offsets):
+        expected = values[begin:end, 0] - values[begin:end, 0].mean()
+        np.testing.assert_allclose(centred[begin:end, 0], expected, rtol=0, atol=1e-15)
+    assert not centred[:, 1].any()
+    np.testing.assert_array_equal(centre_in_queries(values[:, 0], offsets), centred[:, 0])
