@@ -21,7 +21,7 @@ from moerank.data import RankingData
 from moerank.evolution import Archive, Checkpoint, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG
-from moerank.rankers import RankRLS, as_ranking_data, population_scores, require_weights
+from moerank.rankers import RankRLS, as_feature_table, as_ranking_data, population_scores, require_weights
 from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.settings import (
@@ -205,10 +205,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the chosen ranker's scores (n_documents,) of the rows of X, all features in their columns."""
         check_is_fitted(self, "front_")
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X must have shape (n_documents, {self.n_features_in_}), not {X.shape}")
-        return population_scores(self._ranker, X)[:, 0]
+        return population_scores(self._ranker, as_feature_table(X, self.n_features_in_))[:, 0]
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self, "front_")

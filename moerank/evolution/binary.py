@@ -8,6 +8,7 @@ that pymoo hands over.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from copy import deepcopy
 from typing import Any
 
@@ -125,8 +126,9 @@ class _BitCrossover(Crossover):
             second.append(children[1])
         return Population.new("X", first + second)
 
+    @abstractmethod
     def _cross(self, a: Bits, b: Bits, random_state: np.random.Generator) -> tuple[Bits, Bits]:
-        raise NotImplementedError
+        """Return the two children of a mating that takes place."""
 
 
 class UniformCrossover(_BitCrossover):

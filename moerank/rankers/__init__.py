@@ -1,7 +1,7 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
 from moerank.rankers.adapter import RankerAdapter
-from moerank.rankers.base import FitnessBackend, LinearRanker, as_ranking_data
+from moerank.rankers.base import FitnessBackend, LinearRanker, as_feature_table, as_ranking_data
 from moerank.rankers.fsm_rank import FSMRank
 from moerank.rankers.population import FittedPopulation, Population, population_scores, require_weights
 from moerank.rankers.rank_rls import RankRLS
@@ -16,6 +16,7 @@ __all__ = [
     "RankerAdapter",
     "FittedPopulation",
     "Population",
+    "as_feature_table",
     "as_ranking_data",
     "population_scores",
     "require_weights",

@@ -14,7 +14,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric
 from moerank.rankers.population import Population
 
-__all__ = ["FitnessBackend", "LinearRanker", "as_ranking_data", "read_masks"]
+__all__ = ["FitnessBackend", "LinearRanker", "as_feature_table", "as_ranking_data", "read_masks"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -88,12 +88,7 @@ class LinearRanker(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> Matrix:
         """Return the scores (n_documents,) of the rows of X; a higher score ranks higher."""
         check_is_fitted(self, "coef_")
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X must have shape (n_documents, {self.n_features_in_}), the features of the fit, not {X.shape}"
-            )
-        return linear_scores(X, self.coef_[None])[:, 0]
+        return linear_scores(as_feature_table(X, self.n_features_in_), self.coef_[None])[:, 0]
 
     def fit_population(
         self,
@@ -146,6 +141,14 @@ def as_ranking_data(X: ArrayLike, y: ArrayLike, qid: ArrayLike | None, *, name: 
     data = RankingData(X, y, qid, None if columns is None else [str(column) for column in columns], name=name)
     data.require_pairs()
     return data
+
+
+def as_feature_table(X: ArrayLike, n_features: int) -> Matrix:
+    """Check the argument of a `predict`, whose columns are those of the fit, and return it as kernels want it."""
+    table = np.ascontiguousarray(X, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != n_features:
+        raise ValueError(f"X must have shape (n_documents, {n_features}), the features of the fit, not {table.shape}")
+    return table
 
 
 def read_masks(

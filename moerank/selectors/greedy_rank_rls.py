@@ -15,7 +15,7 @@ from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric
-from moerank.rankers import as_ranking_data
+from moerank.rankers import as_feature_table, as_ranking_data
 
 __all__ = ["GreedyRankRLS"]
 
@@ -103,8 +103,7 @@ class GreedyRankRLS(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> Matrix:
         """Return the scores (n_documents,) of the rows of X, all features in their columns."""
         check_is_fitted(self, "coef_")
-        scores: Matrix = linear_scores(np.ascontiguousarray(X, dtype=np.float64), self.coef_[None])[:, 0]
-        return scores
+        return linear_scores(as_feature_table(X, self.n_features_in_), self.coef_[None])[:, 0]
 
     def tune(
         self,

@@ -89,6 +89,13 @@ def test_tuning_takes_the_best_of_all_paths(data):
     assert values[tuned.alpha, tuned.n_features_to_select] == max(values.values())
 
 
+@pytest.mark.parametrize("X", [np.zeros((3, 7)), np.zeros((3, 9)), np.zeros(8)])
+def test_predict_refuses_other_columns_than_those_of_the_fit(data, X):
+    solver = GreedyRankRLS(2).fit(data.X, data.y, qid=data.qid)
+    with pytest.raises(ValueError, match=r"shape \(n_documents, 8\)"):
+        solver.predict(X)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"), [({"alpha": 0.0}, "alpha must be"), ({"n_features_to_select": 0}, "at least 1")]
 )
