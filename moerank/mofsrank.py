@@ -21,7 +21,17 @@ from moerank.data import RankingData
 from moerank.evolution import Archive, Checkpoint, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG
-from moerank.rankers import RankRLS, as_feature_table, as_ranking_data, population_scores, require_weights
+from moerank.rankers import (
+    RankRLS,
+    SelectionPath,
+    as_feature_table,
+    as_ranking_data,
+    as_validation_data,
+    population_scores,
+    require_weights,
+    train_population,
+)
+from moerank.rankers.base import varying_in_queries, warn_of_constant_features
 from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.settings import (
@@ -178,7 +188,10 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = train.n_features
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
-        held_out = _as_validation(validation, train.n_features)
+        if not (varying := varying_in_queries(train)).all():
+            # The search need not know: a member without such a feature dominates the same one with it.
+            warn_of_constant_features(train, varying, "every query")
+        held_out = as_validation_data(validation, train.n_features)
         self._metric = self.metric or NDCG(10)
         self._instances = read_settings(InstanceSelectionSettings, "instance_selection", self.instance_selection)
         self._features = read_settings(FeatureSelectionSettings, "feature_selection", self.feature_selection)
@@ -205,7 +218,25 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the chosen ranker's scores (n_documents,) of the rows of X, all features in their columns."""
         check_is_fitted(self, "front_")
-        return population_scores(self._ranker, as_feature_table(X, self.n_features_in_))[:, 0]
+        table = as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        return population_scores(self._ranker, table)[:, 0]
+
+    def path(self, train: RankingData) -> SelectionPath:
+        """Return for each k the member of the front with at most k features that is best by the rule of `final`.
+
+        `train` is what the search was fitted on.
+        """
+        check_is_fitted(self, "front_")
+        sizes, errors = self.front_["n_features"].to_numpy(), self._front_errors()
+        k = np.arange(1, self.n_features_in_ + 1)
+        best = np.where(sizes <= k[:, None], errors, np.inf).argmin(axis=1)
+        masks = np.zeros((len(sizes), self.n_features_in_), bool)
+        for member, features in enumerate(self.front_["features"]):
+            masks[member, list(features)] = True
+        small = (sizes[best] <= k)[:, None]  # some member of the front is
+        if self.front_coefs_ is None:
+            return SelectionPath(masks[best] & small, train_population(self.backend_, train, masks[best] & small))
+        return SelectionPath(masks[best] & small, self.front_coefs_[best] * small)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self, "front_")
@@ -301,8 +332,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             }
         )
         # The rows are sorted by size, so the first of several equals is the smallest.
-        errors = self.front_["error"] if self._final == "train" else -self.front_["validation"]
-        self.chosen_ = int(np.argmin(errors.to_numpy()))
+        self.chosen_ = int(np.argmin(self._front_errors()))
         self.support_ = self._front_masks[order][self.chosen_]
         if isinstance(population, np.ndarray):
             self.front_coefs_: NDArray[np.float64] | None = population[order]
@@ -311,6 +341,11 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             self.front_coefs_ = None
             self._ranker = self.backend_.fit_population(train, feature_mask=self.support_[None])
+
+    def _front_errors(self) -> NDArray[np.float64]:
+        """Return what the choice of a member minimises, shape (n_members,)."""
+        errors = self.front_["error"] if self._final == "train" else -self.front_["validation"]
+        return np.asarray(errors, np.float64)
 
     def _final_rule(self, validation: RankingData | None) -> str:
         if self.final not in ("auto", "train", "validation"):
@@ -339,17 +374,6 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         # A factory or a sampling of the user's shows its address, which is another in every process.
         stable = json.loads(re.sub(r" at 0x[0-9a-f]+", "", json.dumps(configuration)))
         return Checkpoint(path.with_name(f"{path.name}.{stage}"), stable)
-
-
-def _as_validation(validation: Any, n_features: int) -> RankingData | None:
-    if validation is None:
-        return None
-    if not isinstance(validation, RankingData):
-        X, y, *rest = validation
-        validation = RankingData(X, y, rest[0] if rest else None, name="validation data")
-    if validation.n_features != n_features:
-        raise ValueError(f"the training data have {n_features} features but {validation!r} has another number")
-    return validation
 
 
 def _seed(random_state: int | None) -> int:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
@@ -150,98 +151,67 @@ def _warn(point: EntryPoint, reason: str) -> None:
     warnings.warn(f"entry point {point.group}: {point.name} = {point.value} is left out: {reason}", stacklevel=3)
 
 
-def _rank_svm(**parameters: Any) -> Any:
-    from moerank.rankers import RankSVM
-
-    return RankSVM(**parameters)
-
-
-def _rank_rls(**parameters: Any) -> Any:
-    from moerank.rankers import RankRLS
-
-    return RankRLS(**parameters)
+def _maker(path: str, **fixed: Any) -> Callable[..., Any]:
+    """Return what imports "module:Class" and makes it, some of its arguments fixed."""
+    module, _, name = path.partition(":")
+    return lambda **parameters: getattr(import_module(f"moerank.{module}"), name)(**{**parameters, **fixed})
 
 
-def _greedy_rank_rls(**parameters: Any) -> Any:
-    from moerank.selectors.greedy_rank_rls import GreedyRankRLS
-
-    return GreedyRankRLS(**parameters)
-
-
-def _fsm_rank(**parameters: Any) -> Any:
-    from moerank.rankers import FSMRank
-
-    return FSMRank(**parameters)
+def _ranker(name: str, source: tuple[str, int], path: str, **columns: Any) -> SolverEntry:
+    """Return the row of a ranker that uses all features."""
+    return _row(name, "ranker", source, path, **{"selects": False, **columns})
 
 
-def _mofs_rank(**parameters: Any) -> Any:
-    from moerank.mofsrank import MOFSRank
+def _row(
+    name: str,
+    family: Family,
+    source: tuple[str, int],
+    path: str,
+    *,
+    linear: bool = True,
+    selects: bool = True,
+    needs: tuple[str, ...] = (),
+    backend: bool = False,
+    **fixed: Any,
+) -> SolverEntry:
+    paper, year = source
+    return SolverEntry(name, family, paper, year, linear, selects, needs, _maker(path, **fixed), backend)
 
-    return MOFSRank(**parameters)
 
-
-def _without(stage: str) -> Callable[..., Any]:
-    """Return what makes MOFSRank with one of its parts left out."""
-    return lambda **parameters: _mofs_rank(**{**parameters, stage: False})
-
-
-_MOFS_RANK = SolverEntry(
-    name="mofsrank",
-    family="evolutionary",
-    paper="Cheng, Guo, Zhang: MOFSRank. Complexity",
-    year=2018,
-    linear=True,
-    selects=True,
-    needs=("seed",),
-    make=_mofs_rank,
+CHAPELLE = ("Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval", 2010)
+CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
+LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
+PAHIKKALA = (
+    "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning",
+    2009,
 )
+PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
+
+
+def _mofs_rank(name: str, **fixed: Any) -> SolverEntry:
+    return _row(name, "evolutionary", CHENG, "mofsrank:MOFSRank", needs=("seed",), **fixed)
+
 
 _OWN = (
-    _MOFS_RANK,
-    replace(_MOFS_RANK, name="mofsrank-no-instance-selection", make=_without("instance_selection")),
-    replace(_MOFS_RANK, name="mofsrank-no-adaptive-mutation", make=_without("adaptive_mutation")),
-    replace(_MOFS_RANK, name="mofsrank-no-ensemble", make=_without("ensemble")),
-    SolverEntry(
-        name="greedy-rankrls",
-        family="wrapper",
-        paper="Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection",
-        year=2010,
-        linear=True,
-        selects=True,
-        needs=(),
-        make=_greedy_rank_rls,
-    ),
-    SolverEntry(
-        name="fsmrank",
-        family="embedded",
-        paper="Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems",
-        year=2013,
-        linear=True,
-        selects=True,
-        needs=(),
-        make=_fsm_rank,
-        backend=True,
-    ),
-    SolverEntry(
-        name="ranksvm-primal",
-        family="ranker",
-        paper="Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval",
-        year=2010,
-        linear=True,
-        selects=False,
-        needs=(),
-        make=_rank_svm,
-        backend=True,
-    ),
-    SolverEntry(
-        name="rankrls",
-        family="ranker",
-        paper="Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning",
-        year=2009,
-        linear=True,
-        selects=False,
-        needs=(),
-        make=_rank_rls,
-        backend=True,
-    ),
+    # evolutionary
+    _mofs_rank("mofsrank"),
+    _mofs_rank("mofsrank-no-instance-selection", instance_selection=False),
+    _mofs_rank("mofsrank-no-adaptive-mutation", adaptive_mutation=False),
+    _mofs_rank("mofsrank-no-ensemble", ensemble=False),
+    _mofs_rank("mofsrank-nsga3", algorithm="nsga3"),
+    _mofs_rank("mofsrank-spea2", algorithm="spea2"),
+    _mofs_rank("mofsrank-agemoea2", algorithm="agemoea2"),
+    _mofs_rank("mofsrank-smsemoa", algorithm="smsemoa"),
+    _mofs_rank("mofsrank-rvea", algorithm="rvea"),
+    _mofs_rank("mofsrank-moead", algorithm="moead"),
+    # wrappers
+    _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
+    # embedded
+    _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
+    # filters
+    # linear rankers
+    _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),
+    _ranker("rankrls", PAHIKKALA, "rankers:RankRLS", backend=True),
+    # boosting and trees
+    # kernels
 )

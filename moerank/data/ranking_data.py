@@ -100,6 +100,25 @@ class RankingData:
         """All preference pairs, by query, then better row, then worse row."""
         return PreferencePairs.of(self.y, self.offsets)
 
+    def with_features(self, mask: NDArray[np.bool_]) -> RankingData:
+        """Return the same documents with the features of `mask` only, remembered; these data if it keeps all.
+
+        Parameters
+        ----------
+        mask : ndarray of bool, shape (n_features,)
+            At least one.
+        """
+        if mask.all():
+            return self
+
+        def make() -> RankingData:
+            names = [name for name, kept in zip(self.feature_names, mask, strict=True) if kept]
+            data = RankingData(self.X[:, mask], self.y, self.qid, names, name=self.name)
+            data.__dict__["pairs"] = self.pairs
+            return data
+
+        return self.remember(("with features", mask.tobytes()), make)
+
     def require_pairs(self) -> None:
         """Raise a ValueError if no query has two documents with different labels."""
         if len(self.pairs) == 0:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from moerank.suggestions import unknown
 
 __all__ = ["ALGORITHMS", "make_algorithm"]
@@ -31,9 +33,16 @@ def _spea2(population: int, operators: dict[str, Any]) -> Any:
 
 
 def _agemoea2(population: int, operators: dict[str, Any]) -> Any:
-    from pymoo.algorithms.moo.age2 import AGEMOEA2
+    from pymoo.algorithms.moo.age2 import AGEMOEA2, AGEMOEA2Survival
 
-    return AGEMOEA2(pop_size=population, **operators)
+    def pairwise_distances(front: Any, p: float) -> Any:
+        # A front that is one point is at its own ideal point, and pymoo divides by the distance from there.
+        at_ideal = ~front.any(axis=1, keepdims=True)
+        return AGEMOEA2Survival.pairwise_distances(np.where(at_ideal, 1e-9, front), p)
+
+    algorithm = AGEMOEA2(pop_size=population, **operators)
+    algorithm.survival.pairwise_distances = pairwise_distances
+    return algorithm
 
 
 def _smsemoa(population: int, operators: dict[str, Any]) -> Any:

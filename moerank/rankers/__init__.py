@@ -1,15 +1,30 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
 from moerank.rankers.adapter import RankerAdapter
-from moerank.rankers.base import FitnessBackend, LinearRanker, as_feature_table, as_ranking_data
+from moerank.rankers.base import (
+    ConstantFeatureWarning,
+    FitnessBackend,
+    LinearBackend,
+    LinearRanker,
+    Ranker,
+    as_feature_table,
+    as_ranking_data,
+    as_validation_data,
+)
 from moerank.rankers.fsm_rank import FSMRank
+from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_population
 from moerank.rankers.population import FittedPopulation, Population, population_scores, require_weights
 from moerank.rankers.rank_rls import RankRLS
 from moerank.rankers.rank_svm import RankSVM
 
 __all__ = [
     "FitnessBackend",
+    "ConstantFeatureWarning",
+    "LargestWeightsPath",
+    "LinearBackend",
     "LinearRanker",
+    "Ranker",
+    "SelectionPath",
     "RankSVM",
     "RankRLS",
     "FSMRank",
@@ -18,6 +33,9 @@ __all__ = [
     "Population",
     "as_feature_table",
     "as_ranking_data",
+    "as_validation_data",
     "population_scores",
     "require_weights",
+    "nested_masks",
+    "train_population",
 ]

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from moerank.data import RankingData
-from moerank.rankers.base import Mask, Matrix, read_masks
+from moerank.rankers.base import Mask, Matrix
+from moerank.rankers.masks import read_masks
 from moerank.rankers.population import FittedPopulation, Population
 
 __all__ = ["RankerAdapter"]

@@ -13,8 +13,10 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
 from moerank.kernels.pair_pass import pack_lanes
 from moerank.kernels.proximal import proximal_lanes
-from moerank.rankers.base import LinearRanker, Mask, Matrix, as_ranking_data, read_masks
+from moerank.rankers.base import LinearBackend, Mask, Matrix
+from moerank.rankers.masks import read_masks
 from moerank.rankers.pair_problem import PairProblem
+from moerank.rankers.path import LargestWeightsPath
 
 __all__ = ["FSMRank", "importance", "similarity"]
 
@@ -23,7 +25,7 @@ GROUP = lanes(np.float64)
 NONE = 1e-12
 
 
-class FSMRank(LinearRanker):
+class FSMRank(LargestWeightsPath, LinearBackend):
     """Joint feature selection and ranking by accelerated proximal gradient.
 
     Minimises problem (2) of the paper over the non-negative variables u and v (n_features,) of the weights w = u − v,
@@ -91,15 +93,11 @@ class FSMRank(LinearRanker):
         self.tol = tol
         self.similarity = similarity
 
-    def fit(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike | None = None, validation: Any = None) -> Self:
-        """Train on all preference pairs and all features; see `LinearRanker.fit`."""
-        variables, n_iter = self._minimise(as_ranking_data(X, y, qid))
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        variables, n_iter = self._minimise(train)
         self.variables_ = variables[0]
-        self.coef_ = _weights(variables)[0]
-        self.support_ = self.coef_ != 0
         self.n_iter_ = int(n_iter[0])
-        self.n_features_in_ = len(self.coef_)
-        return self
+        self._set_weights(_weights(variables)[0])
 
     def fit_population(
         self,

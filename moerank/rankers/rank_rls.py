@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
-from moerank.rankers.base import LinearRanker, Mask, Matrix, as_ranking_data, read_masks
+from moerank.rankers.base import LinearBackend, Mask, Matrix, as_ranking_data
+from moerank.rankers.masks import read_masks
 from moerank.rankers.pair_problem import PairProblem
 
 __all__ = ["RankRLS"]
 
 
-class RankRLS(LinearRanker):
+class RankRLS(LinearBackend):
     """Regularised least squares ranking.
 
     Minimises with ``loss="pair"``, over the p preference pairs (i, j),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from moerank.data import RankingData
-from moerank.rankers.base import LinearRanker, Mask, Matrix, read_masks
+from moerank.rankers.base import LinearBackend, Mask, Matrix
+from moerank.rankers.masks import read_masks
 from moerank.rankers.pair_problem import PairProblem
 
 __all__ = ["RankSVM"]
 
 
-class RankSVM(LinearRanker):
+class RankSVM(LinearBackend):
     """Linear RankSVM with squared hinge loss, by truncated Newton.
 
     Minimises, over the p preference pairs (i, j),

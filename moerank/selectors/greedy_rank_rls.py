@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Self
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.feature_selection import SelectorMixin
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
 from moerank.kernels.scores import linear_scores
-from moerank.metrics import MAP, Metric
-from moerank.rankers import as_feature_table, as_ranking_data
+from moerank.rankers import LinearRanker, SelectionPath, nested_masks
+from moerank.rankers.base import Grid
 
 __all__ = ["GreedyRankRLS"]
 
 Matrix = NDArray[np.float64]
 
 
-class GreedyRankRLS(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class GreedyRankRLS(LinearRanker):
     """Select features one by one, each time the one with the least leave-query-out error of RankRLS.
 
     The criterion of a feature set S is Σ_Q ‖ỹ_Q − X̃_Q w₋Q‖², with ~ centring in every query and w₋Q the minimum of
@@ -67,74 +62,46 @@ class GreedyRankRLS(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     [0]
     """
 
+    _size = "n_features_to_select"
+
     def __init__(self, n_features_to_select: int = 10, alpha: float = 1.0) -> None:
         self.n_features_to_select = n_features_to_select
         self.alpha = alpha
 
-    def fit(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike | None = None, validation: Any = None) -> Self:
-        """Select features; arguments and errors as in `LinearRanker.fit`, `validation` is ignored."""
+    def path(self, train: RankingData) -> SelectionPath:
+        """Return the rankers with 1, 2, … features; the selection goes on from where `n_features_to_select` ended it.
+
+        `train` is what the solver was fitted on.
+        """
+        check_is_fitted(self, "coef_")
+        order, _, coefs = self._select(train, train.n_features)
+        last = np.arange(train.n_features).clip(max=len(order) - 1)
+        return SelectionPath(nested_masks(order, train.n_features), coefs[last])
+
+    def default_grid(self, train: RankingData) -> Grid:
+        """Return alpha = 2⁸, 2⁶, 2² and 2⁻⁷, as the paper's curves, with up to `n_features_to_select` features."""
+        sizes = range(1, min(self.n_features_to_select, train.n_features) + 1)
+        return [{"n_features_to_select": size, "alpha": 2.0**power} for size in sizes for power in (8, 6, 2, -7)]
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         if not self.alpha > 0:
             raise ValueError(f"alpha must be positive, not {self.alpha}")
         if self.n_features_to_select < 1:
             raise ValueError(f"n_features_to_select must be at least 1, not {self.n_features_to_select}")
-        data = as_ranking_data(X, y, qid)
-        centred = centre_in_queries(data.X, data.offsets)
-        varying = np.flatnonzero(centred.any(axis=0))
-        if len(varying) < data.n_features:
-            warnings.warn(
-                f"{data.n_features - len(varying)} features are constant in every query and left out", stacklevel=2
-            )
-        n_steps = min(self.n_features_to_select, len(varying))
-        order, self.errors_, path = greedy_rank_rls(
-            np.ascontiguousarray(centred[:, varying].T),
-            centre_in_queries(data.y, data.offsets),
-            data.offsets,
+        self.order_, self.errors_, self.path_coefs_ = self._select(train, self.n_features_to_select)
+        self._set_weights(self.path_coefs_[-1])
+
+    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
+        return linear_scores(X, self.path_coefs_)
+
+    def _select(self, train: RankingData, n_steps: int) -> tuple[NDArray[np.int64], Matrix, Matrix]:
+        """Return order, criterion and rankers of the first `n_steps` features, or of all that vary."""
+        centred = centre_in_queries(train.X[:, self.varying_], train.offsets)
+        order, errors, coefs = greedy_rank_rls(
+            np.ascontiguousarray(centred.T),
+            centre_in_queries(train.y, train.offsets),
+            train.offsets,
             self.alpha,
-            n_steps,
+            min(n_steps, len(centred.T)),
         )
-        self.order_ = varying[order]
-        self.path_coefs_ = np.zeros((n_steps, data.n_features))
-        self.path_coefs_[:, varying] = path
-        self.coef_ = self.path_coefs_[-1]
-        self.support_ = np.isin(np.arange(data.n_features), self.order_)
-        self.n_features_in_ = data.n_features
-        return self
-
-    def predict(self, X: ArrayLike) -> Matrix:
-        """Return the scores (n_documents,) of the rows of X, all features in their columns."""
-        check_is_fitted(self, "coef_")
-        return linear_scores(as_feature_table(X, self.n_features_in_), self.coef_[None])[:, 0]
-
-    def tune(
-        self,
-        train: RankingData,
-        validation: RankingData,
-        grid: list[dict[str, Any]] | None = None,
-        metric: Metric | None = None,
-    ) -> Self:
-        """Return a clone with the alpha of the grid and the number of features that rank the validation data best.
-
-        Every entry of the grid is fitted once, with all its features; the path gives all smaller numbers.
-
-        Parameters
-        ----------
-        train, validation : RankingData
-        grid : list of parameter dictionaries, optional
-            Default: alpha = 2⁸, 2⁶, 2² and 2⁻⁷, as the paper's curves, with up to `n_features_to_select` features.
-        metric : Metric, default MAP()
-            Ties go to fewer features, then to the earlier entry of the grid.
-        """
-        metric = metric or MAP()
-        grid = grid or [{"alpha": 2.0**power} for power in (8, 6, 2, -7)]
-        fitted = [clone(self).set_params(**entry).fit(train.X, train.y, qid=train.qid) for entry in grid]
-        quality = [metric.batch(validation, linear_scores(validation.X, solver.path_coefs_)) for solver in fitted]
-        sizes, best = max(
-            ((values.argmax() + 1, entry) for entry, values in enumerate(quality)),
-            key=lambda choice: (quality[choice[1]].max(), -choice[0], -choice[1]),
-        )
-        tuned: Self = clone(fitted[best]).set_params(n_features_to_select=int(sizes))
-        return tuned
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "coef_")
-        return self.support_
+        return np.flatnonzero(self.varying_)[order], errors, self._everywhere(coefs)

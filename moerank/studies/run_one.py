@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -18,7 +19,8 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG, Metric
-from moerank.solvers import make_backend, make_solver, solvers
+from moerank.rankers import ConstantFeatureWarning
+from moerank.solvers import make_backend, make_solver
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, RunResult, ScoredRanker
 
@@ -76,7 +78,8 @@ def run_fold(
     """
     clock = _Clock()
     report = progress or (lambda stage, fraction, text: None)
-    with one_blas_thread():
+    with one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
         parts = dict(zip(PARTS, problem.load_fold(fold, data), strict=True))
         metric = problem.metric.make()
         metrics = (metric, MAP() if metric != MAP() else NDCG(10))
@@ -225,9 +228,7 @@ def _front(estimator: Any, solver: str, measure: _Measure) -> tuple[list[ScoredR
     """Return the members of the estimator's front and which was chosen; one member for a solver without a front."""
     coefs = getattr(estimator, "front_coefs_", None)
     if coefs is None:
-        selects = solvers()[solver].selects
-        support = estimator.support_ if selects else np.ones(measure.parts["train"].n_features, bool)
-        ranker = measure.fitted(solver, estimator, support)
+        ranker = measure.fitted(solver, estimator, estimator.support_)
         # The arguments of a search are in the configuration, and its threads do not belong to the result.
         return [replace(ranker, parameters={}) if hasattr(estimator, "front_") else ranker], 0
     chosen = int(estimator.chosen_)

@@ -1,0 +1,83 @@
+"""The path of a feature selection: what it would choose with at most 1, 2, … features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from moerank.data import RankingData
+from moerank.rankers.adapter import RankerAdapter
+from moerank.rankers.base import LinearRanker
+from moerank.rankers.population import FittedPopulation, Population, population_scores
+
+__all__ = ["LargestWeightsPath", "SelectionPath", "nested_masks", "train_population"]
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionPath:
+    """For each k = 1 … n_features what a solver chooses with at most k features.
+
+    Attributes
+    ----------
+    feature_mask : ndarray of bool, shape (n_features, n_features)
+        Row k − 1 has at most k features. Where a solver has no more to offer the rows repeat; a row without features
+        stands where it found nothing that small, and its ranker scores every document alike.
+    rankers : ndarray, shape (n_features, n_features), or FittedPopulation
+        The ranker of each row: its weights, or fitted rankers without weights.
+    """
+
+    feature_mask: NDArray[np.bool_]
+    rankers: Population
+
+    def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores (n_documents, n_features) of the rows of X, a column for each k."""
+        return population_scores(self.rankers, X)
+
+
+class LargestWeightsPath(LinearRanker):
+    """The path of rankers whose weights are sparse: the k largest weights, as they are."""
+
+    def path(self, train: RankingData) -> SelectionPath:
+        """Return the rankers of the 1, 2, … largest weights in absolute value, without training them again.
+
+        Parameters
+        ----------
+        train : RankingData
+            What the ranker was fitted on; nothing is asked of it.
+        """
+        check_is_fitted(self, "coef_")
+        order = np.argsort(-np.abs(self.coef_), kind="stable")[: np.count_nonzero(self.coef_)]
+        masks = nested_masks(order, len(self.coef_))
+        return SelectionPath(masks, np.where(masks, self.coef_, 0.0))
+
+
+def nested_masks(order: NDArray[np.int64], n_features: int) -> NDArray[np.bool_]:
+    """Return the first 1, 2, … n_features of `order` as rows of bits; after its end the last row repeats."""
+    place = np.full(n_features, n_features)
+    place[order] = np.arange(len(order))
+    return np.asarray(place[None, :] <= np.arange(n_features)[:, None])
+
+
+def train_population(ranker: Any, train: RankingData, feature_mask: NDArray[np.bool_]) -> Population:
+    """Train any ranker, a fitness backend or not, on each row of `feature_mask` (n_individuals, n_features).
+
+    A row that is equal to an earlier one is not trained again; a row without features scores every document alike.
+    """
+    backend = ranker if hasattr(ranker, "fit_population") else RankerAdapter(ranker)
+    distinct, row = np.unique(feature_mask, axis=0, return_inverse=True)
+    row = row.ravel()
+    empty = ~distinct.any(axis=1)  # sorts first
+    population = backend.fit_population(train, feature_mask=distinct[~empty])
+    if isinstance(population, np.ndarray):
+        return np.vstack([np.zeros((empty.sum(), train.n_features)), population])[row]
+    rankers = [_NoFeatures()] * int(empty.sum()) + list(population.rankers)
+    return FittedPopulation(tuple(rankers[i] for i in row), feature_mask)
+
+
+class _NoFeatures:
+    def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.zeros(len(X))

@@ -1,0 +1,217 @@
+"""What every row of the table of solvers must keep, so that a new solver is tested by being listed."""
+
+import functools
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from moerank.data import RankingData, load_planted_fold
+from moerank.rankers import ConstantFeatureWarning
+from moerank.solvers import make_solver, solvers
+
+SEARCH = {
+    stage: {"population": 8, "generations": 3} for stage in ("instance_selection", "feature_selection", "ensemble")
+}
+# Arguments that make a solver quick enough for a test, by the beginning of its name.
+SMALL = {"mofsrank": SEARCH}
+# Methods that rank by a share of ties, or draw rows, and so look at the order of the documents of a query.
+ORDER_MATTERS = ("mofsrank",)
+NAMES = list(solvers())
+SELECTORS = [name for name, row in solvers().items() if row.selects]
+
+
+def made(name):
+    small = next((arguments for prefix, arguments in SMALL.items() if name.startswith(prefix)), {})
+    seed = {"random_state": 3} if "seed" in solvers()[name].needs else {}
+    return make_solver(name, **seed, **small)
+
+
+def fit(name, train, validation=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstantFeatureWarning)
+        return made(name).fit(train.X, train.y, qid=train.qid, validation=train if validation is None else validation)
+
+
+@functools.lru_cache
+def planted():
+    return load_planted_fold(1, n_queries=15, n_documents=12)
+
+
+@functools.lru_cache
+def fitted(name):
+    train, vali, _ = planted()
+    return fit(name, train, vali)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_is_an_estimator_that_can_be_cloned_and_set(name):
+    row, estimator = solvers()[name], made(name)
+    assert row.name == name
+    copy = clone(estimator)
+    assert copy is not estimator
+    assert repr(copy.get_params()) == repr(estimator.get_params())
+    copy.set_params(**estimator.get_params(deep=False))
+    assert hasattr(estimator, "fit_population") == row.backend
+    assert ("random_state" in estimator.get_params()) == ("seed" in row.needs)
+    assert not [key for key in vars(estimator) if key.endswith("_")], "only fit sets attributes with an underscore"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_predicts_selects_and_transforms_what_the_table_says(name):
+    row, estimator, (train, _, test) = solvers()[name], fitted(name), planted()
+    scores = estimator.predict(test.X)
+    assert scores.shape == (test.n_documents,)
+    assert scores.dtype == np.float64
+    assert np.isfinite(scores).all()
+    assert np.ptp(scores) > 0
+    support = estimator.get_support()
+    assert support.shape == (train.n_features,)
+    assert support.any()
+    np.testing.assert_array_equal(estimator.transform(test.X), test.X[:, support])
+    assert hasattr(estimator, "coef_") == row.linear
+    if row.linear:
+        np.testing.assert_allclose(scores, test.X @ estimator.coef_, rtol=1e-9, atol=1e-12)
+        assert not estimator.coef_[~support].any()
+    changed = test.X.copy()
+    changed[:, ~support] = 7.0
+    np.testing.assert_array_equal(estimator.predict(changed), scores, "features outside the support must not matter")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_learns_to_rank(name):
+    """On a problem that a linear ranker solves well, at least a third of the way from a random to a perfect order."""
+    estimator, (train, _, _) = fitted(name), planted()
+    scores = estimator.predict(train.X)
+    pairs = train.pairs
+    assert np.mean(scores[pairs.better] > scores[pairs.worse]) > 0.5 + 0.5 / 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_seeds_give_equal_bits(name):
+    train, vali, test = planted()
+    np.testing.assert_array_equal(fit(name, train, vali).predict(test.X), fitted(name).predict(test.X))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_keeps_the_names_of_the_features(name):
+    train, vali, test = planted()
+    columns = [f"feature {number}" for number in range(train.n_features)]
+    estimator = made(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstantFeatureWarning)
+        estimator.fit(pd.DataFrame(train.X, columns=columns), train.y, qid=train.qid, validation=vali)
+    assert estimator.feature_names_in_.tolist() == columns
+    assert estimator.get_feature_names_out().tolist() == np.array(columns)[estimator.support_].tolist()
+    frame = pd.DataFrame(test.X, columns=columns)
+    np.testing.assert_array_equal(estimator.predict(frame), fitted(name).predict(test.X))
+    with pytest.raises(ValueError, match="the columns of X must be those of the fit"):
+        estimator.predict(frame[columns[::-1]])
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_path_has_at_most_k_features_and_grows(name):
+    train, _, test = planted()
+    estimator = fitted(name)
+    path = estimator.path(train)
+    sizes = path.feature_mask.sum(axis=1)
+    assert path.feature_mask.shape == (train.n_features, train.n_features)
+    assert (sizes <= np.arange(1, train.n_features + 1)).all()
+    assert (np.diff(sizes) >= 0).all()
+    scores = path.scores(test.X)
+    assert scores.shape == (test.n_documents, train.n_features)
+    assert (np.ptp(scores, axis=0) > 0)[sizes > 0].all()
+    for k in (0, train.n_features - 1):
+        changed = np.where(path.feature_mask[k], test.X, 7.0)
+        np.testing.assert_array_equal(path.scores(changed)[:, k], scores[:, k])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tunes_on_validation_data(name):
+    train, vali, _ = planted()
+    estimator = made(name)
+    if not callable(getattr(estimator, "tune", None)):
+        pytest.skip("tunes its backend inside fit")
+    grid = estimator.default_grid(train)
+    tuned = estimator.tune(train, vali, grid=grid[:2])
+    chosen = tuned.get_params(deep=False)
+    assert any(all(repr(chosen[key]) == repr(value) for key, value in entry.items()) for entry in grid[:2])
+    assert not hasattr(tuned, "support_")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_query_is_enough(name):
+    train, _, _ = planted()
+    rows = slice(0, 40)
+    data = RankingData(train.X[rows], train.y[rows])
+    assert np.isfinite(fit(name, data).predict(data.X)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_three_documents_are_enough(name):
+    data = RankingData([[0.1, 0.9], [0.5, 0.7], [0.9, 0.8]], [0, 1, 2])
+    scores = fit(name, data).predict(data.X)
+    assert scores.shape == (3,)
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_constant_features_are_dropped_with_a_warning(name):
+    train, vali, _ = planted()
+    X, held_out = train.X.copy(), vali.X.copy()
+    X[:, 1] = held_out[:, 1] = 0.25
+    with pytest.warns(ConstantFeatureWarning, match="left out: 2$"):
+        estimator = made(name).fit(X, train.y, qid=train.qid, validation=(held_out, vali.y, vali.qid))
+    assert not estimator.support_[1]
+    X[:, 1] = 99.0
+    assert estimator.predict(X).shape == (train.n_documents,)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_grades_of_relevance_up_to_four_are_welcome(name):
+    train, vali, _ = planted()
+    graded = RankingData(train.X, np.arange(train.n_documents) % 5, train.qid)
+    assert np.isfinite(fit(name, graded, vali).predict(graded.X)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_missing_values_are_refused_by_place(name):
+    train, vali, test = planted()
+    X = train.X.copy()
+    X[4, 2] = np.nan
+    with pytest.raises(ValueError, match=r"X\[4, 2\] is nan"):
+        made(name).fit(X, train.y, qid=train.qid, validation=vali)
+    with pytest.raises(ValueError, match=r"X\[4, 2\] is nan"):
+        fitted(name).predict(X[:10])
+    with pytest.raises(ValueError, match=rf"n_documents, {train.n_features}\)"):
+        fitted(name).predict(test.X[:, 1:])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_data_without_a_pair_are_refused(name):
+    train, _, _ = planted()
+    with pytest.raises(ValueError, match="no preference pair"):
+        made(name).fit(train.X, np.ones(train.n_documents, int), qid=train.qid, validation=train)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(ORDER_MATTERS)])
+def test_the_order_of_the_documents_in_a_query_does_not_matter(name):
+    train, vali, test = planted()
+    rng = np.random.default_rng(5)
+    ends = np.diff(train.offsets).cumsum()
+    order = np.concatenate([rng.permutation(rows) for rows in np.split(np.arange(train.n_documents), ends[:-1])])
+    shuffled = RankingData(train.X[order], train.y[order], train.qid[order])
+    np.testing.assert_allclose(
+        fit(name, shuffled, vali).predict(test.X), fitted(name).predict(test.X), rtol=1e-6, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pickling_keeps_the_ranker(name):
+    _, _, test = planted()
+    copy = pickle.loads(pickle.dumps(fitted(name)))
+    np.testing.assert_array_equal(copy.predict(test.X), fitted(name).predict(test.X))
+    np.testing.assert_array_equal(copy.support_, fitted(name).support_)
