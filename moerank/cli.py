@@ -119,7 +119,7 @@ def run(
     request += ["--fold", fold, "--seed", str(seed), "--workers", str(workers), *(["--json"] if as_json else [])]
     with _sentences():
         from moerank.solvers import make_backend, make_solver
-        from moerank.studies.problem import load_problem
+        from moerank.studies.problem_files import load_problem
 
         overrides = dict(_override(change) for change in set_ or [])
         if backend is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -109,6 +110,7 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         validation: RankingData,
         grid: Grid | None = None,
         metric: Metric | None = None,
+        progress: Callable[[float], object] | None = None,
     ) -> Self:
         """Return a clone with the parameters of the grid that rank the validation data best.
 
@@ -120,10 +122,17 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         metric : Metric, default MAP()
             Ties go to the earlier entry of the grid. Scores that are all equal come last: what they rank by is the
             order of the rows.
+        progress : callable, optional
+            Called as ``progress(fraction)`` with the share of the grid that is done.
         """
         metric = metric or MAP()
         candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
-        scores = self._candidate_scores(train, validation, candidates)
+        scores = np.empty((validation.n_documents, len(candidates)))
+        groups = self._groups(candidates)
+        for done, group in enumerate(groups, start=1):
+            scores[:, group] = self._candidate_scores(train, validation, [candidates[i] for i in group])
+            if progress is not None:
+                progress(done / len(groups))
         quality = np.where(np.ptp(scores, axis=0) > 0, metric.score(validation, scores), -1.0)
         best: Self = candidates[int(np.argmax(quality))]
         return best
@@ -144,17 +153,19 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Matrix) -> Matrix:
         raise TypeError(f"{type(self).__name__} does not implement _scores")
 
+    def _groups(self, candidates: list[Self]) -> list[list[int]]:
+        """Return the entries of a grid that are trained together: those that differ in nothing but size."""
+        groups: dict[str, list[int]] = {}
+        for i, candidate in enumerate(candidates):
+            groups.setdefault(_setting(candidate, self._size), []).append(i)
+        return list(groups.values())
+
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
-        """Return the validation scores (n_documents, n_candidates) of each entry of a grid, trained on everything."""
-        scores = np.empty((validation.n_documents, len(candidates)))
+        """Return the validation scores (n_documents, n_candidates) of one group, trained on everything."""
         sizes = [getattr(candidate, self._size) if self._size else 1 for candidate in candidates]
-        settings = [_setting(candidate, self._size) for candidate in candidates]
-        for setting in dict.fromkeys(settings):
-            group = [i for i, other in enumerate(settings) if other == setting]
-            largest = clone(candidates[max(group, key=sizes.__getitem__)])._learn(train, validation)
-            by_size = largest._scores_by_size(train, validation.X)
-            scores[:, group] = by_size[:, [min(sizes[i], by_size.shape[1]) - 1 for i in group]]
-        return scores
+        largest = clone(candidates[int(np.argmax(sizes))])._learn(train, validation)
+        by_size = largest._scores_by_size(train, validation.X)
+        return by_size[:, np.minimum(sizes, by_size.shape[1]) - 1]
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         """Return the scores (n_documents, n_sizes) of the rows of X at size 1, 2, … up to that of the fit.
@@ -219,6 +230,9 @@ class LinearBackend(LinearRanker):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self.fit_population(train)[0])
+
+    def _groups(self, candidates: list[Self]) -> list[list[int]]:
+        return [list(range(len(candidates)))]
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, self._fit_candidates(train, candidates))
