@@ -43,6 +43,7 @@ def run_fold(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    baselines: bool = True,
 ) -> RunResult:
     """Run a solver on one fold, and measure it and the baselines on all parts.
 
@@ -66,6 +67,8 @@ def run_fold(
         Continue from the checkpoint if there is one.
     progress : callable, optional
         Called as ``progress(stage, fraction, text)``.
+    baselines : bool, default True
+        False leaves the baselines out.
 
     Returns
     -------
@@ -88,7 +91,7 @@ def run_fold(
         measure = _Measure(parts, metrics)
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
         backend = _tuned(backend, parts) if problem.backend.tune else backend
-        baselines = _baselines(backend, problem.backend.name, solver, measure, report)
+        compared = _baselines(backend, problem.backend.name, solver, measure, report) if baselines else []
         clock.stop("baselines")
 
         offered = {
@@ -110,6 +113,7 @@ def run_fold(
         estimator = make_solver(solver, **{name: value for name, value in offered.items() if name in known} | given)
         if problem.solver.tune and callable(getattr(estimator, "tune", None)):
             estimator = _tuned(estimator, parts, given, lambda share: report("tuning", share, "by validation MAP"))
+        clock.stop("tuning")
         estimator.fit(parts["train"].X, parts["train"].y, qid=parts["train"].qid, validation=parts["validation"])
         clock.stop("solver")
 
@@ -127,7 +131,7 @@ def run_fold(
         queries={part: rows.qid[rows.offsets[:-1]].tolist() for part, rows in parts.items()},
         front=front,
         chosen=chosen,
-        baselines=baselines,
+        baselines=compared,
         convergence={
             stage: {
                 "generation": table["generation"].tolist(),

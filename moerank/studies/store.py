@@ -1,0 +1,177 @@
+"""The folder of a study: one file a finished cell, and claims that die with the process that holds them."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from moerank.studies.cell import Cell
+from moerank.studies.result import RunResult
+from moerank.studies.result_files import prepare_folder, replace_file
+
+__all__ = ["Failure", "Store"]
+
+Failure = dict[str, Any]
+
+STUDY = "study.json"
+CLAIMS = ".claims"
+STARTS = "starts.log"
+REQUESTS = 1 << 60
+"""The byte of `.claims` that stands for study.json, beyond those of the cells."""
+
+FORMAT = 1
+"""Number of the layout of the folder; raised whenever older folders cannot be read any more."""
+
+
+class Store:
+    """The files of a study.
+
+    ``study.json`` says what was asked for, ``cells/KEY.json`` is the result of a finished cell, ``failures/KEY.json``
+    the message and traceback of one that failed, ``starts.log`` a line for every start of a cell. A cell is claimed
+    by locking the byte of ``.claims`` that its key stands for: the operating system lets go of it when the process
+    ends, however it ends, so nothing stale remains.
+
+    Parameters
+    ----------
+    folder : path
+    write : bool, default True
+        Make the folder and prove that it can be written; False only reads.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+
+    def __init__(self, folder: str | Path, *, write: bool = True) -> None:
+        self.folder = Path(folder)
+        self._held: set[str] = set()
+        if write:
+            for part in (self.folder, self.folder / "cells", self.folder / "failures"):
+                prepare_folder(part)
+            # Closing any descriptor of the file lets go of all claims of the process: this is the only one.
+            self._claims = os.open(self.folder / CLAIMS, os.O_RDWR | os.O_CREAT, 0o666)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        os.close(self._claims)
+
+    def read_grids(self) -> list[dict[str, Any]]:
+        """Return what was asked for in the folder, request by request; nothing for a new folder.
+
+        Raises
+        ------
+        ValueError
+            If study.json is not one of this version.
+        """
+        path = self.folder / STUDY
+        if not path.is_file():
+            return []
+        try:
+            request = json.loads(path.read_text(encoding="utf-8"))
+            if request["format"] != FORMAT:
+                raise ValueError(f"its format is {request['format']}, this version reads {FORMAT}")
+            grids: list[dict[str, Any]] = request["grids"]
+            return grids
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path}: not a study of this version of moerank ({error})") from None
+
+    def add_grid(self, grid: dict[str, Any], check: Callable[[list[dict[str, Any]]], None]) -> None:
+        """Write down one more request, unless it is there already; `check` may refuse what is there."""
+        fcntl.lockf(self._claims, fcntl.LOCK_EX, 1, REQUESTS)  # two processes may start together
+        try:
+            grids = self.read_grids()
+            check(grids)
+            if grid not in grids:
+                text = json.dumps({"format": FORMAT, "grids": [*grids, grid]}, indent=1, ensure_ascii=False)
+                replace_file(self.folder / STUDY, (text + "\n").encode())
+        finally:
+            fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, REQUESTS)
+
+    def is_finished(self, cell: Cell) -> bool:
+        """Whether the cell has a result."""
+        return self._result(cell).is_file()
+
+    def is_failed(self, cell: Cell) -> bool:
+        """Whether the cell failed when it was last tried."""
+        return self._failure(cell).is_file()
+
+    def claim(self, cell: Cell) -> bool:
+        """Claim a cell that is not finished; False if it is, or if another process has claimed it."""
+        if cell.key in self._held or not self._lock(cell):
+            return False
+        self._held.add(cell.key)
+        if self.is_finished(cell):  # by another process, since we looked
+            self.release(cell)
+            return False
+        line = f"{cell.key} {os.getpid()} {cell.label}\n"
+        with (self.folder / STARTS).open("a", encoding="utf-8") as log:
+            log.write(line)
+        return True
+
+    def release(self, cell: Cell) -> None:
+        """Let go of a claim."""
+        self._held.discard(cell.key)
+        fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, _place(cell))
+
+    def _lock(self, cell: Cell) -> bool:
+        try:
+            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(cell))
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                return False
+            raise
+        return True
+
+    def finish(self, cell: Cell, result: str) -> None:
+        """Write the result of a claimed cell and let go of it."""
+        replace_file(self._result(cell), result.encode())
+        self._failure(cell).unlink(missing_ok=True)
+        self.release(cell)
+
+    def fail(self, cell: Cell, failure: Failure) -> None:
+        """Write why a claimed cell failed and let go of it."""
+        text = json.dumps({"cell": cell.label, **failure}, indent=1, ensure_ascii=False) + "\n"
+        replace_file(self._failure(cell), text.encode())
+        self.release(cell)
+
+    def forget_failure(self, cell: Cell) -> None:
+        """Make a cell that failed one that was never tried."""
+        self._failure(cell).unlink(missing_ok=True)
+
+    def read_failure(self, cell: Cell) -> Failure:
+        """Return why a cell failed."""
+        failure: Failure = json.loads(self._failure(cell).read_text(encoding="utf-8"))
+        return failure
+
+    def read(self, cell: Cell) -> RunResult:
+        """Return the result of a finished cell.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a result of this version.
+        """
+        path = self._result(cell)
+        try:
+            return RunResult.from_json(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}; remove the file to run its cell again") from None
+
+    def _result(self, cell: Cell) -> Path:
+        return self.folder / "cells" / f"{cell.key}.json"
+
+    def _failure(self, cell: Cell) -> Path:
+        return self.folder / "failures" / f"{cell.key}.json"
+
+
+def _place(cell: Cell) -> int:
+    """Return the byte of `.claims` that stands for a cell; locks may lie beyond the end of a file."""
+    return int(cell.key[:12], 16)

@@ -1,0 +1,228 @@
+"""A study: many solvers on many folds with many seeds, in a folder that any number of processes may fill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+
+from moerank.data.folds import N_FOLDS
+from moerank.studies.cell import Cell, SolverSpec, read_solver
+from moerank.studies.problem import Problem
+from moerank.studies.problem_files import load_problem
+from moerank.studies.result import PARTS, RunResult
+from moerank.studies.running import run_cells
+from moerank.studies.store import Failure, Store
+
+__all__ = ["ABLATIONS", "Study"]
+
+ABLATIONS = ("mofsrank-no-instance-selection", "mofsrank-no-adaptive-mutation", "mofsrank-no-ensemble")
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """What a study was asked for: solvers × problems × folds × seeds."""
+
+    problems: tuple[Problem, ...]
+    solvers: tuple[SolverSpec, ...]
+    folds: tuple[int, ...]
+    seeds: int
+
+    def cells(self) -> list[Cell]:
+        """All cells, by seed and fold first, so that an unfinished study has something of everything."""
+        return [
+            Cell(problem, fold, solver, seed)
+            for seed in range(self.seeds)
+            for fold in self.folds
+            for problem in self.problems
+            for solver in self.solvers
+            if seed == 0 or solver.seeded
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        problems = [problem.model_dump(mode="json") for problem in self.problems]
+        return {**asdict(self), "problems": problems, "folds": list(self.folds)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> _Grid:
+        problems = tuple(Problem.model_validate(problem) for problem in values["problems"])
+        solvers = tuple(SolverSpec(**solver) for solver in values["solvers"])
+        return cls(problems, solvers, tuple(values["folds"]), values["seeds"])
+
+
+class Study:
+    """Solvers × problems × folds × seeds, as cells that run in any order and are never run twice.
+
+    Parameters
+    ----------
+    problems : sequence of str, path or Problem
+        Names of shipped problems, or problem files.
+    solvers : sequence of str
+        Names in the table of solvers, with parameters as ``fsmrank[lambda1=0.1]``; what is not given is chosen by
+        validation data.
+    out : path
+        The folder of the study. Cells that it holds already are not run again; what other studies asked for in it
+        stays.
+    folds : sequence of int, default 1 … 5
+    seeds : int, default 1
+        Runs of each solver that draws; the others run once.
+    ablate : bool, default False
+        Add MOFSRank, and MOFSRank without each of its three parts.
+    data : path, optional
+        Where LETOR folders are; see `Problem.load_fold`.
+
+    Examples
+    --------
+    >>> study = Study(["planted"], ["fsmrank", "mofsrank"], "results/study", folds=[1, 2], seeds=3)
+    >>> len(study.cells())  # FSMRank draws nothing: one seed is enough
+    8
+    """
+
+    def __init__(
+        self,
+        problems: Sequence[str | Path | Problem],
+        solvers: Sequence[str],
+        out: str | Path,
+        *,
+        folds: Iterable[int] = range(1, N_FOLDS + 1),
+        seeds: int = 1,
+        ablate: bool = False,
+        data: str | Path | None = None,
+    ) -> None:
+        if seeds < 1:
+            raise ValueError(f"seeds must be at least 1, not {seeds}")
+        if not set(folds) <= set(range(1, N_FOLDS + 1)):
+            raise ValueError(f"there are folds 1 to {N_FOLDS}, not {sorted(set(folds))}")
+        specs = [read_solver(name) for name in [*solvers, *(("mofsrank", *ABLATIONS) if ablate else ())]]
+        loaded = [problem if isinstance(problem, Problem) else load_problem(problem) for problem in problems]
+        grid = _Grid(
+            tuple({problem.name: problem for problem in loaded}.values()),
+            tuple({spec.label: spec for spec in specs}.values()),
+            tuple(sorted(set(folds))),
+            seeds,
+        )
+        if not grid.problems or not grid.solvers or not grid.folds:
+            raise ValueError("a study needs at least one problem, one solver and one fold")
+        self.out = Path(out)
+        self.data = data
+        self._grids = [grid]
+
+    @classmethod
+    def load(cls, folder: str | Path, data: str | Path | None = None) -> Self:
+        """Return everything that was asked for in a folder, to report it or to go on with it.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds no study, or one of another version.
+        """
+        study = cls.__new__(cls)
+        study.out, study.data = Path(folder), data
+        study._grids = [_Grid.from_dict(grid) for grid in Store(folder, write=False).read_grids()]
+        if not study._grids:
+            raise ValueError(f"{folder} holds no study; moerank study makes one")
+        return study
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The problems of the study."""
+        return list({problem.name: problem for grid in self._grids for problem in grid.problems}.values())
+
+    @property
+    def solvers(self) -> list[SolverSpec]:
+        """The solvers of the study."""
+        return list({solver.label: solver for grid in self._grids for solver in grid.solvers}.values())
+
+    def cells(self) -> list[Cell]:
+        """Return all cells of the study."""
+        return list({cell.key: cell for grid in self._grids for cell in grid.cells()}.values())
+
+    def run(
+        self,
+        *,
+        workers: int = 1,
+        dask: str | None = None,
+        retry_failed: bool = False,
+        done: Callable[[Cell, bool], object] = lambda cell, succeeded: None,
+    ) -> Self:
+        """Run what is not finished, and return the study.
+
+        Killed at any moment, it loses at most the cells under way; run again, it does the rest. Several processes may
+        run studies in one folder and share the work. A cell that fails stops no other.
+
+        Parameters
+        ----------
+        workers : int, default 1
+            Processes, one thread each. Results are the same for any number.
+        dask : str, optional
+            Address of a Dask scheduler whose workers run the cells instead.
+        retry_failed : bool, default False
+            Run the cells that failed again.
+        done : callable
+            Called as ``done(cell, succeeded)`` for each cell, first for those that are there already.
+
+        Raises
+        ------
+        OSError
+            If the folder cannot be written, or data are missing.
+        ValueError
+            If the folder holds a problem of the same name with other settings.
+        """
+        for problem in self.problems:
+            problem.load_fold(1, self.data)
+        with Store(self.out) as store:
+            for grid in self._grids:
+                store.add_grid(grid.as_dict(), self._check_problems)
+            cells = self.cells()
+            if retry_failed:
+                for cell in cells:
+                    store.forget_failure(cell)
+            run_cells(store, cells, workers=workers, dask=dask, data=self.data, done=done)
+        return self
+
+    def results(self) -> dict[Cell, RunResult]:
+        """Return the results that are there."""
+        store = Store(self.out, write=False)
+        return {cell: store.read(cell) for cell in self.cells() if store.is_finished(cell)}
+
+    def failures(self) -> dict[Cell, Failure]:
+        """Return what went wrong with the cells that failed: "error" and "traceback"."""
+        store = Store(self.out, write=False)
+        return {cell: store.read_failure(cell) for cell in self.cells() if store.is_failed(cell)}
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row a finished cell.
+
+        Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, ``n_features``, the metrics of the chosen
+        ranker as ``train NDCG@10`` and so on, ``tuning seconds`` and ``training seconds``.
+        """
+        rows = []
+        for cell, result in self.results().items():
+            best = result.best
+            rows.append(
+                {
+                    "problem": cell.problem.name,
+                    "fold": cell.fold,
+                    "solver": cell.solver.label,
+                    "seed": cell.seed,
+                    "n_features": len(best.features),
+                    **{f"{part} {name}": value for part in PARTS for name, value in best.scores[part].items()},
+                    "tuning seconds": result.times["tuning"],
+                    "training seconds": result.times["solver"],
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def _check_problems(self, grids: list[dict[str, Any]]) -> None:
+        """Refuse a folder where a problem of the same name has other settings."""
+        for grid in grids:
+            for problem in _Grid.from_dict(grid).problems:
+                mine = next((own for own in self.problems if own.name == problem.name), problem)
+                if mine.configuration() != problem.configuration():
+                    raise ValueError(
+                        f"{self.out} holds a study of {problem.name} with other settings; choose another folder, or "
+                        "give the problem another name"
+                    )
