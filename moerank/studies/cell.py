@@ -12,6 +12,7 @@ from typing import Any
 from moerank.solvers import make_solver, solvers
 from moerank.studies.problem import Problem, SolverSection
 from moerank.studies.result import FORMAT
+from moerank.studies.run_one import configuration
 
 __all__ = ["Cell", "SolverSpec", "read_solver"]
 
@@ -115,14 +116,7 @@ class Cell:
 
     def configuration(self) -> dict[str, Any]:
         """Return everything that decides the result, as plain JSON values."""
-        return {
-            "format": FORMAT,
-            "problem": self.problem.name,
-            "fold": self.fold,
-            "solver": self.solver.name,
-            "seed": self.seed,
-            **self.setting.configuration(),
-        }
+        return {"format": FORMAT, **configuration(self.setting, self.fold, self.solver.name, self.seed)}
 
     @cached_property
     def key(self) -> str:
