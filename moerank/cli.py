@@ -1,4 +1,4 @@
-"""The command line: moerank run, moerank data describe, moerank solvers."""
+"""The command line: moerank run, study, solvers and data describe."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 import os
 import shlex
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from moerank import __version__
+from moerank.cli_study import STUDY_EXAMPLES, study
+from moerank.messages import INTERRUPTED, notice, sentences
 
 if TYPE_CHECKING:
     from moerank.studies.problem import Problem
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
-INTERRUPTED = 130
 """Exit code of a command that was stopped from the keyboard, as shells have it."""
 
 # An empty line here is a line break there.
@@ -62,11 +61,12 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Look at ranking data.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+app.command(epilog=STUDY_EXAMPLES)(study)
 
 
 def main() -> None:
     """Run the command line."""
-    warnings.showwarning = lambda message, *_: _notice(f"warning: {message}")
+    warnings.showwarning = lambda message, *_: notice(f"warning: {message}")
     app()
 
 
@@ -119,7 +119,7 @@ def run(
         request += [name, str(value)] if value is not None else []
     request += [word for change in set_ or [] for word in ("--set", change)]
     request += ["--fold", fold, "--seed", str(seed), "--workers", str(workers), *(["--json"] if as_json else [])]
-    with _sentences():
+    with sentences():
         from moerank.solvers import make_backend, make_solver
         from moerank.studies.problem_files import load_problem
 
@@ -138,7 +138,7 @@ def run(
             results = _run_folds(chosen, folders, settings, resume=resume)
         except KeyboardInterrupt:
             again = shlex.join(["moerank", "run", *request, "--resume"])
-            _notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {again}")
+            notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {again}")
             raise typer.Exit(INTERRUPTED) from None
         _show(chosen, results, out, as_json=as_json)
 
@@ -152,7 +152,7 @@ def describe(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False,
 ) -> None:
     """Count documents, queries, labels, pairs, and what deserves a look before anything is learnt."""
-    with _sentences():
+    with sentences():
         from moerank.data import describe as describe_data
         from moerank.data import load_fold, load_letor
 
@@ -198,22 +198,20 @@ def _run_folds(
         prepare_folder(folder)
     finished = {fold: _finished(problem, fold, folder, settings) for fold, folder in folders.items()}
     if resume and not any(finished[fold] or unfinished(folder) for fold, folder in folders.items()):
-        _notice("nothing to resume; starting from the beginning")
+        notice("nothing to resume; starting from the beginning")
     if not is_on_disk(newton_lanes):
-        _notice("first run: the kernels are compiled for this machine, which takes about half a minute once")
+        notice("first run: the kernels are compiled for this machine, which takes about half a minute once")
     results = []
     for fold, folder in folders.items():
         result = finished[fold]
         if result is not None and resume:
-            _notice(f"{folder} holds the finished run; it is not run again")
+            notice(f"{folder} holds the finished run; it is not run again")
         else:
             if result is not None:
-                _notice(f"{folder} holds a finished run of the same configuration; it will be replaced")
+                notice(f"{folder} holds a finished run of the same configuration; it will be replaced")
             if not resume:
                 for checkpoint in unfinished(folder):
-                    _notice(
-                        f"starting anew; {checkpoint} of an interrupted run is removed (--resume would continue it)"
-                    )
+                    notice(f"starting anew; {checkpoint} of an interrupted run is removed (--resume would continue it)")
                     checkpoint.unlink()
             with StageProgress() as progress:
                 result = run_fold(
@@ -310,21 +308,3 @@ def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in settings.items():
         flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return flat
-
-
-@contextmanager
-def _sentences() -> Iterator[None]:
-    """Turn what users can mend into one sentence on standard error and exit code 2."""
-    try:
-        yield
-    except OSError as error:
-        reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        _notice(f"error: {reason}")
-        raise typer.Exit(2) from None
-    except ValueError as error:
-        _notice(f"error: {error}")
-        raise typer.Exit(2) from None
-
-
-def _notice(text: str) -> None:
-    typer.echo(text, err=True)

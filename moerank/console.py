@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -9,23 +10,38 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
+import pandas as pd
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from moerank.data import DataDescription
 from moerank.solvers import SolverEntry
+from moerank.studies.cell import Cell
+from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, RunResult, ScoredRanker
+from moerank.studies.statistics import mean_and_error
 from moerank.studies.summary import Summary
 
 __all__ = [
+    "CellProgress",
     "StageProgress",
+    "cell_table",
     "chosen_features",
     "description_table",
     "front_table",
     "output",
     "solver_table",
+    "study_table",
     "summary_table",
 ]
 
@@ -129,6 +145,91 @@ def solver_table(entries: Iterable[SolverEntry]) -> Table:
 
 def _family(entry: SolverEntry) -> int:
     return FAMILIES.index(entry.family) if entry.family in FAMILIES else len(FAMILIES)
+
+
+def cell_table(states: Mapping[Cell, str]) -> Table:
+    """Return how many cells of each solver on each problem are finished, failed or open."""
+    table = _table(None)
+    kinds = ("finished", "failed", "open")
+    for head in ("problem", "solver", "cells", *kinds):
+        table.add_column(head, justify="left" if head in ("problem", "solver") else "right")
+    rows: dict[tuple[str, str], Counter[str]] = {}
+    for cell, state in states.items():
+        rows.setdefault((cell.problem.name, cell.solver.label), Counter())[state] += 1
+    for (problem, solver), counts in rows.items():
+        table.add_row(problem, solver, str(counts.total()), *(str(counts[kind]) for kind in kinds))
+    counts = Counter(states.values())
+    table.add_section()
+    table.add_row("all", "", str(counts.total()), *(str(counts[kind]) for kind in kinds))
+    return table
+
+
+def study_table(problem: Problem, frame: pd.DataFrame) -> Table:
+    """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
+    metrics = [column.removeprefix("test ") for column in frame.columns if column.startswith("test ")]
+    table = _table(f"{problem.name}: test means over folds and seeds ± standard error over folds")
+    table.add_column("solver")
+    published = {entry.solver: entry for entry in problem.published}
+    for head in ("cells", "features", *metrics, "seconds"):
+        table.add_column(head, justify="right")
+        if head in metrics and published:
+            table.add_column("published", justify="right")
+    for solver, rows in frame.groupby("solver", sort=False):
+        folds = rows.groupby("fold").mean(numeric_only=True)
+        cells = [str(len(rows)), f"{folds['n_features'].mean():.1f}"]
+        for metric in metrics:
+            mean, error = mean_and_error(folds[f"test {metric}"])
+            scores = published[solver].scores if solver in published else {}
+            cells += [_number(mean) + ("" if len(folds) == 1 else f" ± {_number(error)}")]
+            cells += [_number(scores[metric]) if metric in scores else ""] if published else []
+        table.add_row(str(solver), *cells, f"{(rows['tuning seconds'] + rows['training seconds']).mean():.1f}")
+    return table
+
+
+class CellProgress:
+    """Shows how many cells of a study are done: a bar on a terminal, else a line a cell.
+
+    Called as ``progress(cell, succeeded)``, inside a ``with``.
+    """
+
+    def __init__(self, n_cells: int) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._bar = Progress(
+            TextColumn("cells"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            TextColumn("elapsed"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+            console=self._console,
+        )
+        self._task = self._bar.add_task("", total=n_cells)
+        self._done = self._failed = 0
+        self._n_cells = n_cells
+        self._begin = monotonic()
+
+    def __call__(self, cell: Cell, succeeded: bool) -> None:
+        """Count a cell."""
+        self._done += 1
+        self._failed += not succeeded
+        failed = f"{self._failed} failed" if self._failed else ""
+        if self._console.is_terminal:
+            self._bar.update(self._task, completed=self._done, description=failed)
+            return
+        state = "" if succeeded else ": failed"
+        seconds = monotonic() - self._begin
+        self._console.print(f"{self._done}/{self._n_cells} {cell.label}{state} ({seconds:.1f} s)", soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._console.is_terminal:
+            self._bar.stop()
 
 
 class StageProgress:

@@ -43,8 +43,13 @@ class _Grid:
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        problems = [problem.model_dump(mode="json") for problem in self.problems]
-        return {**asdict(self), "problems": problems, "folds": list(self.folds)}
+        """Plain JSON values."""
+        return {
+            "problems": [problem.model_dump(mode="json") for problem in self.problems],
+            "solvers": [asdict(solver) for solver in self.solvers],
+            "folds": list(self.folds),
+            "seeds": self.seeds,
+        }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> _Grid:

@@ -1,0 +1,242 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from moerank.rankers import RankRLS
+from moerank.solvers import SolverEntry, solvers
+from moerank.studies.cell import Cell, SolverSpec, read_solver
+from moerank.studies.store import Store
+from moerank.studies.study import Study
+
+SOLVERS = ["fsmrank", "ranksvm-primal", "mofsrank"]
+
+RUNNER = f"""
+import sys
+from moerank.studies.study import Study
+problem, out, workers = sys.argv[1:]
+Study([problem], {SOLVERS}, out, folds=[1, 2], seeds=2).run(workers=int(workers))
+"""
+
+
+def start(problem, out, workers=1):
+    return subprocess.Popen([sys.executable, "-c", RUNNER, str(problem), str(out), str(workers)])
+
+
+def contents(folder):
+    """All files but the log of starts, results without times."""
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_file() and name != "starts.log":
+            text = path.read_text()
+            if name.startswith("cells"):
+                values = json.loads(text)
+                del values["times"]
+                text = json.dumps(values)
+            files[name] = text
+    return files
+
+
+def starts(folder):
+    return Counter(line.split()[0] for line in (folder / "starts.log").read_text().splitlines())
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tiny_problem_file, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    Study([tiny_problem_file], SOLVERS, folder, folds=[1, 2], seeds=2).run()
+    return folder
+
+
+def test_cells_are_solvers_times_folds_times_seeds_of_those_that_draw(tiny_problem_file):
+    cells = Study([tiny_problem_file], SOLVERS, "nowhere", folds=[1, 2], seeds=2).cells()
+    labels = Counter(cell.solver.label for cell in cells)
+    assert labels == {"fsmrank": 2, "ranksvm-primal": 2, "mofsrank": 4}
+    assert len({cell.key for cell in cells}) == 8
+
+
+def test_seeds_depend_on_the_names_of_the_cell_alone(tiny_problem):
+    cell = Cell(tiny_problem, 1, SolverSpec("mofsrank"), 0)
+    same = Study([tiny_problem], ["rankrls", "mofsrank"], "nowhere", folds=[1]).cells()[1]
+    assert same == cell
+    assert same.random_state == cell.random_state
+    others = [
+        Cell(tiny_problem, 2, cell.solver, 0),
+        Cell(tiny_problem, 1, cell.solver, 1),
+        Cell(tiny_problem, 1, SolverSpec("mofsrank", {"adaptive_mutation": False}), 0),
+        Cell(tiny_problem.model_copy(update={"name": "other"}), 1, cell.solver, 0),
+    ]
+    assert len({other.random_state for other in [cell, *others]}) == 5
+    assert len({other.key for other in [cell, *others]}) == 5
+
+
+def test_results_are_those_of_single_runs(undisturbed, tiny_problem_file, tiny_problem):
+    from moerank.studies.run_one import run_fold
+
+    study = Study([tiny_problem_file], SOLVERS, undisturbed, folds=[1, 2], seeds=2)
+    frame = study.frame()
+    assert len(frame) == 8
+    for cell, result in study.results().items():
+        alone = run_fold(tiny_problem, cell.fold, solver=cell.solver.name, seed=cell.random_state)
+        assert result.front == alone.front
+    row = frame.iloc[-1]
+    assert row["solver"] == "mofsrank"
+    assert row["test MAP"] == list(study.results().values())[-1].best.scores["test"]["MAP"]
+
+
+def test_a_finished_cell_is_never_run_again(undisturbed, tiny_problem_file):
+    before = {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*.json")}
+    seen = []
+    study = Study([tiny_problem_file], SOLVERS, undisturbed, folds=[1, 2], seeds=2)
+    study.run(done=lambda cell, succeeded: seen.append(succeeded))
+    assert seen == [True] * 8
+    assert {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*.json")} == before
+    assert set(starts(undisturbed).values()) == {1}
+
+
+def test_killed_at_random_moments_it_ends_with_the_same_files(tiny_problem_file, undisturbed, tmp_path):
+    """A few kills here; many are tried by tests/benchmarks/kill_study.py."""
+    rng = random.Random(3)
+    finished_before = set()
+    for attempt in range(4):
+        process = start(tiny_problem_file, tmp_path, workers=1 + attempt % 2)
+        time.sleep(rng.uniform(1.5, 4.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        finished = {path.stem for path in (tmp_path / "cells").glob("*.json")} if tmp_path.exists() else set()
+        assert finished >= finished_before
+        finished_before = finished
+    assert start(tiny_problem_file, tmp_path, workers=2).wait() == 0
+    assert contents(tmp_path) == contents(undisturbed)
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_two_processes_share_the_work(tiny_problem_file, undisturbed, tmp_path):
+    runners = [start(tiny_problem_file, tmp_path) for _ in range(2)]
+    assert [runner.wait() for runner in runners] == [0, 0]
+    assert contents(tmp_path) == contents(undisturbed)
+    assert set(starts(tmp_path).values()) == {1}
+
+
+def test_a_claim_holds_against_other_processes_and_dies_with_its_own(tiny_problem, tmp_path):
+    cell = Cell(tiny_problem, 1, SolverSpec("rankrls"), 0)
+    script = (
+        "import sys, pickle; from moerank.studies.store import Store; cell = pickle.load(open(sys.argv[2], 'rb'));"
+        "print(Store(sys.argv[1]).claim(cell), flush=True); sys.stdin.read()"
+    )
+    import pickle
+
+    (tmp_path / "cell.pkl").write_bytes(pickle.dumps(cell))
+    other = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path / "study"), str(tmp_path / "cell.pkl")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert other.stdout.readline() == "True\n"
+    with Store(tmp_path / "study") as store:
+        assert not store.claim(cell)
+        other.kill()
+        other.wait()
+        assert store.claim(cell)
+        assert not store.claim(cell)
+        store.release(cell)
+        assert store.claim(cell)
+
+
+def test_a_cell_that_fails_stops_no_other(tiny_problem_file, tmp_path, monkeypatch):
+    class Broken(RankRLS):
+        def fit(self, X, y, *, qid=None, validation=None):
+            raise RuntimeError("out of luck")
+
+    entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, True, False, (), Broken)
+    monkeypatch.setitem(solvers(), "broken", entry)
+    study = Study([tiny_problem_file], ["broken", "rankrls"], tmp_path, folds=[1, 2])
+    seen = Counter()
+    study.run(done=lambda cell, succeeded: seen.update([(cell.solver.name, succeeded)]))
+    assert seen == {("broken", False): 2, ("rankrls", True): 2}
+    (failure, _) = study.failures().values()
+    assert failure["error"] == "RuntimeError: out of luck"
+    assert "in fit" in failure["traceback"]
+    study.run()
+    assert sum(starts(tmp_path).values()) == 4
+    entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, True, False, (), RankRLS)
+    monkeypatch.setitem(solvers(), "broken", entry)
+    study.run(retry_failed=True)
+    assert not study.failures()
+    assert len(study.results()) == 4
+
+
+def test_a_folder_keeps_what_was_asked_for(tiny_problem_file, tiny_problem, undisturbed, tmp_path):
+    Study([tiny_problem_file], ["rankrls"], tmp_path, folds=[1]).run()
+    Study([tiny_problem_file], ["ranksvm-primal"], tmp_path, folds=[2]).run()
+    Study([tiny_problem_file], ["rankrls"], tmp_path, folds=[1]).run()
+    study = Study.load(tmp_path)
+    assert [cell.label for cell in study.cells()] == ["tiny, fold 1, rankrls", "tiny, fold 2, ranksvm-primal"]
+    assert len(study.frame()) == 2
+    other = tiny_problem.model_copy(update={"metric": tiny_problem.metric.model_copy(update={"name": "MAP"})})
+    with pytest.raises(ValueError, match="holds a study of tiny with other settings"):
+        Study([other], ["rankrls"], tmp_path).run()
+
+
+def test_folders_without_a_study_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="holds no study; moerank study makes one"):
+        Study.load(tmp_path)
+    (tmp_path / "study.json").write_text('{"format": 0, "grids": []}')
+    with pytest.raises(ValueError, match="not a study of this version of moerank"):
+        Study.load(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_refused(tiny_problem_file, tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(OSError, match="cannot write results to"):
+        Study([tiny_problem_file], ["rankrls"], tmp_path / "study").run()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fsmrnk", "did you mean 'fsmrank'"),
+        ("fsmrank[lamda1=1]", "did you mean 'lambda1'"),
+        ("fsmrank[lambda1]", "not of the form key=value"),
+        ("fsm rank", "write NAME or NAME"),
+    ],
+)
+def test_wrong_solvers_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        read_solver(text)
+
+
+def test_parameters_of_solvers_make_other_cells(tiny_problem_file, tmp_path):
+    names = ["fsmrank", "fsmrank[lambda1=0.5]"]
+    results = Study([tiny_problem_file], names, tmp_path, folds=[1]).run().results()
+    assert [cell.solver.label for cell in results] == names
+    assert [result.best.parameters["lambda1"] for result in results.values()][1] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(seeds=0), "seeds must be at least 1"),
+        (dict(folds=[0]), "there are folds 1 to 5"),
+        (dict(folds=[]), "at least one problem, one solver and one fold"),
+    ],
+)
+def test_wrong_arguments_are_refused(tiny_problem_file, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Study([tiny_problem_file], ["rankrls"], "nowhere", **arguments)
+
+
+def test_workers_change_nothing(tiny_problem_file, undisturbed, tmp_path):
+    Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2).run(workers=2)
+    assert contents(tmp_path) == contents(undisturbed)
+    assert np.isfinite(Study.load(tmp_path).frame()["test MAP"]).all()
