@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 __all__ = [
-    "Comparison",
+    "PairedTest",
     "RankTest",
     "attainment_surfaces",
     "compare_paired",
@@ -117,7 +117,7 @@ def attainment_surfaces(fronts: Sequence[ArrayLike], shares: Sequence[float] = (
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedTest:
     """One solver against another, query by query.
 
     Attributes
@@ -138,7 +138,7 @@ class Comparison:
     p: float
 
 
-def compare_paired(first: ArrayLike, second: ArrayLike) -> Comparison:
+def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     """Compare two solvers by the same queries, with the two-sided paired t test.
 
     Parameters
@@ -159,7 +159,7 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> Comparison:
     d = np.asarray(first, float) - np.asarray(second, float)
     difference, error = mean_and_error(d)
     p = 2.0 * stats.t.sf(abs(difference) / error, len(d) - 1) if error > 0 else float(not d.any())
-    return Comparison(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), float(p))
+    return PairedTest(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), float(p))
 
 
 def holm(p: ArrayLike) -> Array:
