@@ -1,0 +1,33 @@
+"""Cost: what the accuracy of each solver takes in training time."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from moerank.figures.study import legend_above, of_problem, solver_style
+from moerank.figures.style import WIDTH, in_style
+from moerank.studies.comparison import Results
+from moerank.studies.problem import Problem
+
+__all__ = ["cost_figure"]
+
+
+def cost_figure(results: Results, problem: Problem, metric: str | None = None) -> Figure:
+    """Draw training and tuning time of one fold against the test metric, means over folds and seeds."""
+    solvers = of_problem(results, problem.name)
+    metric = metric or next(iter(results.values())).metrics[0]
+    with in_style():
+        figure = Figure(figsize=(WIDTH, 2.2 + 0.13 * ((len(solvers) + 1) // 2)), layout="constrained")
+        axes = figure.subplots()
+        for number, (solver, folds) in enumerate(solvers.items()):
+            runs = [run for seeds in folds.values() for run in seeds]
+            seconds = np.mean([run.times["tuning"] + run.times["solver"] for run in runs])
+            value = np.mean([np.mean([run.best.scores["test"][metric] for run in seeds]) for seeds in folds.values()])
+            style = {**solver_style(number), "linestyle": "none"}
+            axes.plot([max(seconds, 1e-3)], [value], label=solver, **style)
+        axes.set_xscale("log")
+        axes.set_xlabel("Seconds to choose parameters and train, one thread")
+        axes.set_ylabel(f"{metric}, test (higher is better)")
+        legend_above(figure, axes)
+    return figure
