@@ -32,21 +32,22 @@ def attainment_figure(results: Results, problem: Problem, *, fold: int | None = 
     if not runs:
         raise ValueError(f"no solver ran with several seeds on fold {fold} of {problem.name}")
     metric = next(iter(runs.values()))[0].metrics[0]
+    labels = [f"{solver} ({len(seeds)} seeds)" for solver, seeds in runs.items()]
     with in_style():
         figure = Figure(figsize=(WIDTH, 2.4 + 0.13 * ((len(runs) + 1) // 2)), layout="constrained")
         axes = figure.subplots()
         largest = max(len(member.features) for seeds in runs.values() for run in seeds for member in run.front)
         k = np.arange(1, largest + 1)
-        for number, (solver, seeds) in enumerate(runs.items()):
+        for number, seeds in enumerate(runs.values()):
             style = solver_style(number)
             surfaces = attainment_surfaces([front_points(run) for run in seeds])
             quarter, median, three_quarters = (_staircase(surface, k) for surface in surfaces)
             axes.fill_between(k, quarter, three_quarters, step="post", color=style["color"], alpha=0.2, linewidth=0)
-            axes.step(k, median, where="post", label=f"{solver} ({len(seeds)} seeds)", markevery=3, **style)
+            axes.step(k, median, where="post", label=labels[number], markevery=3, **style)
         axes.set_xlabel("Number of features")
         axes.set_ylabel(f"1 − {metric}, training (lower is better)")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-        legend_above(figure, axes, columns=1 if max(map(len, runs)) > 14 else 2)
+        legend_above(figure, axes)
     return figure
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from moerank.figures.study import legend_above, of_problem, solver_style
 from moerank.figures.style import WIDTH, in_style
@@ -27,6 +28,8 @@ def cost_figure(results: Results, problem: Problem, metric: str | None = None) -
             style = {**solver_style(number), "linestyle": "none"}
             axes.plot([max(seconds, 1e-3)], [value], label=solver, **style)
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("Seconds to choose parameters and train, one thread")
         axes.set_ylabel(f"{metric}, test (higher is better)")
         legend_above(figure, axes)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.study import legend_above, of_problem, solver_style
+from moerank.figures.study import legend_above, legend_height, of_problem, solver_style
 from moerank.figures.style import WIDTH, in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem
@@ -32,8 +32,8 @@ def hypervolume_figure(results: Results, problem: Problem) -> Figure:
         raise ValueError(f"no solver of the study of {problem.name} is a search")
     stages = list(dict.fromkeys(stage for histories in runs.values() for stage in histories[0]))
     with in_style():
-        rows = 1.25 * len(stages) + 0.5 + 0.13 * len(runs)
-        figure = Figure(figsize=(WIDTH, rows), layout="constrained")
+        height = 1.2 * len(stages) + 0.4 + legend_height(list(runs))
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
         panels = figure.subplots(len(stages), squeeze=False)[:, 0]
         for axes, stage in zip(panels, stages, strict=True):
             for number, (solver, histories) in enumerate(runs.items()):
@@ -53,5 +53,5 @@ def hypervolume_figure(results: Results, problem: Problem) -> Figure:
             axes.yaxis.set_major_locator(MaxNLocator(nbins=3))
         panels[-1].set_xlabel("Evaluations")
         figure.supylabel("Hypervolume of the front", fontsize=8)
-        legend_above(figure, panels[0], columns=1 if max(map(len, runs)) > 18 else 2)
+        legend_above(figure, panels[0])
     return figure

@@ -25,7 +25,7 @@ def ranks_figure(results: Results, metric: str | None = None) -> Figure:
     test, solvers = ranks.test, ranks.solvers
     groups = _groups(test.ranks.tolist(), test.critical_difference)
     with in_style():
-        figure = Figure(figsize=(WIDTH, 0.8 + 0.16 * len(solvers) + 0.1 * len(groups)), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 1.0 + 0.16 * len(solvers) + 0.1 * len(groups)), layout="constrained")
         axes = figure.subplots()
         for row, rank in enumerate(test.ranks):
             axes.plot([rank], [row], "o", color="black", markersize=3)
@@ -36,9 +36,11 @@ def ranks_figure(results: Results, metric: str | None = None) -> Figure:
         axes.set_yticks(range(len(solvers)), [f"{s} ({r:.2f})" for s, r in zip(solvers, test.ranks, strict=True)])
         axes.set_ylim(len(solvers) + 0.6 * len(groups), -0.7)
         axes.set_xlim(0.4, len(solvers) + 0.4)
-        axes.set_xlabel(
-            f"Mean rank by {metric} on {test.n_blocks} folds; bars: difference below {test.critical_difference:.2f}\n"
-            f"(Nemenyi, 5 %; Friedman p = {test.p:.2g})"
+        axes.set_xlabel(f"Mean rank by {metric}")
+        figure.supxlabel(
+            f"{test.n_blocks} folds, Friedman p = {test.p:.2g}; bars join ranks closer than the\n"
+            f"critical difference {test.critical_difference:.2f} (Nemenyi, 5 %)",
+            fontsize=7,
         )
     return figure
 

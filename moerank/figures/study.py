@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from moerank.studies.comparison import Results
 from moerank.studies.result import RunResult
 
-__all__ = ["best_by_size", "legend_above", "mean_by_size", "of_problem", "solver_style"]
+__all__ = ["best_by_size", "legend_above", "legend_height", "mean_by_size", "of_problem", "solver_style"]
 
 Array = NDArray[np.float64]
 
 # Okabe and Ito (2008) without yellow, which is lost on white; with markers and dashes every solver differs in grey too.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
+TWO_COLUMNS = 22
+"""Longest label, in characters, of a legend in two columns."""
+
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
@@ -69,7 +72,14 @@ def mean_by_size(folds: dict[int, list[RunResult]], part: str, metric: str) -> A
     )
 
 
-def legend_above(figure: Figure, axes: Axes, columns: int = 2) -> None:
-    """Put the legend of `axes` above all panels, where it hides nothing."""
+def legend_above(figure: Figure, axes: Axes) -> None:
+    """Put the legend of `axes` above all panels, where it hides nothing, in as many columns as names leave room for."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, handlelength=3.2)
+    columns = 2 if len(labels) > 1 and max(map(len, labels)) <= TWO_COLUMNS else 1
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, handlelength=3.0, columnspacing=1.0)
+
+
+def legend_height(labels: list[str]) -> float:
+    """Return the inches that `legend_above` takes for these labels."""
+    columns = 2 if len(labels) > 1 and max(map(len, labels)) <= TWO_COLUMNS else 1
+    return 0.15 * -(-len(labels) // columns) + 0.1
