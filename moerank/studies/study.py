@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -197,6 +198,20 @@ class Study:
         """Return what went wrong with the cells that failed: "error" and "traceback"."""
         store = Store(self.out, write=False)
         return {cell: store.read_failure(cell) for cell in self.cells() if store.is_failed(cell)}
+
+    def commands(self) -> list[str]:
+        """Return the commands that ask for this study, one for each request."""
+        return [
+            shlex.join(
+                [
+                    *("moerank", "study", *(problem.name for problem in grid.problems)),
+                    *("--solvers", ",".join(solver.label for solver in grid.solvers)),
+                    *("--folds", ",".join(map(str, grid.folds))),
+                    *("--seeds", str(grid.seeds)),
+                ]
+            )
+            for grid in self._grids
+        ]
 
     def frame(self) -> pd.DataFrame:
         """Return one row a finished cell.

@@ -1,0 +1,78 @@
+"""A table of a report, before it is written in any format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+__all__ = ["Entry", "Table", "mark_best", "number", "text", "with_error"]
+
+
+@dataclass
+class Entry:
+    """One cell of a table.
+
+    Attributes
+    ----------
+    text : str
+    value : float, optional
+        What the column is sorted by; None for text.
+    best : bool
+        Whether it is the best of its column.
+    mark : str
+        A sign of significance behind the text.
+    """
+
+    text: str
+    value: float | None = None
+    best: bool = False
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under column heads.
+
+    Attributes
+    ----------
+    name : str
+        A word for files and links.
+    caption : str
+        A sentence that says what is shown.
+    columns : list of str
+    rows : list of list of Entry
+    note : str
+        What the marks mean.
+    """
+
+    name: str
+    caption: str
+    columns: list[str]
+    rows: list[list[Entry]] = field(default_factory=list)
+    note: str = ""
+
+
+def text(value: object) -> Entry:
+    """Return an entry that is sorted as text."""
+    return Entry(str(value))
+
+
+def number(value: float, digits: int = 4) -> Entry:
+    """Return an entry with a fixed number of decimals, empty for NaN."""
+    return Entry("" if np.isnan(value) else f"{value:.{digits}f}", None if np.isnan(value) else float(value))
+
+
+def with_error(mean: float, error: float, digits: int = 4) -> Entry:
+    """Return a mean with its standard error; a mean of one value has none."""
+    plain = number(mean, digits)
+    return plain if np.isnan(error) or np.isnan(mean) else Entry(f"{plain.text} ± {error:.{digits}f}", plain.value)
+
+
+def mark_best(entries: list[Entry], *, largest: bool = True) -> None:
+    """Mark the best values of a column, as they are printed: what looks equal is equally good."""
+    shown = [(entry, float(entry.text.split()[0])) for entry in entries if entry.value is not None]
+    if len(shown) > 1:
+        best = (max if largest else min)(value for _, value in shown)
+        for entry, value in shown:
+            entry.best = value == best
