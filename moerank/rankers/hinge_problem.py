@@ -21,6 +21,7 @@ from moerank.rankers.trust_region import Expansion, Minimum, Vector, trust_regio
 __all__ = ["PairedDocuments", "check_positive", "solve_with_features", "solve_with_kernel"]
 
 Matrix: TypeAlias = NDArray[np.float64]
+Minimiser: TypeAlias = Callable[..., Minimum]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +149,7 @@ def _kernel_inner(a: Vector, b: Vector) -> float:
     return float(a[0] @ b[1])
 
 
-def _solve(
-    minimise: Callable[..., Minimum], expand: Callable[[Vector], Expansion], start: Vector, tol: float
-) -> Minimum:
+def _solve(minimise: Minimiser, expand: Callable[[Vector], Expansion], start: Vector, tol: float) -> Minimum:
     with one_blas_thread():
         minimum = minimise(expand, start, tol=tol)
     if not minimum.converged:

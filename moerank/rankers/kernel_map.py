@@ -40,12 +40,12 @@ class KernelMapRanker(KernelRanker):
         self.random_state = random_state
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
-        """Return the paper's ranges of C / p, 2⁻¹² … 2⁶, and of gamma, 2⁻¹² … 2², both in steps of 2²: 80 entries.
+        """Return the paper's ranges, C = ½ p · 2ᶜ with c = −12 … 6 and gamma = 2⁻¹² … 2², in steps of 2²: 80 entries.
 
         The paper's steps are 2¹, those of the authors' code 2² in C.
         """
-        p = len(train.pairs)
-        return [{"gamma": 2.0**g, "C": p * 2.0**c} for g, c in product(range(-12, 3, 2), range(-12, 7, 2))]
+        half = 0.5 * len(train.pairs)
+        return [{"gamma": 2.0**g, "C": half * 2.0**c} for g, c in product(range(-12, 3, 2), range(-12, 7, 2))]
 
     def _draw_map(self, X: Matrix) -> None:
         """Draw the feature map for training documents X (n_documents, n_varying)."""
@@ -76,7 +76,8 @@ class RankNystrom(KernelMapRanker):
 
         ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(φ(xᵢ) − φ(xⱼ)))²
 
-    The paper's C weighs each pair, so it is C / p here; that of the authors' code has a factor ½, so it is 2C / p.
+    The paper's C weighs each pair, and in the authors' code, from which the published values come, with a factor ½:
+    it is 2C / p here.
 
     Parameters
     ----------
@@ -142,7 +143,8 @@ class RankFourier(KernelMapRanker):
 
         ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(φ(xᵢ) − φ(xⱼ)))²
 
-    The paper's C weighs each pair, so it is C / p here; that of the authors' code has a factor ½, so it is 2C / p.
+    The paper's C weighs each pair, and in the authors' code, from which the published values come, with a factor ½:
+    it is 2C / p here.
 
     Parameters
     ----------
