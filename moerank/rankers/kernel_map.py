@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 from moerank.data import RankingData
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.rankers.base import Matrix
-from moerank.rankers.hinge_problem import PairedDocuments, check_positive, solve_with_features
+from moerank.rankers.hinge_problem import PairedDocuments, check_positive, hessian_diagonal, solve_with_features
 from moerank.rankers.kernel_ranker import KernelRanker, gaussian
-from moerank.rankers.trust_region import Minimum
+from moerank.rankers.trust_region import Minimum, Vector
 
 __all__ = ["RankFourier", "RankNystrom"]
 
@@ -61,8 +61,12 @@ class KernelMapRanker(KernelRanker):
         return self._image(train.X[documents.rows])
 
     def _solve(self, table: Matrix, pairs: CountedPairs) -> tuple[Matrix, Minimum]:
-        minimum = solve_with_features(table, pairs, self.C, self.tol)
+        minimum = solve_with_features(table, pairs, self.C, self.tol, self._metric(table, pairs))
         return minimum.x, minimum
+
+    def _metric(self, table: Matrix, pairs: CountedPairs) -> Vector | None:
+        """Return a good inner product for the solution, as `solve_with_features` takes it."""
+        return None
 
 
 class RankNystrom(KernelMapRanker):
@@ -88,7 +92,8 @@ class RankNystrom(KernelMapRanker):
     gamma : float, default 2⁻⁶
         Width of the kernel, > 0, for features scaled to [0, 1].
     tol : float, default 1e-3
-        Training ends when the gradient is at most this share of the gradient at w = 0, > 0.
+        Training ends when the gradient is at most this share of the gradient at w = 0, > 0; both in the norm that the
+        diagonal of the Hessian gives, in which features of any scale count alike.
     random_state : int or None, default None
         Seed of the draw.
 
@@ -106,6 +111,8 @@ class RankNystrom(KernelMapRanker):
     -----
     O(n_documents · k · (n_features + k) + k³) for the map and O(n_documents · k) a product with the Hessian, for k
     landmarks: linear in the documents, where `KernelRankSVM` is quadratic, and its solution if all are landmarks.
+    The map turns the landmarks to their principal axes; so the Hessian's diagonal is a preconditioner that saves most
+    of the products.
 
     References
     ----------
@@ -130,6 +137,10 @@ class RankNystrom(KernelMapRanker):
 
     def _image(self, X: Matrix) -> Matrix:
         return gaussian(X, self.landmarks_, self.gamma) @ self.whitening_
+
+    def _metric(self, table: Matrix, pairs: CountedPairs) -> Vector:
+        # The mapped features are the kernel's principal axes on the landmarks, so nearly uncorrelated.
+        return hessian_diagonal(table, pairs, self.C)
 
 
 class RankFourier(KernelMapRanker):

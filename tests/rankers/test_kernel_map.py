@@ -4,6 +4,7 @@ import pytest
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM
+from moerank.rankers.hinge_problem import PairedDocuments, hessian_diagonal, solve_with_features
 from moerank.rankers.pair_problem import PairProblem
 
 # OHSUMED with 500 components, C = 2⁻⁶ and gamma = 2⁻⁶: NDCG@10 and MAP of the five test folds, and their means.
@@ -62,6 +63,25 @@ def test_the_solution_is_that_of_rank_svm_on_the_mapped_documents(noisy_data, ma
     best = problem.objective(exact, C, hinge=True)[0]
     assert problem.objective(ranker.weights_, C, hinge=True)[0] == pytest.approx(best, rel=1e-10)
     np.testing.assert_allclose(ranker.predict(noisy_data.X), mapped.X @ ranker.weights_, rtol=1e-9, atol=1e-9)
+
+
+def test_a_metric_changes_the_way_and_not_the_end(noisy_data):
+    documents = PairedDocuments.of(noisy_data)
+    X = noisy_data.X[documents.rows] * np.geomspace(0.01, 100.0, 12)
+    metric = hessian_diagonal(X, documents.pairs, 50.0)
+    plain, other = (solve_with_features(X, documents.pairs, 50.0, 1e-10, weights) for weights in (None, metric))
+    assert other.n_products < plain.n_products
+    assert other.at.value == pytest.approx(plain.at.value, rel=1e-10)
+    np.testing.assert_allclose(X @ other.x, X @ plain.x, atol=1e-4)
+
+
+def test_the_diagonal_of_the_hessian_is_about_that_of_all_pairs():
+    """Documents of one query at random: the two of a pair are then as unlike as any two."""
+    rng = np.random.default_rng(6)
+    data = RankingData(rng.normal(size=(400, 5)) * [0.0, 0.1, 1.0, 3.0, 10.0] + 50.0, rng.integers(0, 3, 400))
+    D = data.X[data.pairs.better] - data.X[data.pairs.worse]
+    found = hessian_diagonal(data.X, PairedDocuments.of(data).pairs, 7.0)
+    np.testing.assert_allclose(found, 1.0 + 14.0 * np.mean(D**2, axis=0), rtol=0.02)
 
 
 def test_the_error_of_fourier_features_falls_as_one_over_the_root_of_their_number(noisy_data):
