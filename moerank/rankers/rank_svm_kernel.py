@@ -95,7 +95,7 @@ class KernelRankSVM(KernelRanker):
         needed = 8.0 * n * n / GIB
         if needed > self.memory_limit:
             raise ValueError(
-                f"KernelRankSVM needs {needed:.2g} GiB for {n:,}² kernel values, more than memory_limit="
+                f"KernelRankSVM needs {needed:,.2f} GiB for {n:,}² kernel values, more than memory_limit="
                 f"{self.memory_limit:g} GiB; raise memory_limit, or use rank-nystrom or rank-fourier instead"
             )
         self.documents_ = X

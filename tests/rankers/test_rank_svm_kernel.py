@@ -118,14 +118,15 @@ def test_tuning_scores_each_entry_as_its_own_fit_does(noisy_data):
 
 
 def test_a_matrix_over_the_limit_is_refused_with_its_size():
-    n = 1300
+    n = 4000
     data = RankingData(np.linspace(0.0, 1.0, n)[:, None], np.arange(n) == 0)
     gib = 8 * n**2 / 2**30
-    with pytest.raises(ValueError, match=r"needs 0\.013 GiB for 1,300² kernel values, more than memory_limit=0\.01 "):
-        fit(data, memory_limit=0.01)
+    with pytest.raises(ValueError, match=r"needs 0\.12 GiB for 4,000² kernel values, more than memory_limit=0\.1 GiB"):
+        fit(data, memory_limit=0.1)
     with pytest.raises(ValueError, match="rank-nystrom"):
         fit(data, memory_limit=gib * (1 - 1e-9))
     assert fit(data, memory_limit=gib).weights_.shape == (n,)
+    assert KernelRankSVM().memory_limit > 8 * 9219**2 / 2**30, "OHSUMED"
 
 
 @pytest.mark.parametrize("name", ["C", "gamma", "tol", "memory_limit"])
