@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData, load_fold
-from moerank.metrics import MAP
+from moerank.metrics import MAP, NDCG
 from moerank.rankers import FRank, RankBoost
 
 RANKERS = [RankBoost, FRank]
@@ -187,3 +187,12 @@ def test_loss_falls_on_real_data(letor_folder, kind):
         )
         losses = share @ (1 - np.sqrt(1 / (1 + np.exp(-margins))))
     assert (np.diff(losses) < 0).all()
+
+
+def test_rank_boost_on_mq2008_is_within_the_band_of_the_published_means(letor_folder):
+    found = []
+    for fold in range(1, 6):
+        train, vali, test = load_fold(letor_folder / "MQ2008" / f"Fold{fold}")
+        scores = fit(RankBoost(100).tune(train, vali), train).predict(test.X)
+        found.append([NDCG(10).score(test, scores), MAP().score(test, scores)])
+    assert np.mean(found, axis=0) == pytest.approx([0.2255, 0.4775], abs=0.008)
