@@ -179,6 +179,10 @@ def _row(
 
 
 CHAPELLE = ("Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval", 2010)
+CHEN = (
+    "Chen, Li, Dou, Liang, Lv: Ranking SVM with kernel approximation. Computational Intelligence and Neuroscience",
+    2017,
+)
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
 FREUND = (
     "Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR",
@@ -188,7 +192,9 @@ GANJISAFFAR = (
     "Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for low variance ranking models. SIGIR",
     2011,
 )
+KUO = ("Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining", 2014)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
+LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
 PAHIKKALA = (
     "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning",
     2009,
@@ -223,6 +229,7 @@ _OWN = (
     # linear rankers
     _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),
     _ranker("rankrls", PAHIKKALA, "rankers:RankRLS", backend=True),
+    _ranker("ranksvm-tron", LEE, "rankers:RankSVMTRON"),
     # boosting and trees
     _ranker("rankboost", FREUND, "rankers:RankBoost", linear=False),
     _ranker("adarank-map", XU, "rankers:AdaRank", measure="map"),
@@ -231,4 +238,7 @@ _OWN = (
     _ranker("lambdamart", WU, "rankers:LambdaMART", linear=False),
     _ranker("bl-mart", GANJISAFFAR, "rankers:BaggedLambdaMART", linear=False, needs=("seed",)),
     # kernels
+    _ranker("ranksvm-kernel", KUO, "rankers:KernelRankSVM", linear=False),
+    _ranker("rank-nystrom", CHEN, "rankers:RankNystrom", linear=False, needs=("seed",)),
+    _ranker("rank-fourier", CHEN, "rankers:RankFourier", linear=False, needs=("seed",)),
 )
