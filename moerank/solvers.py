@@ -184,6 +184,14 @@ CHEN = (
     2017,
 )
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
+FREUND = (
+    "Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR",
+    2003,
+)
+GANJISAFFAR = (
+    "Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for low variance ranking models. SIGIR",
+    2011,
+)
 KUO = ("Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining", 2014)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
 LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
@@ -192,6 +200,9 @@ PAHIKKALA = (
     2009,
 )
 PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
+TSAI = ("Tsai, Liu, Qin, Chen, Ma: FRank: a ranking method with fidelity loss. SIGIR", 2007)
+WU = ("Wu, Burges, Svore, Gao: Adapting boosting for information retrieval measures. Information Retrieval", 2010)
+XU = ("Xu, Li: AdaRank: a boosting algorithm for information retrieval. SIGIR", 2007)
 
 
 def _mofs_rank(name: str, **fixed: Any) -> SolverEntry:
@@ -220,6 +231,12 @@ _OWN = (
     _ranker("rankrls", PAHIKKALA, "rankers:RankRLS", backend=True),
     _ranker("ranksvm-tron", LEE, "rankers:RankSVMTRON"),
     # boosting and trees
+    _ranker("rankboost", FREUND, "rankers:RankBoost", linear=False),
+    _ranker("adarank-map", XU, "rankers:AdaRank", measure="map"),
+    _ranker("adarank-ndcg", XU, "rankers:AdaRank", measure="ndcg"),
+    _ranker("frank", TSAI, "rankers:FRank", linear=False),
+    _ranker("lambdamart", WU, "rankers:LambdaMART", linear=False),
+    _ranker("bl-mart", GANJISAFFAR, "rankers:BaggedLambdaMART", linear=False, needs=("seed",)),
     # kernels
     _ranker("ranksvm-kernel", KUO, "rankers:KernelRankSVM", linear=False),
     _ranker("rank-nystrom", CHEN, "rankers:RankNystrom", linear=False, needs=("seed",)),
