@@ -180,6 +180,12 @@ def _row(
 
 CHAPELLE = ("Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval", 2010)
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
+DANG = (
+    "Dang, Croft: Best first search and coordinate ascent. SIGIR workshop on feature generation and selection",
+    2010,
+)
+GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
+GUPTA = ("Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING", 2012)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
 PAHIKKALA = (
     "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning",
@@ -206,9 +212,15 @@ _OWN = (
     _mofs_rank("mofsrank-moead", algorithm="moead"),
     # wrappers
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
+    _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),
+    _row("fsm-svm", "wrapper", LAI_FSM, "selectors.fsm_svm:FSMSVM"),
     # embedded
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
     # filters
+    _row("single", "filter", GENG, "selectors.single:SingleFeatures"),
+    _row("gas", "filter", GENG, "selectors.gas:GAS"),
+    _row("gas-e", "filter", LAI_FSM, "selectors.gas:GAS", importance="measure"),
+    _row("fs-ed", "filter", GUPTA, "selectors.fs_ed:FSED", needs=("validation",)),
     # linear rankers
     _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),
     _ranker("rankrls", PAHIKKALA, "rankers:RankRLS", backend=True),

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from moerank.data import RankingData, centre_in_queries
+from moerank.data import RankingData
+from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.concordance import concordance
 from moerank.metrics import NDCG, Metric
 from moerank.rankers.base import Grid, Matrix
@@ -70,8 +71,8 @@ class GAS(Filter):
 
     Examples
     --------
-    >>> X = [[0.0, 0.1, 0.1], [0.5, 0.5, 0.3], [1.0, 0.9, 0.2]]
-    >>> GAS(2, c=1.0).fit(X, y=[0, 1, 2]).order_.tolist()
+    >>> X = [[0.0, 0.0, 0.1], [0.3, 0.3, 0.0], [0.6, 0.6, 0.9], [0.9, 0.9, 0.6]]
+    >>> GAS(2).fit(X, y=[0, 0, 1, 1]).order_.tolist()
     [0, 2, 1]
     """
 
@@ -177,5 +178,6 @@ def spearman(data: RankingData) -> Matrix:
         ranks -= ranks.mean(axis=0)
         norm = np.sqrt(np.square(ranks).sum(axis=0))
         ranks /= np.where(norm > 0, norm, 1.0)
-        total += ranks.T @ ranks
+        with one_blas_thread():
+            total += ranks.T @ ranks
     return np.abs(total) / max(len(spans), 1)
