@@ -180,10 +180,7 @@ def _row(
 
 CHAPELLE = ("Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval", 2010)
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
-DANG = (
-    "Dang, Croft: Best first search and coordinate ascent. SIGIR workshop on feature generation and selection",
-    2010,
-)
+DANG = ("Dang, Croft: Feature selection for document ranking. SIGIR workshop on feature generation and selection", 2010)
 GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
 GUPTA = ("Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING", 2012)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)

@@ -22,7 +22,7 @@ SEARCH = {
     stage: {"population": 8, "generations": 3} for stage in ("instance_selection", "feature_selection", "ensemble")
 }
 # Arguments that make a solver quick enough for a test, by the beginning of its name.
-SMALL = {"mofsrank": SEARCH}
+SMALL = {"mofsrank": SEARCH, "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1}}
 # Methods that rank by a share of ties, or draw rows, and so look at the order of the documents of a query.
 ORDER_MATTERS = ("mofsrank",)
 NAMES = list(solvers())

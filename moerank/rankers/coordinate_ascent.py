@@ -71,7 +71,7 @@ def _ascend(data: RankingData, metric: Metric, first: int, tolerance: float) -> 
     gain = np.inf
     while gain >= tolerance:
         before = value
-        for f in np.roll(np.arange(n_features), -first):
+        for f in [*range(first, n_features), *range(first)]:
             changes = _changes(w, f)
             values = metric.batch(data, scores[:, None] + data.X[:, f, None] * changes)
             best = int(np.argmax(values))
