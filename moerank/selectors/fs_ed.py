@@ -112,8 +112,7 @@ def _density(sample: Matrix, points: Matrix) -> Matrix | None:
     deviation = sample.std(ddof=1)
     quartiles = np.percentile(sample, [25, 75])
     width = min(deviation, (quartiles[1] - quartiles[0]) / 1.34) or deviation
-    density = gaussian_density(
-        np.ascontiguousarray(sample), np.ascontiguousarray(points), 0.9 * width / len(sample) ** 0.2
-    )
+    bandwidth = 0.9 * width / len(sample) ** 0.2
+    density = gaussian_density(np.ascontiguousarray(sample), np.ascontiguousarray(points), bandwidth)
     total = density.sum()
     return np.maximum(density / total if total > 0 else density, FLOOR)

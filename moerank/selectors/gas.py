@@ -59,10 +59,13 @@ class GAS(Filter):
 
     Notes
     -----
+    The grid of c is ours: the paper gives none, and 0.01 is a customary value. With importance "measure" c stays as
+    it is, since GAS-E was published with the choice of t alone.
+
     O(n_features² · Σ_q m log m) for the similarities, m the number of documents of a query, and O(n_features²) for
-    the search; ties go to the earlier column. The order of a greedy search is nested: the first t features are its
-    choice for t. For t = 1 and for c = 0 it is the maximum; for other t it need not be, as the objective
-    is submodular but not monotone.
+    the search; ties go to the earlier column. The first t features of a greedy search are its choice for t. They are
+    the maximum for t = 1, for t = n_features and for c = 0, and otherwise at most c t (t − 1) below it: in step k one
+    of the k most important features is left, and similarity takes at most 2 c (k − 1) from it.
 
     References
     ----------
@@ -94,8 +97,8 @@ class GAS(Filter):
         self.normalise = normalise
 
     def _own_grid(self, train: RankingData) -> Grid:
-        """Return c = 10⁻³ … 10⁰ by half powers; the paper gives no grid."""
-        return [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
+        """Return c = 10⁻³ … 10⁰ by half powers; for GAS-E nothing, whose authors chose the number of features alone."""
+        return [{}] if self.importance == "measure" else [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         if not self.c >= 0:
