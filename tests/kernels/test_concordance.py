@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
@@ -6,7 +8,7 @@ from moerank.kernels.concordance import concordance
 
 
 def spans(offsets):
-    return [slice(begin, end) for begin, end in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [slice(begin, end) for begin, end in pairwise(offsets)]
 
 
 def brute_force(X, offsets):

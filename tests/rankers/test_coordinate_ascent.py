@@ -23,7 +23,7 @@ def one_by_one(data, metric, restarts, tolerance):
         while True:
             before = value
             for f in [(first + k) % n for k in range(n)]:
-                step = 0.001 if w[f] == 0 or 0.001 <= 0.5 * abs(w[f]) else 0.05 * abs(w[f])
+                step = 0.001 if w[f] == 0 or abs(w[f]) >= 0.002 else 0.05 * abs(w[f])
                 candidates = []
                 for sign in (1.0, -1.0):
                     total = 0.0
