@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ from moerank.metrics import Metric
 __all__ = ["coordinate_ascent"]
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 FIRST_STEP = 0.001
 FIRST_SHARE = 0.05
@@ -19,9 +22,13 @@ DOUBLINGS = 25
 
 
 def coordinate_ascent(
-    data: RankingData, metric: Metric, restarts: int = 5, tolerance: float = 0.001
+    data: RankingData,
+    metric: Metric,
+    features: Sequence[int] | None = None,
+    restarts: int = 5,
+    tolerance: float = 0.001,
 ) -> tuple[Vector, float]:
-    """Return weights of the features that rank `data` well, with Σ |w| = 1, and their metric.
+    """Return weights of some features that rank `data` well, with Σ |w| = 1, and their metric.
 
     From equal weights, the weight of one feature after the other is changed by ±s, ±3s, ±7s … ±(2²⁵ − 1)s, or set to
     0, whichever ranks best, if that is better than before. The first step s is 0.001, or a twentieth of the weight
@@ -30,15 +37,16 @@ def coordinate_ascent(
     Parameters
     ----------
     data : RankingData
-        Whose features are all used.
     metric : Metric
+    features : sequence of int, optional
+        Columns of X, at least one. Default: all.
     restarts : int, default 5
         Searches, each of which begins its passes with the next feature; at most one for each feature.
     tolerance : float, default 0.001
 
     Returns
     -------
-    weights : ndarray, shape (n_features,)
+    weights : ndarray, shape (len(features),)
     value : float
         The metric of wᵀx.
 
@@ -59,26 +67,32 @@ def coordinate_ascent(
     >>> value
     1.0
     """
-    found = [_ascend(data, metric, first, tolerance) for first in range(min(restarts, data.n_features))]
+    X = data.X if features is None else np.ascontiguousarray(data.X[:, features])
+    found = [_ascend(data, X, metric, first, tolerance) for first in range(min(restarts, X.shape[1]))]
     return max(found, key=lambda result: result[1])
 
 
-def _ascend(data: RankingData, metric: Metric, first: int, tolerance: float) -> tuple[Vector, float]:
-    """Return the result of one search, whose passes begin with feature `first`."""
-    n_features = data.n_features
+def _ascend(data: RankingData, X: Matrix, metric: Metric, first: int, tolerance: float) -> tuple[Vector, float]:
+    """Return the result of one search over the columns of X, whose passes begin with column `first`."""
+
+    def rank() -> tuple[Vector, float]:
+        table = linear_scores(X, w[None])
+        return table[:, 0], float(metric.batch(data, table)[0])
+
+    n_features = X.shape[1]
     w = np.full(n_features, 1.0 / n_features)
-    scores, value = _rank(data, metric, w)
+    scores, value = rank()
     gain = np.inf
     while gain >= tolerance:
         before = value
         for f in [*range(first, n_features), *range(first)]:
             changes = _changes(w, f)
-            values = metric.batch(data, scores[:, None] + data.X[:, f, None] * changes)
+            values = metric.batch(data, scores[:, None] + X[:, f, None] * changes)
             best = int(np.argmax(values))
             if values[best] > value:
                 w[f] += changes[best]
                 w /= np.abs(w).sum()
-                scores, value = _rank(data, metric, w)
+                scores, value = rank()
         gain = value - before
     return w, value
 
@@ -90,9 +104,3 @@ def _changes(w: Vector, f: int) -> Vector:
     up = step * (2.0 ** np.arange(1, DOUBLINGS + 1) - 1.0)
     changes = np.concatenate([up, -up, [-w[f]]])
     return changes[(w[f] + changes != 0) | (np.abs(w).sum() > size)]
-
-
-def _rank(data: RankingData, metric: Metric, w: Vector) -> tuple[Vector, float]:
-    """Return the scores of the documents under w, and their metric."""
-    scores = linear_scores(data.X, w[None])
-    return scores[:, 0], float(metric.batch(data, scores)[0])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
@@ -104,6 +105,7 @@ class FSBFS(Filter):
         train : RankingData
             What the selector was fitted on.
         """
+        check_is_fitted(self, "combinations_")
         n_members = np.cumsum((self.combinations_ != 0).sum(axis=1))
         sizes = np.searchsorted(n_members, np.arange(1, train.n_features + 1), side="right")
         return SelectionPath(*self._train_first(train, sizes))
@@ -123,8 +125,7 @@ class FSBFS(Filter):
 
         def value(subset: Subset) -> float:
             if subset not in found:
-                members = RankingData(train.X[:, subset], train.y, train.qid)
-                found[subset] = coordinate_ascent(members, metric, self.restarts, self.tolerance)
+                found[subset] = coordinate_ascent(train, metric, subset, self.restarts, self.tolerance)
             return found[subset][1]
 
         features = np.flatnonzero(self.varying_).tolist()

@@ -50,7 +50,7 @@ def one_by_one(data, metric, restarts, tolerance):
 @pytest.mark.parametrize(("n_features", "restarts"), [(1, 5), (2, 1), (3, 5), (4, 2)])
 def test_equals_the_search_one_candidate_at_a_time(metric, n_features, restarts):
     data = make(n_features, n_features)
-    weights, value = coordinate_ascent(data, metric, restarts, 0.001)
+    weights, value = coordinate_ascent(data, metric, None, restarts, 0.001)
     expected, expected_value = one_by_one(data, metric, restarts, 0.001)
     np.testing.assert_allclose(weights, expected, rtol=1e-9)
     assert value == pytest.approx(expected_value, abs=1e-14)
@@ -71,8 +71,15 @@ def test_never_worse_than_equal_weights_or_a_smaller_tolerance_or_fewer_restarts
     for seed in range(4):
         data = make(seed, 4)
         plain = MAP().score(data, data.X.sum(axis=1))
-        one, five = (coordinate_ascent(data, MAP(), restarts)[1] for restarts in (1, 5))
+        one, five = (coordinate_ascent(data, MAP(), restarts=restarts)[1] for restarts in (1, 5))
         assert plain <= one <= five
+
+
+def test_some_features_are_searched_as_if_there_were_no_others():
+    data = make(5, 6)
+    weights, value = coordinate_ascent(data, MAP(), (4, 1))
+    alone, alone_value = coordinate_ascent(RankingData(data.X[:, [4, 1]], data.y, data.qid), MAP())
+    assert (weights.tolist(), value) == (alone.tolist(), alone_value)
 
 
 def test_a_feature_of_which_small_values_are_good_gets_a_negative_weight():

@@ -71,8 +71,7 @@ def test_each_part_has_the_value_of_its_combination(data, fitted):
         assert set(np.flatnonzero(weights)) <= set(subset)
         assert np.abs(weights).sum() == pytest.approx(1.0)
         assert NDCG(10).score(data, data.X @ weights) == value
-        alone = RankingData(data.X[:, subset], data.y, data.qid)
-        assert coordinate_ascent(alone, NDCG(10), 1, 0.001)[1] == value
+        assert coordinate_ascent(data, NDCG(10), subset, 1, 0.001)[1] == value
 
 
 def test_first_part_is_at_least_as_good_as_any_single_feature(data, fitted):
