@@ -148,7 +148,9 @@ def run_fold(
 
 def configuration(problem: Problem, fold: int, solver: str, seed: int) -> dict[str, Any]:
     """Return everything that decides the result of a run, as plain JSON values."""
-    return {"problem": problem.name, "fold": fold, "solver": solver, "seed": seed, **problem.configuration()}
+    settings = problem.configuration()
+    settings["solver"] = {"name": solver, **settings["solver"]}
+    return {"problem": problem.name, "fold": fold, "seed": seed, **settings}
 
 
 def _tuned(

@@ -1,6 +1,7 @@
 """What a run reports is measured again here with the plainest means."""
 
 import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -11,7 +12,7 @@ from moerank.rankers import Ranker
 from moerank.solvers import SolverEntry, solvers
 from moerank.studies.problem_files import load_problem
 from moerank.studies.result import RunResult
-from moerank.studies.run_one import run_fold
+from moerank.studies.run_one import configuration, run_fold
 
 METRICS = {"NDCG@10": NDCG(10), "MAP": MAP()}
 
@@ -204,3 +205,14 @@ def test_tuning_reports_how_far_it_is(tiny_problem):
     seen = []
     run_fold(tiny_problem, 2, solver="greedy-rankrls", progress=lambda stage, share, text: seen.append((stage, share)))
     assert [share for stage, share in seen if stage == "tuning"] == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_the_configuration_tells_solvers_and_their_parameters_apart(tiny_problem, tiny_problem_file):
+    given = load_problem(tiny_problem_file, {"solver.parameters.lambda1": 0.5})
+    configurations = [
+        configuration(tiny_problem, 1, "fsmrank", 0),
+        configuration(tiny_problem, 1, "rankrls", 0),
+        configuration(given, 1, "fsmrank", 0),
+    ]
+    assert configurations[0]["solver"] == {"name": "fsmrank", "parameters": {}, "tune": True}
+    assert all(a != b for a, b in itertools.combinations(configurations, 2))
