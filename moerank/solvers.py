@@ -184,6 +184,7 @@ CHEN = (
     2017,
 )
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
+DANG = ("Dang, Croft: Feature selection for document ranking. SIGIR workshop on feature generation and selection", 2010)
 FREUND = (
     "Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR",
     2003,
@@ -192,6 +193,8 @@ GANJISAFFAR = (
     "Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for low variance ranking models. SIGIR",
     2011,
 )
+GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
+GUPTA = ("Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING", 2012)
 KUO = ("Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining", 2014)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
 LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
@@ -223,9 +226,15 @@ _OWN = (
     _mofs_rank("mofsrank-moead", algorithm="moead"),
     # wrappers
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
+    _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),
+    _row("fsm-svm", "wrapper", LAI_FSM, "selectors.fsm_svm:FSMSVM"),
     # embedded
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
     # filters
+    _row("single", "filter", GENG, "selectors.single:SingleFeatures"),
+    _row("gas", "filter", GENG, "selectors.gas:GAS"),
+    _row("gas-e", "filter", LAI_FSM, "selectors.gas:GAS", importance="measure"),
+    _row("fs-ed", "filter", GUPTA, "selectors.fs_ed:FSED", needs=("validation",)),
     # linear rankers
     _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),
     _ranker("rankrls", PAHIKKALA, "rankers:RankRLS", backend=True),
