@@ -180,6 +180,10 @@ def _row(
 
 CHAPELLE = ("Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval", 2010)
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
+LAI_FENCHEL = (
+    "Lai et al.: Sparse learning-to-rank via an efficient primal-dual algorithm. IEEE Trans. Computers",
+    2013,
+)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
 PAHIKKALA = (
     "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning",
@@ -208,6 +212,7 @@ _OWN = (
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
     # embedded
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
+    _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.fenchel_rank:FenchelRank"),
     # filters
     # linear rankers
     _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),
