@@ -185,11 +185,17 @@ LAI_FENCHEL = (
     2013,
 )
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
+LAPORTE = ("Laporte et al.: Nonconvex regularizations for feature selection in ranking. IEEE TNNLS", 2014)
 PAHIKKALA = (
     "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning",
     2009,
 )
 PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
+
+
+def _nonconvex(penalty: str) -> SolverEntry:
+    path = "selectors.nonconvex:NonconvexRanker"
+    return _row(f"nonconvex-{penalty}", "embedded", LAPORTE, path, penalty=penalty)
 
 
 def _mofs_rank(name: str, **fixed: Any) -> SolverEntry:
@@ -213,6 +219,9 @@ _OWN = (
     # embedded
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
     _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.fenchel_rank:FenchelRank"),
+    _nonconvex("lp"),
+    _nonconvex("log"),
+    _nonconvex("mcp"),
     # filters
     # linear rankers
     _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),

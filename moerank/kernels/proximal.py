@@ -2,11 +2,11 @@
 
 Each lane minimises its own objective over 2 n_features non-negative variables w = [u; v],
 
-    F(w) = ℓ(w) + λ₂ Σ (uᵢ + vᵢ) / sᵢ,   ℓ(w) = (1 / p) Σ max(0, 1 − (u − v)ᵀ(xᵢ − xⱼ))² + ½ λ₁ (u + v)ᵀA(u + v),
+    F(w) = ℓ(w) + λ₂ Σ cᵢ (uᵢ + vᵢ),   ℓ(w) = (1 / p) Σ max(0, 1 − (u − v)ᵀ(xᵢ − xⱼ))² + ½ λ₁ (u + v)ᵀA(u + v),
 
-over its own p pairs and its own features. The listing is kept; what makes a step cheap is that scores are linear in w:
-those of the extrapolated point z come from those of the last two w, so a step takes one product with X for w, one
-back from the documents for the gradient at z, and two passes over the pairs.
+over its own p pairs and its own features; FSMRank has costs cᵢ = 1 / sᵢ. The listing is kept; what makes a step cheap
+is that scores are linear in w: those of the extrapolated point z come from those of the last two w, so a step takes
+one product with X for w, one back from the documents for the gradient at z, and two passes over the pairs.
 
 Lanes go from step to step together and share nothing else: one that has found its L waits for the others', one that
 is finished stands still, so an individual's weights do not depend on its company.
@@ -40,12 +40,13 @@ def proximal_lanes(
     n_kept: NDArray[np.int64],
     feature_mask: NDArray[np.bool_],
     A: Matrix,
-    cost: Vector,
+    cost: Matrix,
     lambda1: Vector,
     lambda2: Vector,
     start: Matrix,
     max_iter: int,
     tol: float,
+    history: Matrix,
 ) -> tuple[Matrix, NDArray[np.int64]]:
     """Return each lane's variables (lanes, 2 n_features) and its number of steps (lanes,).
 
@@ -56,13 +57,15 @@ def proximal_lanes(
     kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
     feature_mask : (lanes, n_features)
     A : (n_features, n_features), symmetric, preferably positive semidefinite
-    cost : (n_features,), 1 / sᵢ; finite where any lane uses the feature
+    cost : (lanes, n_features), cᵢ; finite where the lane uses the feature
     lambda1, lambda2 : (lanes,), not negative
     start : (lanes, 2 n_features), not negative, and 0 off the lane's features
     max_iter, tol : a lane ends after `max_iter` steps or when F changes by at most ``tol · F`` in one
+    history : (max_iter + 1, lanes), receives F at the start and after each step of a lane; without rows it is not asked
     """
     lanes, n_features = feature_mask.shape
     every = np.arange(n_features)
+    cost = np.ascontiguousarray(cost.T)
     w = np.ascontiguousarray(start.T)  # (2 n_features, lanes), like all arrays of variables
     w_before, z, trial, gradient = w.copy(), w.copy(), w.copy(), w.copy()
     weights = np.empty((n_features, lanes))  # u − v
@@ -106,6 +109,7 @@ def proximal_lanes(
                 gradient[n_features + f, lane] = lambda1[lane] * similar[f, lane] - loss
         if step == 0:  # z is w here
             objective = smooth_z + lambda2 * _total_cost(sizes, cost)
+            history[:1] = objective
 
         # The proximal step to `trial`, with L doubled until the quadratic model at z is not below ℓ.
         searching = ~finished
@@ -133,6 +137,7 @@ def proximal_lanes(
                 n_iter[lane] = step + 1
                 finished[lane] = abs(reached[lane] - objective[lane]) <= tol * abs(objective[lane])
                 objective[lane] = reached[lane]
+                history[step + 1 : step + 2, lane] = reached[lane]
                 following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * alpha[lane] ** 2))
                 momentum[lane] = (alpha[lane] - 1.0) / following
                 alpha[lane] = following
@@ -183,12 +188,12 @@ def _smooth(
 
 
 @kernel
-def _total_cost(sizes: Matrix, cost: Vector) -> Vector:
-    """Σ (uᵢ + vᵢ) / sᵢ of every lane."""
+def _total_cost(sizes: Matrix, cost: Matrix) -> Vector:
+    """Σ cᵢ (uᵢ + vᵢ) of every lane."""
     total = np.zeros(sizes.shape[1])
     for f in range(len(sizes)):
         for lane in range(len(total)):
-            total[lane] += sizes[f, lane] * cost[f]
+            total[lane] += sizes[f, lane] * cost[f, lane]
     return total
 
 
@@ -198,16 +203,16 @@ def _proximal_step(
     gradient: Matrix,
     L: float,
     lambda2: float,
-    cost: Vector,
+    cost: Matrix,
     chosen: NDArray[np.bool_],
     lane: int,
     trial: Matrix,
 ) -> None:
-    """Minimise the model at z over the non-negative variables: max(0, z − (g + λ₂ / s) / L), 0 off the features."""
+    """Minimise the model at z over the non-negative variables: max(0, z − (g + λ₂ c) / L), 0 off the features."""
     n_features = len(cost)
     for i in range(len(z)):
         f = i % n_features
-        step = (gradient[i, lane] + lambda2 * cost[f]) / L
+        step = (gradient[i, lane] + lambda2 * cost[f, lane]) / L
         trial[i, lane] = max(0.0, z[i, lane] - step) if chosen[f] else 0.0
 
 
