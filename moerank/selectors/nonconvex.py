@@ -37,7 +37,7 @@ class NonconvexRanker(LargestWeightsPath):
 
     * ``"lp"``: h(u) = lam ((u + eps)ᵖ − epsᵖ), a pseudo-norm, smoothed at 0
     * ``"log"``: h(u) = lam log(1 + u / eps)
-    * ``"mcp"``: h(u) = lam u − u² / (2 gamma) up to u = gamma · lam, constant from there on: the minimax concave penalty
+    * ``"mcp"``: h(u) = lam u − u² / (2 gamma) up to u = gamma · lam, constant from there on: minimax concave
 
     Parameters
     ----------
@@ -107,8 +107,11 @@ class NonconvexRanker(LargestWeightsPath):
         self.tol = tol
 
     def default_grid(self, train: RankingData) -> Grid:
-        """Return lam in 10 logarithmic steps from 10 down to 10⁻³; the grid of the paper is not known."""
-        return [{"lam": float(lam)} for lam in np.logspace(1, -3, 10)]
+        """Return lam = 10⁰ … 10⁻⁵ in steps of a third of a decade: no feature, then few, then all.
+
+        The grid of the paper is not known.
+        """
+        return [{"lam": float(lam)} for lam in np.logspace(0, -5, 16)]
 
     def penalties(self, u: Matrix) -> Matrix:
         """Return h at the absolute weights u ≥ 0, elementwise."""
