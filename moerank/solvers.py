@@ -218,6 +218,7 @@ _OWN = (
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
     # embedded
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
+    _row("fsmrank-subgradient", "embedded", LAI_FSM, "selectors.fsm_rank_subgradient:FSMRankSubgradient"),
     _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.fenchel_rank:FenchelRank"),
     _nonconvex("lp"),
     _nonconvex("log"),
