@@ -196,7 +196,12 @@ GANJISAFFAR = (
 GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
 GUPTA = ("Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING", 2012)
 KUO = ("Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining", 2014)
+LAI_FENCHEL = (
+    "Lai et al.: Sparse learning-to-rank via an efficient primal-dual algorithm. IEEE Trans. Computers",
+    2013,
+)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
+LAPORTE = ("Laporte et al.: Nonconvex regularizations for feature selection in ranking. IEEE TNNLS", 2014)
 LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
 PAHIKKALA = (
     "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning",
@@ -206,6 +211,11 @@ PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature
 TSAI = ("Tsai, Liu, Qin, Chen, Ma: FRank: a ranking method with fidelity loss. SIGIR", 2007)
 WU = ("Wu, Burges, Svore, Gao: Adapting boosting for information retrieval measures. Information Retrieval", 2010)
 XU = ("Xu, Li: AdaRank: a boosting algorithm for information retrieval. SIGIR", 2007)
+
+
+def _nonconvex(penalty: str) -> SolverEntry:
+    path = "selectors.nonconvex:NonconvexRanker"
+    return _row(f"nonconvex-{penalty}", "embedded", LAPORTE, path, penalty=penalty)
 
 
 def _mofs_rank(name: str, **fixed: Any) -> SolverEntry:
@@ -230,6 +240,11 @@ _OWN = (
     _row("fsm-svm", "wrapper", LAI_FSM, "selectors.fsm_svm:FSMSVM"),
     # embedded
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
+    _row("fsmrank-subgradient", "embedded", LAI_FSM, "selectors.fsm_rank_subgradient:FSMRankSubgradient"),
+    _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.fenchel_rank:FenchelRank"),
+    _nonconvex("lp"),
+    _nonconvex("log"),
+    _nonconvex("mcp"),
     # filters
     _row("single", "filter", GENG, "selectors.single:SingleFeatures"),
     _row("gas", "filter", GENG, "selectors.gas:GAS"),
