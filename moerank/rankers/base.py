@@ -129,6 +129,8 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         metric = metric or MAP()
         candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
+        if len(candidates) == 1:
+            return candidates[0]
         scores = self._grid_scores(train, validation, candidates, progress)
         quality = np.where(np.ptp(scores, axis=0) > 0, metric.score(validation, scores), -1.0)
         best: Self = candidates[int(np.argmax(quality))]

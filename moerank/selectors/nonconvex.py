@@ -136,6 +136,9 @@ class NonconvexRanker(LargestWeightsPath):
         self.n_iter_ = len(self.history_)
         return W[0]
 
+    def _groups(self, candidates: list[Self]) -> list[list[int]]:
+        return [list(range(len(candidates)))]
+
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, _solve(train, candidates)[0])
 
