@@ -11,11 +11,15 @@ from moerank.rankers.base import (
     as_ranking_data,
     as_validation_data,
 )
+from moerank.rankers.crr import CombinedRegressionRanking
 from moerank.rankers.fsm_rank import FSMRank
+from moerank.rankers.list_net import ListNet
 from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_population
 from moerank.rankers.population import FittedPopulation, Population, population_scores, require_weights
 from moerank.rankers.rank_rls import RankRLS
 from moerank.rankers.rank_svm import RankSVM
+from moerank.rankers.rank_svm_struct import RankSVMStruct
+from moerank.rankers.svm_map import SVMMAP
 
 __all__ = [
     "FitnessBackend",
@@ -28,6 +32,10 @@ __all__ = [
     "RankSVM",
     "RankRLS",
     "FSMRank",
+    "RankSVMStruct",
+    "ListNet",
+    "SVMMAP",
+    "CombinedRegressionRanking",
     "RankerAdapter",
     "FittedPopulation",
     "Population",

@@ -100,6 +100,9 @@ class CombinedRegressionRanking(LinearRanker):
         value, gradient, hessian = objective(v)
         while True:
             step = -np.linalg.solve(hessian, gradient)
+            if -gradient @ step <= 1e-10 * value:  # then one more step leaves a square of that
+                v += step
+                return v[:-1], float(v[-1])
             for length in 0.5 ** np.arange(30):
                 candidate = objective(v + length * step)
                 if candidate[0] < value:

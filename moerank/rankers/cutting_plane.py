@@ -1,16 +1,16 @@
-"""Regularised risk minimisation by cutting planes, and the rankers that are trained so (Joachims et al., 2009)."""
+"""Cutting planes for regularised risks, and the base of the rankers trained by them (Joachims et al., 2009)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.scores import linear_scores
-from moerank.rankers.base import LinearRanker, Matrix
+from moerank.rankers.base import LinearRanker, Matrix, varying_in_queries
 
 __all__ = ["CuttingPlaneRanker", "CuttingPlanes"]
 
@@ -124,9 +124,17 @@ def _equalising_step(A: Matrix, slack: Matrix, C: float, anchor: int) -> Matrix:
 
 
 class CuttingPlaneRanker(LinearRanker):
-    """Base of the linear rankers trained by cutting planes: structural support vector machines with one slack.
+    """Base of the linear rankers that minimise ½ ‖w‖² + C R(w) by cutting planes.
 
     A subclass implements `_separation`.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_features,)
+    gap_ : float
+        How much the objective exceeds that of the dual: at most C · eps, unless `max_iter` ended the training.
+    n_iter_ : int
+        Separations.
     """
 
     def __init__(self, C: float, eps: float, max_iter: int) -> None:
@@ -139,33 +147,29 @@ class CuttingPlaneRanker(LinearRanker):
         raise TypeError(f"{type(self).__name__} does not implement _separation")
 
     def _weights(self, train: RankingData) -> Matrix:
-        self._check_parameters()
         planes = CuttingPlanes(self._separation(train), train.n_features)
-        with one_blas_thread():
-            w = planes.minimise(self.C, self.eps, self.max_iter)
+        w = self._minimise(planes)
         self.gap_, self.n_iter_ = planes.gap_, planes.n_iter_
         return w
 
-    def _groups(self, candidates: list[Self]) -> list[list[int]]:
-        return [list(range(len(candidates)))]
-
-    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
-        """Train the entries of a grid on one set of planes, in the order of C."""
-        planes = CuttingPlanes(self._separation(train), train.n_features)
-        W = np.empty((len(candidates), train.n_features))
-        with one_blas_thread():
-            for i in np.argsort([candidate.C for candidate in candidates], kind="stable"):
-                candidates[i]._check_parameters()
-                W[i] = planes.minimise(candidates[i].C, candidates[i].eps, candidates[i].max_iter)
-        return linear_scores(validation.X, W)
-
-    def _check_parameters(self) -> None:
+    def _minimise(self, planes: CuttingPlanes) -> Matrix:
         for name in ("C", "eps"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
         if not self.max_iter >= 1:
             raise ValueError(f"max_iter must be at least 1, not {self.max_iter}")
+        with one_blas_thread():
+            return planes.minimise(self.C, self.eps, self.max_iter)
 
-    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
-        """Return C = 10⁻⁵ · 2ᵏ, k = 0 … 19."""
-        return [{"C": 1e-5 * 2.0**k} for k in range(20)]
+    def _groups(self, candidates: list[Self]) -> list[list[int]]:
+        return [list(range(len(candidates)))]
+
+    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+        """Train the entries of a grid on the same planes, from the smallest C up."""
+        varying = varying_in_queries(train)
+        data = train.with_features(varying)
+        planes = CuttingPlanes(self._separation(data), data.n_features)
+        W = np.zeros((len(candidates), train.n_features))
+        for i in np.argsort([candidate.C for candidate in candidates], kind="stable"):
+            W[i, varying] = candidates[i]._minimise(planes)
+        return linear_scores(validation.X, W)
