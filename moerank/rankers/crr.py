@@ -91,7 +91,7 @@ class CombinedRegressionRanking(LinearRanker):
         gram, moment = _document_moments(train)
         A = self.alpha * gram + (1.0 - self.alpha) * pairs.gram
         rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment
-        w: Matrix = np.linalg.solve(A + 0.5 * self.ridge * np.eye(len(rhs)), rhs)
+        w: Matrix = np.asarray(np.linalg.solve(A + 0.5 * self.ridge * np.eye(len(rhs)), rhs), np.float64)
         return w, float(train.y.mean() - train.X.mean(axis=0) @ w)
 
     def _logistic(self, train: RankingData) -> tuple[Matrix, float]:

@@ -16,6 +16,9 @@ __all__ = ["CuttingPlaneRanker", "CuttingPlanes"]
 
 Separation: TypeAlias = Callable[[Matrix], tuple[Matrix, float]]
 
+# The slack of a plane is the difference of numbers up to the largest b, summed over documents.
+ROUNDING = 1e-12
+
 
 class CuttingPlanes:
     """Minimises ½ ‖w‖² + C R(w) for a convex risk R(w) = max over constraints (a, b) of b − aᵀw, never negative.
@@ -63,23 +66,26 @@ class CuttingPlanes:
     def minimise(self, C: float, eps: float, max_iter: int) -> Matrix:
         """Return w (n_features,) whose objective exceeds the minimum by at most C · eps.
 
-        Ends when no constraint is violated by more than `eps`, or after `max_iter` separations; then the best w seen
-        is returned and `gap_` says how good it is.
+        Ends when no constraint is violated by more than `eps`, or after `max_iter` separations; `gap_` then says how
+        good the best w seen is. An `eps` below what rounding allows is raised to that.
         """
         best, best_value, lower = np.zeros(self._A.shape[1]), np.inf, -np.inf
-        for n_iter in range(1, max_iter + 1):
-            w, slack = self._minimise_on_planes(C, 1e-3 * eps)
+        self.n_iter_ = 0
+        while self.n_iter_ < max_iter:
+            w, xi = self._minimise_on_planes(C, 1e-3 * eps)
             a, b = self.separate(w)
-            value = 0.5 * w @ w + C * (b - a @ w)
-            lower = max(lower, 0.5 * w @ w + C * slack)
+            self.n_iter_ += 1
+            regularised = 0.5 * float(w @ w)
+            value = regularised + C * float(b - a @ w)
+            lower = max(lower, regularised + C * xi)
             if value < best_value:
                 best, best_value = w, value
-            if best_value - lower <= C * eps:
+            if best_value - lower <= C * max(eps, ROUNDING * float(np.abs(self._b).max())):
                 break
             self._A = np.vstack([self._A, a])
             self._b = np.append(self._b, b)
             self._weights = np.append(self._weights, 0.0)
-        self.gap_, self.n_iter_ = best_value - lower, n_iter
+        self.gap_ = best_value - lower
         return best
 
     def _minimise_on_planes(self, C: float, tolerance: float) -> tuple[Matrix, float]:
@@ -89,7 +95,7 @@ class CuttingPlanes:
         """
         A, b, weights = self._A, self._b, self._weights
         active = np.flatnonzero(weights)
-        tolerance = max(tolerance, 1e-13 * float(np.abs(b).max()))
+        tolerance = max(tolerance, 0.1 * ROUNDING * float(np.abs(b).max()))
         for _ in range(100 + 10 * len(b)):
             w = C * (weights[active] @ A[active])
             slack = b - A @ w

@@ -17,10 +17,10 @@ class ListNet(LinearRanker):
 
     Descends, from w = 0 and without regularisation,
 
-        − Σ_q Σ_{i ∈ q} P_y(i) log P_w(i),   P_y(i) = exp yᵢ / Σ_{k ∈ q} exp y_k,   P_w(i) = exp wᵀxᵢ / Σ_{k ∈ q} exp wᵀx_k
+        − Σ_q Σ_{i ∈ q} P_y(i) log P_w(i),   P_y(i) = exp(yᵢ) / Σ_k exp(y_k),   P_w(i) = exp(wᵀxᵢ) / Σ_k exp(wᵀx_k)
 
-    the cross entropy between the probabilities that a document is first by its label and by its score. An epoch takes
-    a gradient step for each query, in their order in the data.
+    with k over the documents of the query: the cross entropy between the probabilities that a document is first by
+    its label and by its score. An epoch takes a gradient step for each query, in their order in the data.
 
     Parameters
     ----------

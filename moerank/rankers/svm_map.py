@@ -59,7 +59,7 @@ class SVMMAP(CuttingPlaneRanker):
     --------
     >>> from moerank.rankers.svm_map import SVMMAP
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
-    >>> SVMMAP().fit(X, y=[0, 0, 1]).predict(X).argmax()
+    >>> SVMMAP().fit(X, y=[0, 0, 1]).predict(X).argsort().tolist()[-1]
     2
     """
 
