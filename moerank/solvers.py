@@ -180,12 +180,17 @@ def _row(
 
 CHAPELLE = ("Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval", 2010)
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
+FREUND = (
+    "Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR",
+    2003,
+)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
 PAHIKKALA = (
     "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning",
     2009,
 )
 PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
+TSAI = ("Tsai, Liu, Qin, Chen, Ma: FRank: a ranking method with fidelity loss. SIGIR", 2007)
 
 
 def _mofs_rank(name: str, **fixed: Any) -> SolverEntry:
@@ -213,5 +218,7 @@ _OWN = (
     _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),
     _ranker("rankrls", PAHIKKALA, "rankers:RankRLS", backend=True),
     # boosting and trees
+    _ranker("rankboost", FREUND, "rankers:RankBoost", linear=False),
+    _ranker("frank", TSAI, "rankers:FRank", linear=False),
     # kernels
 )

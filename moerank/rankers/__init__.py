@@ -11,9 +11,11 @@ from moerank.rankers.base import (
     as_ranking_data,
     as_validation_data,
 )
+from moerank.rankers.f_rank import FRank
 from moerank.rankers.fsm_rank import FSMRank
 from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_population
 from moerank.rankers.population import FittedPopulation, Population, population_scores, require_weights
+from moerank.rankers.rank_boost import RankBoost
 from moerank.rankers.rank_rls import RankRLS
 from moerank.rankers.rank_svm import RankSVM
 
@@ -28,6 +30,8 @@ __all__ = [
     "RankSVM",
     "RankRLS",
     "FSMRank",
+    "RankBoost",
+    "FRank",
     "RankerAdapter",
     "FittedPopulation",
     "Population",
