@@ -184,6 +184,10 @@ FREUND = (
     "Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR",
     2003,
 )
+GANJISAFFAR = (
+    "Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for low variance ranking models. SIGIR",
+    2011,
+)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
 PAHIKKALA = (
     "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning",
@@ -191,6 +195,8 @@ PAHIKKALA = (
 )
 PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
 TSAI = ("Tsai, Liu, Qin, Chen, Ma: FRank: a ranking method with fidelity loss. SIGIR", 2007)
+WU = ("Wu, Burges, Svore, Gao: Adapting boosting for information retrieval measures. Information Retrieval", 2010)
+XU = ("Xu, Li: AdaRank: a boosting algorithm for information retrieval. SIGIR", 2007)
 
 
 def _mofs_rank(name: str, **fixed: Any) -> SolverEntry:
@@ -219,6 +225,10 @@ _OWN = (
     _ranker("rankrls", PAHIKKALA, "rankers:RankRLS", backend=True),
     # boosting and trees
     _ranker("rankboost", FREUND, "rankers:RankBoost", linear=False),
+    _ranker("adarank-map", XU, "rankers:AdaRank", measure="map"),
+    _ranker("adarank-ndcg", XU, "rankers:AdaRank", measure="ndcg"),
     _ranker("frank", TSAI, "rankers:FRank", linear=False),
+    _ranker("lambdamart", WU, "rankers:LambdaMART", linear=False),
+    _ranker("bl-mart", GANJISAFFAR, "rankers:BaggedLambdaMART", linear=False, needs=("seed",)),
     # kernels
 )

@@ -68,8 +68,9 @@ def fidelity_weights(
     weights: Vector,
     potentials: Vector,
 ) -> float:
-    """Weigh pair (i, j) by cᵢ e^−o (1 + e^−o)^−3/2, o = sᵢ − sⱼ: twice the slope of the fidelity loss 1 − (1 + e^−o)^−½.
+    """Weigh pair (i, j) by cᵢ e^−o (1 + e^−o)^−3/2, o = sᵢ − sⱼ; return the sum of the weights.
 
+    It is twice the slope of the fidelity loss 1 − (1 + e^−o)^−½.
     Arguments, results and complexity as of `exponential_weights`.
     """
     total = 0.0

@@ -1,5 +1,6 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
+from moerank.rankers.ada_rank import AdaRank
 from moerank.rankers.adapter import RankerAdapter
 from moerank.rankers.base import (
     ConstantFeatureWarning,
@@ -11,8 +12,10 @@ from moerank.rankers.base import (
     as_ranking_data,
     as_validation_data,
 )
+from moerank.rankers.bl_mart import BaggedLambdaMART
 from moerank.rankers.f_rank import FRank
 from moerank.rankers.fsm_rank import FSMRank
+from moerank.rankers.lambda_mart import LambdaMART
 from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_population
 from moerank.rankers.population import FittedPopulation, Population, population_scores, require_weights
 from moerank.rankers.rank_boost import RankBoost
@@ -32,6 +35,9 @@ __all__ = [
     "FSMRank",
     "RankBoost",
     "FRank",
+    "AdaRank",
+    "LambdaMART",
+    "BaggedLambdaMART",
     "RankerAdapter",
     "FittedPopulation",
     "Population",
