@@ -98,10 +98,10 @@ class AdaRank(LinearRanker):
     Examples
     --------
     >>> from moerank.rankers.ada_rank import AdaRank
-    >>> X = [[0.9, 0.3], [0.5, 0.1], [0.7, 0.2], [0.1, 0.4], [0.2, 0.3]]
-    >>> ranker = AdaRank(n_rounds=5).fit(X, y=[2, 0, 1, 1, 0], qid=[1, 1, 1, 2, 2])
-    >>> ranker.features_.tolist()
-    [1, 0, 1, 0, 1]
+    >>> X = [[0.3, 0.1], [0.2, 0.5], [0.1, 0.4], [0.1, 0.9], [0.6, 0.2], [0.3, 0.1], [0.4, 0.3]]
+    >>> ranker = AdaRank(n_rounds=5).fit(X, y=[1, 1, 0, 1, 0, 0, 1], qid=[1, 1, 1, 2, 2, 3, 3])
+    >>> ranker.features_.tolist(), ranker.train_scores_.round(2).tolist()
+    ([1], [0.94])
     """
 
     _size = "n_rounds"

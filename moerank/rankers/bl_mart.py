@@ -123,7 +123,8 @@ class BaggedLambdaMART(Ranker):
             part = _queries(train, bag)
             settings = self._settings(part.n_documents, int(rng.integers(2**31 - 1)))
             booster = boosted_trees(part, self.n_trees, settings, watched, self.patience)
-            members.append((bag, booster, booster.best_iteration or booster.num_trees()))
+            best = booster.best_iteration
+            members.append((bag, booster, best if best > 0 else booster.num_trees()))
         self.bags_, self.boosters_, kept = zip(*members, strict=True)
         self.n_trees_ = np.array(kept)
         used = [features_of_trees(booster, n) for booster, n in zip(self.boosters_, kept, strict=True)]

@@ -131,7 +131,7 @@ def boosted_trees(
         LightGBM's, beside those that make its results repeatable.
     watched : RankingData, optional
         Data by whose MAP the training ends, `patience` trees after the best number of trees. The Booster's
-        ``best_iteration`` is this number.
+        ``best_iteration`` is this number; without such data it is not positive.
 
     Raises
     ------
@@ -141,11 +141,10 @@ def boosted_trees(
     import lightgbm  # dear, so only where it is used
 
     _check(train, n_trees, parameters)
-    largest = max(int(data.y.max()) for data in (train, watched) if data is not None)
     fixed = {
         "objective": "lambdarank",
         "metric": "None",
-        "label_gain": [2.0**y - 1.0 for y in range(largest + 1)],
+        "label_gain": [2.0**y - 1.0 for y in range(int(train.y.max()) + 1)],
         "min_data_in_bin": 1,
         "num_threads": 1,
         "deterministic": True,
@@ -156,7 +155,7 @@ def boosted_trees(
     watching: dict[str, Any] = {}
     if watched is not None:
         watching = {
-            "valid_sets": [data.create_valid(watched.X, label=watched.y, group=np.diff(watched.offsets))],
+            "valid_sets": [data.create_valid(watched.X, np.zeros(watched.n_documents), group=np.diff(watched.offsets))],
             "feval": lambda scores, _: ("MAP", MAP().score(watched, scores), True),
             "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
         }
