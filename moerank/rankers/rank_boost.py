@@ -25,8 +25,9 @@ class RankBoost(StumpBoosting):
     ----------
     n_rounds : int, default 300
         Number of stumps, at least 1.
-    n_thresholds : int or None, default 10
-        Thresholds a feature, at equal distances from its minimum up; None takes every value of it.
+    n_thresholds : int or None, default 255
+        Thresholds a feature, at equal distances from its minimum up; None takes every value of it. LETOR's results
+        are with 255, RankLib's default is 10.
     reversed_stumps : bool, default False
         Whether a stump with a negative r, which prefers small values, is as good as one with a positive r.
 
@@ -66,6 +67,9 @@ class RankBoost(StumpBoosting):
     """
 
     _weigh = staticmethod(exponential_weights)
+
+    def __init__(self, n_rounds: int = 300, n_thresholds: int | None = 255, reversed_stumps: bool = False) -> None:
+        super().__init__(n_rounds, n_thresholds, reversed_stumps)
 
     @property
     def normalisers_(self) -> Matrix:

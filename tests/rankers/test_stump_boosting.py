@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData, load_fold
-from moerank.metrics import MAP
+from moerank.metrics import MAP, NDCG
 from moerank.rankers import FRank, RankBoost
 
 RANKERS = [RankBoost, FRank]
@@ -187,3 +187,12 @@ def test_loss_falls_on_real_data(letor_folder, kind):
         )
         losses = share @ (1 - np.sqrt(1 / (1 + np.exp(-margins))))
     assert (np.diff(losses) < 0).all()
+
+
+def test_five_folds_of_mq2008_come_near_the_published_means_of_rank_boost(letor_folder):
+    values = []
+    for fold in range(1, 6):
+        train, vali, test = load_fold(letor_folder / "MQ2008" / f"Fold{fold}")
+        scores = fit(RankBoost(n_rounds=100).tune(train, vali), train).predict(test.X)
+        values.append((NDCG(10).score(test, scores), MAP().score(test, scores)))
+    np.testing.assert_allclose(np.mean(values, axis=0), (0.2255, 0.4775), atol=8e-3)
