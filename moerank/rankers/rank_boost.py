@@ -27,7 +27,7 @@ class RankBoost(StumpBoosting):
         Number of stumps, at least 1.
     n_thresholds : int or None, default 255
         Thresholds a feature, at equal distances from its minimum up; None takes every value of it. LETOR's results
-        are with 255, RankLib's default is 10.
+        are with 255 (Liu 2011); RankLib takes 10.
     reversed_stumps : bool, default False
         Whether a stump with a negative r, which prefers small values, is as good as one with a positive r.
 
@@ -56,6 +56,8 @@ class RankBoost(StumpBoosting):
     ----------
     Y. Freund, R. Iyer, R. E. Schapire, Y. Singer: An efficient boosting algorithm for combining preferences. Journal
     of Machine Learning Research 4, 2003.
+
+    T.-Y. Liu: Learning to rank for information retrieval. Springer, 2011, chapter 11.
 
     Examples
     --------
