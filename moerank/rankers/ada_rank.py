@@ -16,7 +16,7 @@ from moerank.rankers.base import Grid, LinearRanker, Matrix
 __all__ = ["AdaRank"]
 
 MEASURES = {"map": MAP(), "ndcg": NDCG(10, short_queries="own_length")}
-REWEIGHTINGS = ("combined", "cumulative")
+REWEIGHTINGS = ("combined", "cumulative", "weak")
 # Σ P (1 − E) counts as at least this: α of a feature that ranks every query perfectly would be infinite.
 LEAST_ERROR = 1e-10
 
@@ -54,11 +54,12 @@ class AdaRank(LinearRanker):
     ----------
     measure : {"map", "ndcg"} or Metric, default "map"
         E: average precision, or NDCG@10 with LETOR's discount, for shorter queries at their own length.
-    n_rounds : int, default 300
+    n_rounds : int, default 500
         Largest number of rounds, at least 1.
-    reweighting : {"combined", "cumulative"}, default "combined"
-        P as above, which is the paper's, or P_{t+1}(q) ∝ P_t(q) exp(−α_t E(q, f_t)), which remembers earlier rounds
-        and so comes to more different features.
+    reweighting : {"combined", "cumulative", "weak"}, default "combined"
+        P as above, which is the paper's; or one of two that remember earlier rounds, and so come to more different
+        features: P_{t+1}(q) ∝ P_t(q) exp(−α_t E(q, f_t)), RankLib's, and P_{t+1}(q) ∝ P_t(q) exp(−α_t E(q, h_t)),
+        AdaBoost's, which looks at the feature of the round alone.
     max_consecutive : int, optional
         A feature taken so many times in a row is passed over in the next round. None: never, as in the paper.
     tol : float, optional
@@ -109,7 +110,7 @@ class AdaRank(LinearRanker):
     def __init__(
         self,
         measure: str | Metric = "map",
-        n_rounds: int = 300,
+        n_rounds: int = 500,
         reweighting: str = "combined",
         max_consecutive: int | None = None,
         tol: float | None = None,
@@ -123,7 +124,7 @@ class AdaRank(LinearRanker):
         self.both_directions = both_directions
 
     def default_grid(self, train: RankingData) -> Grid:
-        """Return both forms of `reweighting` with every number of rounds up to `n_rounds`."""
+        """Return every form of `reweighting` with every number of rounds up to `n_rounds`."""
         sizes = range(1, self.n_rounds + 1)
         return [{"n_rounds": size, "reweighting": form} for size in sizes for form in REWEIGHTINGS]
 
@@ -169,8 +170,15 @@ class AdaRank(LinearRanker):
             yield Round(P, feature, alpha, reached)
             taken.append(feature)
             last = reached.mean()
-            P = np.exp(-reached) if self.reweighting == "combined" else P * np.exp(-alpha * reached)
-            P /= P.sum()
+            P = self._reweighted(P, alpha, reached, values[:, feature])
+
+    def _reweighted(self, P: Matrix, alpha: float, combined: Matrix, weak: Matrix) -> Matrix:
+        """Return the next weights of the queries; `combined` and `weak` are E of the ranker and of its last feature."""
+        if self.reweighting == "combined":
+            P = np.exp(-combined)
+        else:
+            P = P * np.exp(-alpha * (combined if self.reweighting == "cumulative" else weak))
+        return np.asarray(P / P.sum())
 
     def _passed_over(self, taken: list[int]) -> list[int]:
         """Return the feature, if any, that was taken as often in a row as is allowed."""

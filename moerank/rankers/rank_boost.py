@@ -25,8 +25,9 @@ class RankBoost(StumpBoosting):
     ----------
     n_rounds : int, default 300
         Number of stumps, at least 1.
-    n_thresholds : int or None, default 10
-        Thresholds a feature, at equal distances from its minimum up; None takes every value of it.
+    n_thresholds : int or None, default 255
+        Thresholds a feature, at equal distances from its minimum up; None takes every value of it. LETOR's results
+        are with 255 (Liu 2011); RankLib takes 10.
     reversed_stumps : bool, default False
         Whether a stump with a negative r, which prefers small values, is as good as one with a positive r.
 
@@ -56,6 +57,8 @@ class RankBoost(StumpBoosting):
     Y. Freund, R. Iyer, R. E. Schapire, Y. Singer: An efficient boosting algorithm for combining preferences. Journal
     of Machine Learning Research 4, 2003.
 
+    T.-Y. Liu: Learning to rank for information retrieval. Springer, 2011, chapter 11.
+
     Examples
     --------
     >>> from moerank.rankers.rank_boost import RankBoost
@@ -66,6 +69,9 @@ class RankBoost(StumpBoosting):
     """
 
     _weigh = staticmethod(exponential_weights)
+
+    def __init__(self, n_rounds: int = 300, n_thresholds: int | None = 255, reversed_stumps: bool = False) -> None:
+        super().__init__(n_rounds, n_thresholds, reversed_stumps)
 
     @property
     def normalisers_(self) -> Matrix:

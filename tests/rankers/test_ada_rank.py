@@ -46,7 +46,7 @@ def values(data, measure, s):
 
 
 @pytest.mark.parametrize("both_directions", [False, True])
-@pytest.mark.parametrize("reweighting", ["combined", "cumulative"])
+@pytest.mark.parametrize("reweighting", ["combined", "cumulative", "weak"])
 @pytest.mark.parametrize("measure", ["map", "ndcg"])
 def test_every_round_equals_the_definition(data, measure, reweighting, both_directions):
     ranker = fit(AdaRank(measure, 40, reweighting, both_directions=both_directions), data)
@@ -69,7 +69,11 @@ def test_every_round_equals_the_definition(data, measure, reweighting, both_dire
         np.testing.assert_allclose(ranker.path_coefs_[t], w, rtol=1e-10)
         reached = values(data, measure, data.X @ w)
         assert ranker.train_scores_[t] == pytest.approx(reached.mean(), rel=1e-10)
-        P = np.exp(-reached) if reweighting == "combined" else P * np.exp(-alpha * reached)
+        P = (
+            np.exp(-reached)
+            if reweighting == "combined"
+            else P * np.exp(-alpha * (reached if reweighting == "cumulative" else E[best]))
+        )
         P = P / P.sum()
     np.testing.assert_array_equal(ranker.coef_, ranker.path_coefs_[-1])
     assert ranker.support_.tolist() == [f in ranker.features_ for f in range(6)]
@@ -99,10 +103,10 @@ def test_predictions_are_the_scores_of_every_size(data):
         assert MAP().score(data, staged[:, size - 1]) == pytest.approx(ranker.train_scores_[size - 1], rel=1e-14)
 
 
-def test_tuning_takes_the_best_round_of_the_better_reweighting(data):
+def test_tuning_takes_the_best_round_of_the_best_reweighting(data):
     rng = np.random.default_rng(8)
     vali = RankingData(rng.random((60, 6)), rng.integers(0, 3, 60), np.repeat(np.arange(4), 15))
-    forms = ("combined", "cumulative")
+    forms = ("combined", "cumulative", "weak")
     best = max(
         MAP().score(vali, fit(AdaRank(n_rounds=20, reweighting=form), data)._scores_by_size(data, vali.X)).max()
         for form in forms
