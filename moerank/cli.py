@@ -38,6 +38,8 @@ moerank run digits --set feature_selection.generations=200
 
 moerank run digits --solver mofsrank-no-ensemble --seed 3
 
+moerank run mq2008 --solver fsmrank --set solver.parameters.lambda2=0.01
+
 moerank run my_problem.toml --backend ranksvm-primal --json
 
 moerank run digits --resume
@@ -119,7 +121,7 @@ def run(
     request += ["--fold", fold, "--seed", str(seed), "--workers", str(workers), *(["--json"] if as_json else [])]
     with _sentences():
         from moerank.solvers import make_backend, make_solver
-        from moerank.studies.problem import load_problem
+        from moerank.studies.problem_files import load_problem
 
         overrides = dict(_override(change) for change in set_ or [])
         if backend is not None:
@@ -167,7 +169,7 @@ def describe(
 
 @app.command()
 def solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False) -> None:
-    """List the solvers: what they are, what they need, and where they were published."""
+    """List the solvers: what they are, what they need, and who published them (--json names the paper)."""
     from moerank.solvers import solvers as table
 
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -29,6 +30,11 @@ __all__ = [
 ]
 
 HEADS = {"train": "train", "validation": "vali", "test": "test"}
+
+FAMILIES = ("evolutionary", "wrapper", "filter", "embedded", "ranker")
+
+MOST_NAMES = 25
+"""More features than these are not read in a sentence."""
 
 PLAIN_WIDTH = 120
 """Columns where the output is a file or a pipe, which have no width of their own."""
@@ -65,8 +71,10 @@ def chosen_features(result: RunResult) -> str:
     if best.weights is not None:
         by_size = sorted(zip(best.weights, names, strict=True), key=lambda entry: -abs(entry[0]))
         names = [f"{name} ({weight:+.3g})" for weight, name in by_size]
+    if len(names) > MOST_NAMES:
+        names[MOST_NAMES:] = [f"and {len(names) - MOST_NAMES} more in model.json"]
     with_weights = "" if best.weights is None else " (weight)"
-    return f"Chosen {len(names)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
+    return f"Chosen {len(best.features)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
 
 
 def summary_table(summary: Summary) -> Table:
@@ -106,14 +114,21 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Ta
 
 
 def solver_table(entries: Iterable[SolverEntry]) -> Table:
-    """Return the table of solvers."""
+    """Return the table of solvers, by family, with the authors of each paper."""
     table = _table(None)
-    for head in ("solver", "family", "selects", "linear", "backend", "needs", "year", "paper"):
-        table.add_column(head)
-    for entry in entries:
-        flags = ("yes" if flag else "no" for flag in (entry.selects, entry.linear, entry.backend))
-        table.add_row(entry.name, entry.family, *flags, ", ".join(entry.needs), str(entry.year), entry.paper)
+    for head in ("solver", "family", "selects", "linear", "backend", "needs", "year", "authors"):
+        table.add_column(head, no_wrap=True)
+    for _, rows in groupby(sorted(entries, key=_family), _family):
+        table.add_section()
+        for row in rows:
+            flags = ("yes" if flag else "no" for flag in (row.selects, row.linear, row.backend))
+            authors = row.paper.partition(":")[0]
+            table.add_row(row.name, row.family, *flags, ", ".join(row.needs), str(row.year), authors)
     return table
+
+
+def _family(entry: SolverEntry) -> int:
+    return FAMILIES.index(entry.family) if entry.family in FAMILIES else len(FAMILIES)
 
 
 class StageProgress:

@@ -28,7 +28,7 @@ def tiny_problem_file(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny_problem(tiny_problem_file):
-    from moerank.studies.problem import load_problem
+    from moerank.studies.problem_files import load_problem
 
     return load_problem(tiny_problem_file)
 

@@ -10,16 +10,27 @@ import pytest
 from sklearn.base import clone
 
 from moerank.data import RankingData, load_planted_fold
+from moerank.figures import features_figure, front_figure, save_figure
 from moerank.rankers import ConstantFeatureWarning
 from moerank.solvers import make_solver, solvers
+from moerank.studies.problem import SolverSection
+from moerank.studies.result import RunResult
+from moerank.studies.result_files import write_result
+from moerank.studies.run_one import run_fold
 
 SEARCH = {
     stage: {"population": 8, "generations": 3} for stage in ("instance_selection", "feature_selection", "ensemble")
 }
 # Arguments that make a solver quick enough for a test, by the beginning of its name.
-SMALL = {"mofsrank": SEARCH}
-# Methods that rank by a share of ties, or draw rows, and so look at the order of the documents of a query.
-ORDER_MATTERS = ("mofsrank",)
+SMALL = {
+    "mofsrank": SEARCH,
+    "bl-mart": {"n_bags": 2, "n_trees": 30},
+    "lambdamart": {"n_trees": 30},
+    "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1},
+}
+# Methods that draw rows or pairs, or rank by a share of ties, and so look at the order of the documents of a query. The
+# first tree of LambdaMART finds all documents tied, and BL-MART draws them as well.
+ORDER_MATTERS = ("mofsrank", "lambdamart", "bl-mart")
 NAMES = list(solvers())
 SELECTORS = [name for name, row in solvers().items() if row.selects]
 
@@ -215,3 +226,20 @@ def test_pickling_keeps_the_ranker(name):
     copy = pickle.loads(pickle.dumps(fitted(name)))
     np.testing.assert_array_equal(copy.predict(test.X), fitted(name).predict(test.X))
     np.testing.assert_array_equal(copy.support_, fitted(name).support_)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_on_a_problem(name, tiny_problem, tmp_path):
+    """What ``moerank run … --solver NAME`` does, without the choice of parameters."""
+    small = next((arguments for prefix, arguments in SMALL.items() if name.startswith(prefix)), {})
+    parameters = {key: value for key, value in small.items() if key not in SEARCH}
+    problem = tiny_problem.model_copy(update={"solver": SolverSection(parameters=parameters, tune=False)})
+    result = run_fold(problem, solver=name)
+    assert RunResult.from_json(result.to_json()) == result
+    assert set(result.best.scores) == {"train", "validation", "test"}
+    assert (result.best.weights is not None) == solvers()[name].linear
+    assert [len(member.features) for member in result.front] == sorted(len(m.features) for m in result.front)
+    paths = write_result(result, tmp_path)
+    assert [path.name for path in paths] == ["front.csv", "model.json", "result.json"]
+    for figure in (front_figure, features_figure):
+        save_figure(figure(result), tmp_path / "figure.png")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -58,6 +59,8 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Whether a score is a sum over single features: one that is constant in every query moves no document then."""
 
     _size: ClassVar[str | None] = None
+    _trained_together: ClassVar[tuple[str, ...]] = ()
+    """Parameters in which the entries of a grid may differ and still share their training, beside the size."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike | None = None, validation: Any = None) -> Self:
         """Train on all preference pairs and all features.
@@ -109,6 +112,7 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         validation: RankingData,
         grid: Grid | None = None,
         metric: Metric | None = None,
+        progress: Callable[[float], object] | None = None,
     ) -> Self:
         """Return a clone with the parameters of the grid that rank the validation data best.
 
@@ -120,10 +124,12 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         metric : Metric, default MAP()
             Ties go to the earlier entry of the grid. Scores that are all equal come last: what they rank by is the
             order of the rows.
+        progress : callable, optional
+            Called as ``progress(fraction)`` with the share of the grid that is done.
         """
         metric = metric or MAP()
         candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
-        scores = self._candidate_scores(train, validation, candidates)
+        scores = self._grid_scores(train, validation, candidates, progress)
         quality = np.where(np.ptp(scores, axis=0) > 0, metric.score(validation, scores), -1.0)
         best: Self = candidates[int(np.argmax(quality))]
         return best
@@ -144,17 +150,40 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Matrix) -> Matrix:
         raise TypeError(f"{type(self).__name__} does not implement _scores")
 
-    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
-        """Return the validation scores (n_documents, n_candidates) of each entry of a grid, trained on everything."""
+    def _grid_scores(
+        self,
+        train: RankingData,
+        validation: RankingData,
+        candidates: list[Self],
+        progress: Callable[[float], object] | None = None,
+    ) -> Matrix:
+        """Return the validation scores (n_documents, n_candidates) of all entries of a grid."""
         scores = np.empty((validation.n_documents, len(candidates)))
-        sizes = [getattr(candidate, self._size) if self._size else 1 for candidate in candidates]
-        settings = [_setting(candidate, self._size) for candidate in candidates]
-        for setting in dict.fromkeys(settings):
-            group = [i for i, other in enumerate(settings) if other == setting]
-            largest = clone(candidates[max(group, key=sizes.__getitem__)])._learn(train, validation)
-            by_size = largest._scores_by_size(train, validation.X)
-            scores[:, group] = by_size[:, [min(sizes[i], by_size.shape[1]) - 1 for i in group]]
+        groups = self._groups(candidates)
+        for done, group in enumerate(groups, start=1):
+            scores[:, group] = self._candidate_scores(train, validation, [candidates[i] for i in group])
+            if progress is not None:
+                progress(done / len(groups))
         return scores
+
+    def _groups(self, candidates: list[Self]) -> list[list[int]]:
+        """Return the entries of a grid that are trained together, by their numbers."""
+        groups: dict[str, list[int]] = {}
+        for i, candidate in enumerate(candidates):
+            setting = {
+                name: repr(value)
+                for name, value in candidate.get_params().items()
+                if name != self._size and name not in self._trained_together
+            }
+            groups.setdefault(repr(setting), []).append(i)
+        return list(groups.values())
+
+    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+        """Return the validation scores (n_documents, n_candidates) of one group, trained on everything."""
+        sizes = [getattr(candidate, self._size) if self._size else 1 for candidate in candidates]
+        largest = clone(candidates[int(np.argmax(sizes))])._learn(train, validation)
+        by_size = largest._scores_by_size(train, validation.X)
+        return by_size[:, np.minimum(sizes, by_size.shape[1]) - 1]
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         """Return the scores (n_documents, n_sizes) of the rows of X at size 1, 2, … up to that of the fit.
@@ -219,6 +248,9 @@ class LinearBackend(LinearRanker):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self.fit_population(train)[0])
+
+    def _groups(self, candidates: list[Self]) -> list[list[int]]:
+        return [list(range(len(candidates)))]
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, self._fit_candidates(train, candidates))
@@ -308,10 +340,3 @@ def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> 
     names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
     message = f"features constant in {where} are left out: {', '.join(names)}"
     warnings.warn(message, ConstantFeatureWarning, stacklevel=3)
-
-
-def _setting(candidate: Any, size: str | None) -> str:
-    """Everything but the size that decides what a candidate learns, as a key."""
-    parameters = candidate.get_params()
-    parameters.pop(size, None)
-    return repr(sorted((name, repr(value)) for name, value in parameters.items()))

@@ -133,8 +133,8 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         return float(loss + 0.5 * self.lambda1 * quadratic + self.lambda2 * cost)
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
-        """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, 49 entries; the paper tunes both but gives no grid."""
-        powers = [10.0**k for k in range(0, -7, -1)]
+        """Return lambda1 and lambda2 in 10⁰ … 10⁻⁶ by half powers, 169 entries; the paper gives no grid."""
+        powers = [10.0 ** (-k / 2) for k in range(13)]
         return [{"lambda1": lambda1, "lambda2": lambda2} for lambda2, lambda1 in product(powers, powers)]
 
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:

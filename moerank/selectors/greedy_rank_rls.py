@@ -79,8 +79,8 @@ class GreedyRankRLS(LinearRanker):
         return SelectionPath(nested_masks(order, train.n_features), coefs[last])
 
     def default_grid(self, train: RankingData) -> Grid:
-        """Return alpha = 2⁸, 2⁶, 2² and 2⁻⁷, as the paper's curves, with up to `n_features_to_select` features."""
-        sizes = range(1, min(self.n_features_to_select, train.n_features) + 1)
+        """Return alpha = 2⁸, 2⁶, 2² and 2⁻⁷, as the paper's curves, with every number of features."""
+        sizes = range(1, train.n_features + 1)
         return [{"n_features_to_select": size, "alpha": 2.0**power} for size in sizes for power in (8, 6, 2, -7)]
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:

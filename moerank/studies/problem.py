@@ -1,23 +1,20 @@
-"""Problem files: what is optimised, written down in a TOML file that is checked before any work begins."""
+"""A ranking problem: what is optimised, table by table as a problem file holds it."""
 
 from __future__ import annotations
 
 import os
-import tomllib
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-import moerank
 from moerank.data import RankingData, load_digits_fold, load_fold, load_planted_fold, query_level_norm
 from moerank.data.folds import N_FOLDS
 from moerank.metrics import Metric, make_metric
 from moerank.suggestions import unknown
 
-__all__ = ["Problem", "load_problem", "shipped_problems"]
+__all__ = ["SOURCES", "Problem", "Published"]
 
 Fold = tuple[RankingData, RankingData, RankingData]
 
@@ -146,6 +143,21 @@ class BackendSection(Section):
     tune: bool = True
 
 
+class SolverSection(Section):
+    """Settings of whichever solver is run.
+
+    Attributes
+    ----------
+    parameters : dict
+        Arguments of the solver; what is given here is not chosen by validation data.
+    tune : bool
+        Whether validation MAP chooses among the solver's published grid.
+    """
+
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    tune: bool = True
+
+
 class StageSection(Section):
     """The budget of a stage."""
 
@@ -197,16 +209,22 @@ class Published(Section):
     Attributes
     ----------
     method : str
+    solver : str, optional
+        Its name in the table of solvers.
     features : float, optional
         Mean number of selected features.
     scores : dict of str to float
         Value of each published metric.
+    folds : dict of str to list of float
+        The values of the single folds, where they are known.
     source : str
     """
 
     method: str
+    solver: str | None = None
     features: float | None = None
     scores: dict[str, float] = Field(default_factory=dict)
+    folds: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     source: str
 
 
@@ -217,6 +235,7 @@ class Problem(Section):
     data: Annotated[DigitsData | PlantedData | LetorData, Field(discriminator="source")]
     metric: MetricSection = MetricSection()
     backend: BackendSection = BackendSection()
+    solver: SolverSection = SolverSection()
     search: SearchSection = SearchSection()
     instance_selection: InstanceSelectionSection = InstanceSelectionSection()
     feature_selection: FeatureSelectionSection = FeatureSelectionSection()
@@ -259,124 +278,9 @@ class Problem(Section):
         return settings
 
 
-def shipped_problems() -> dict[str, Path]:
-    """Return the problem files that come with the package, by name.
-
-    Examples
-    --------
-    >>> sorted(shipped_problems())
-    ['digits', 'mq2008', 'ohsumed', 'planted']
-    """
-    package = Path(moerank.__file__).parent
-    # The wheel carries the folder inside the package; in a checkout it stands beside it.
-    folder = next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
-
-
-def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None) -> Problem:
-    """Read a problem file.
-
-    Parameters
-    ----------
-    problem : str or Path
-        The name of a shipped problem, or the path of a file.
-    overrides : mapping of str to object, optional
-        Values that replace the file's, as ``{"feature_selection.generations": 20}``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file or shipped problem.
-    ValueError
-        If the file is no TOML, or holds an unknown key or a wrong value. The message names file, table and key, and
-        the nearest key that exists.
-
-    Examples
-    --------
-    >>> load_problem("digits").metric.name
-    'NDCG@10'
-    >>> load_problem("digits", {"ensemble.generatons": 5})
-    Traceback (most recent call last):
-        ...
-    ValueError: --set ensemble.generatons: unknown key [ensemble] generatons; did you mean generations?
-    """
-    path = _problem_path(problem)
-    overrides = overrides or {}
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not a TOML file: {error}") from None
-    for key, value in overrides.items():
-        _put(document, key, value)
-    try:
-        return Problem.model_validate(document)
-    except ValidationError as error:
-        raise ValueError(_sentence(error, str(path), overrides)) from None
-
-
-def _problem_path(problem: str | Path) -> Path:
-    shipped = shipped_problems()
-    if str(problem) in shipped:
-        return shipped[str(problem)]
-    if Path(problem).is_file():
-        return Path(problem)
-    if Path(problem).suffix == ".toml":
-        raise FileNotFoundError(f"there is no problem file {problem}; shipped problems are {', '.join(shipped)}")
-    raise FileNotFoundError(unknown("problem", str(problem), shipped) + " (or give the path of a problem file)")
-
-
 def _places(data: str | Path | None) -> list[Path]:
     """Return where data are looked for: only `data` if it is given."""
     if data is not None:
         return [Path(data)]
     named = os.environ.get("MOERANK_DATA")
     return [*([Path(named)] if named else []), Path("data")]
-
-
-def _put(document: dict[str, Any], key: str, value: Any) -> None:
-    """Set the value of a dotted key, making tables on the way."""
-    *tables, last = key.split(".")
-    for table in tables:
-        document = document.setdefault(table, {})
-        if not isinstance(document, dict):
-            raise ValueError(f"--set {key}: {table} is a value, not a table")
-    document[last] = value
-
-
-def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -> str:
-    """Say where the most telling error is, and what would be right."""
-    # A misspelt key comes first: it may be the reason why another is missing.
-    problem = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
-    # Pydantic names the source in the location: data.digits.n_queries is data.n_queries here.
-    location = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 1 and problem["loc"][0] == "data")]
-    key = ".".join(location)
-    override = next((name for name in overrides if name == key or name.startswith(key + ".")), None)
-    place = f"--set {override}" if override else file
-    table = f"[{'.'.join(location[:-1])}] " if location[:-1] else ""
-    if problem["type"] == "extra_forbidden":
-        known = list(_section(problem["loc"][:-1]).model_fields)
-        nearest = get_close_matches(location[-1], known, n=1)
-        advice = f"did you mean {nearest[0]}?" if nearest else f"known are {', '.join(known)}"
-        return f"{place}: unknown key {table}{location[-1]}; {advice}"
-    if problem["type"] == "missing":
-        return f"{place}: the key {table}{location[-1]} is missing"
-    if problem["type"].startswith("union_tag"):
-        sources = (get_args(source.model_fields["source"].annotation)[0] for source in SOURCES)
-        return f"{place}: [{key}] source: choose one of {', '.join(sources)}"
-    if problem["type"] == "value_error":
-        return f"{place}: {problem['ctx']['error']}"
-    expected = problem["msg"].split(",")[0].removeprefix("Input ")
-    given = f", not {problem['input']!r}" if isinstance(problem["input"], str | int | float) else ""
-    return f"{place}: {table}{location[-1]}: {expected}{given}"
-
-
-def _section(location: Sequence[int | str]) -> type[BaseModel]:
-    """Return the model of the table at `location`: none is deeper than two steps."""
-    match location:
-        case ("data", source):
-            return next(model for model in SOURCES if source in get_args(model.model_fields["source"].annotation))
-        case ("published", _):
-            return Published
-        case (str(table),):
-            return cast("type[BaseModel]", Problem.model_fields[table].annotation)
-    return Problem

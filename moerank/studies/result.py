@@ -28,7 +28,7 @@ class ScoredRanker:
     scores : dict
         Part ("train", "validation", "test"), then metric, then the mean over queries.
     per_query : dict
-        The same with the values of all queries; empty for the members of a front that were not chosen.
+        The same with the values of all queries; empty for members that were not chosen.
     parameters : dict
         Arguments of the ranker, where it has its own.
     """
@@ -57,7 +57,8 @@ class RunResult:
     queries : dict of list
         The query ids of each part, in the order of the per-query values.
     front : list of ScoredRanker
-        The non-dominated members by size; a solver without a front has one.
+        What the solver offers, by size: the non-dominated members of a search, the path of another selection, the
+        only ranker of a solver that selects nothing.
     chosen : int
         Which of them was chosen.
     baselines : list of ScoredRanker

@@ -100,12 +100,15 @@ def _model(result: RunResult) -> dict[str, Any]:
     """Return what a search engine needs: the features in order of columns, and the weight of each."""
     best = result.best
     weights: Sequence[float | None] = best.weights or [None] * len(best.features)
+    linear = "the sum of weight times value of the feature; the largest ranks first"
+    other = "not a sum of weights: train this solver with these parameters on these features"
     return {
         "problem": result.problem,
         "fold": result.fold,
         "solver": result.solver,
         "normalize": result.configuration["data"]["normalize"],
-        "score": "the sum of weight times value of the feature; the largest ranks first",
+        "parameters": best.parameters,
+        "score": other if best.weights is None else linear,
         "features": [
             {"name": name, "column": feature, "weight": weight}
             for name, feature, weight in zip(result.names(best.features), best.features, weights, strict=True)

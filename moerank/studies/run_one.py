@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +19,7 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG, Metric
-from moerank.rankers import ConstantFeatureWarning
+from moerank.rankers import ConstantFeatureWarning, SelectionPath
 from moerank.solvers import make_backend, make_solver
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, RunResult, ScoredRanker
@@ -106,8 +106,10 @@ def run_fold(
             "ensemble": problem.ensemble.model_dump(),
         }
         known = make_solver(solver).get_params(deep=False)
-        estimator = make_solver(solver, **{name: value for name, value in offered.items() if name in known})
-        estimator = _tuned(estimator, parts) if callable(getattr(estimator, "tune", None)) else estimator
+        given = problem.solver.parameters
+        estimator = make_solver(solver, **{name: value for name, value in offered.items() if name in known} | given)
+        if problem.solver.tune and callable(getattr(estimator, "tune", None)):
+            estimator = _tuned(estimator, parts, given, lambda share: report("tuning", share, "by validation MAP"))
         estimator.fit(parts["train"].X, parts["train"].y, qid=parts["train"].qid, validation=parts["validation"])
         clock.stop("solver")
 
@@ -146,11 +148,19 @@ def run_fold(
 
 def configuration(problem: Problem, fold: int, solver: str, seed: int) -> dict[str, Any]:
     """Return everything that decides the result of a run, as plain JSON values."""
-    return {"problem": problem.name, "fold": fold, "solver": solver, "seed": seed, **problem.configuration()}
+    settings = problem.configuration()
+    settings["solver"] = {"name": solver, **settings["solver"]}
+    return {"problem": problem.name, "fold": fold, "seed": seed, **settings}
 
 
-def _tuned(ranker: Any, parts: Parts) -> Any:
-    return ranker.tune(parts["train"], parts["validation"])
+def _tuned(
+    ranker: Any, parts: Parts, given: Iterable[str] = (), progress: Callable[[float], object] | None = None
+) -> Any:
+    """Choose what is not given among the published grid by validation MAP."""
+    train, validation = parts["train"], parts["validation"]
+    grid = [{name: value for name, value in entry.items() if name not in given} for entry in ranker.default_grid(train)]
+    distinct = list({repr(entry): entry for entry in grid}.values())
+    return ranker.tune(train, validation, distinct, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -160,29 +170,45 @@ class _Measure:
     parts: Parts
     metrics: tuple[Metric, Metric]
 
-    def fitted(self, name: str, ranker: Any, support: NDArray[np.bool_]) -> ScoredRanker:
-        """Measure a fitted estimator that uses the features in `support`."""
+    def fitted(self, name: str, ranker: Any) -> ScoredRanker:
+        """Measure a fitted estimator."""
         parameters = {key: value for key, value in ranker.get_params().items() if isinstance(value, str | int | float)}
         if hasattr(ranker, "coef_"):
-            return self.weights(name, ranker.coef_, support, parameters)
+            return self.weights(name, ranker.coef_, ranker.support_, parameters)
         scores = {part: ranker.predict(rows.X) for part, rows in self.parts.items()}
-        return ScoredRanker(
-            name, np.flatnonzero(support).tolist(), None, self._means(scores), self._per_query(scores), parameters
-        )
+        return self.scores(name, scores, ranker.support_, parameters)
 
     def weights(
         self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_], parameters: dict[str, Any] | None = None
     ) -> ScoredRanker:
         """Measure the ranker wᵀx."""
         scores = {part: linear_scores(rows.X, coef[None])[:, 0] for part, rows in self.parts.items()}
-        return ScoredRanker(
-            name,
-            np.flatnonzero(support).tolist(),
-            coef[support].tolist(),
-            self._means(scores),
-            self._per_query(scores),
-            parameters or {},
-        )
+        return replace(self.scores(name, scores, support, parameters), weights=coef[support].tolist())
+
+    def scores(
+        self,
+        name: str,
+        scores: Mapping[str, NDArray[np.float64]],
+        support: NDArray[np.bool_],
+        parameters: dict[str, Any] | None = None,
+    ) -> ScoredRanker:
+        """Measure a ranker by its scores of each part."""
+        features = np.flatnonzero(support).tolist()
+        return ScoredRanker(name, features, None, self._means(scores), self._per_query(scores), parameters or {})
+
+    def path(self, name: str, path: SelectionPath) -> list[ScoredRanker]:
+        """Measure the rankers of a path, one for each number of features it has."""
+        sizes, rows = np.unique(path.feature_mask.sum(axis=1), return_index=True)
+        rows = rows[sizes > 0]
+        if isinstance(path.rankers, np.ndarray):
+            members = [self.weights(name, path.rankers[row], path.feature_mask[row]) for row in rows]
+        else:
+            scores = {part: path.scores(rows.X) for part, rows in self.parts.items()}
+            members = [
+                self.scores(name, {part: columns[:, row] for part, columns in scores.items()}, path.feature_mask[row])
+                for row in rows
+            ]
+        return [replace(member, per_query={}) for member in members]
 
     def _means(self, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, float]]:
         return {
@@ -203,14 +229,13 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: _Measure, 
     found = []
     if solver != backend_name:
         report("baselines", 0.0, "all features")
-        ranker = backend.fit(train.X, train.y, qid=train.qid)
-        found.append(measure.fitted("all features", ranker, np.ones(train.n_features, bool)))
+        found.append(measure.fitted("all features", backend.fit(train.X, train.y, qid=train.qid)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
     if solver != "fsmrank":
         report("baselines", 2 / 3, "FSMRank")
         ranker = _tuned(make_solver("fsmrank"), measure.parts).fit(train.X, train.y, qid=train.qid)
-        found.append(measure.fitted("FSMRank", ranker, ranker.coef_ != 0))
+        found.append(measure.fitted("FSMRank", ranker))
     report("baselines", 1.0, "measured")
     return found
 
@@ -225,13 +250,20 @@ def _best_single_feature(measure: _Measure) -> ScoredRanker:
 
 
 def _front(estimator: Any, solver: str, measure: _Measure) -> tuple[list[ScoredRanker], int]:
-    """Return the members of the estimator's front and which was chosen; one member for a solver without a front."""
-    coefs = getattr(estimator, "front_coefs_", None)
-    if coefs is None:
-        ranker = measure.fitted(solver, estimator, estimator.support_)
-        # The arguments of a search are in the configuration, and its threads do not belong to the result.
-        return [replace(ranker, parameters={}) if hasattr(estimator, "front_") else ranker], 0
+    """Return what the estimator offers at each size, its front or its path, and which of them was chosen."""
+    if not hasattr(estimator, "front_"):
+        ranker = measure.fitted(solver, estimator)
+        if not hasattr(estimator, "path"):
+            return [ranker], 0
+        path = measure.path(solver, estimator.path(measure.parts["train"]))
+        smaller = [member for member in path if len(member.features) < len(ranker.features)]
+        larger = [member for member in path if len(member.features) > len(ranker.features)]
+        return [*smaller, ranker, *larger], len(smaller)
     chosen = int(estimator.chosen_)
+    coefs = estimator.front_coefs_
+    if coefs is None:
+        # The arguments of a search are in the configuration, and its threads do not belong to the result.
+        return [replace(measure.fitted(solver, estimator), parameters={})], 0
     members = []
     for member, features in enumerate(estimator.front_["features"]):
         support = np.isin(np.arange(coefs.shape[1]), features)

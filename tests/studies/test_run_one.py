@@ -1,17 +1,18 @@
 """What a run reports is measured again here with the plainest means."""
 
 import dataclasses
+import itertools
 import json
 
 import numpy as np
 import pytest
 
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import RankRLS
+from moerank.rankers import Ranker
 from moerank.solvers import SolverEntry, solvers
-from moerank.studies.problem import load_problem
+from moerank.studies.problem_files import load_problem
 from moerank.studies.result import RunResult
-from moerank.studies.run_one import run_fold
+from moerank.studies.run_one import configuration, run_fold
 
 METRICS = {"NDCG@10": NDCG(10), "MAP": MAP()}
 
@@ -159,15 +160,13 @@ def test_the_backend_of_the_problem_is_used(tiny_problem_file, tiny_result):
 def test_rankers_without_weights_are_measured_by_what_they_predict(tiny_problem, parts, monkeypatch):
     """A solver of another package that scores a document by the product of two features."""
 
-    class Product(RankRLS):
-        def fit(self, X, y, *, qid=None, validation=None):
-            self.support_ = np.arange(X.shape[1]) < 2
-            return self
+    class Product(Ranker):
+        _additive = False
 
-        def tune(self, train, validation):
-            return self
+        def _fit(self, train, validation):
+            self.support_ = np.arange(train.n_features) < 2
 
-        def predict(self, X):
+        def _scores(self, X):
             return X[:, 0] * X[:, 1]
 
     entry = SolverEntry("product", "filter", "Nobody: Nothing", 2000, False, True, (), Product)
@@ -176,3 +175,44 @@ def test_rankers_without_weights_are_measured_by_what_they_predict(tiny_problem,
     assert (best.features, best.weights) == ([0, 1], None)
     for part, rows in parts.items():
         assert best.scores[part]["MAP"] == MAP().score(rows, rows.X[:, 0] * rows.X[:, 1])
+
+
+def test_a_selection_without_a_front_shows_its_path(tiny_problem, parts):
+    result = run_fold(tiny_problem, 2, solver="greedy-rankrls")
+    sizes = [len(member.features) for member in result.front]
+    assert sizes == list(range(1, parts["train"].n_features + 1))
+    assert result.best.per_query
+    assert not any(member.per_query for member in result.front if member is not result.best)
+    assert set(result.front[2].features) < set(result.front[3].features)
+    test = parts["test"]
+    for member in (result.front[0], result.best):
+        scores = test.X[:, member.features] @ member.weights
+        assert member.scores["test"]["MAP"] == pytest.approx(MAP().score(test, scores), abs=1e-12)
+
+
+def test_parameters_of_the_solver_are_given_or_chosen(tiny_problem_file):
+    def parameters(**settings):
+        problem = load_problem(tiny_problem_file, {f"solver.{key}": value for key, value in settings.items()})
+        return run_fold(problem, 2, solver="fsmrank").best.parameters
+
+    given = {"lambda1": 0.25}
+    assert parameters(parameters=given)["lambda1"] == 0.25
+    assert parameters(parameters=given)["lambda2"] != 1e-3
+    assert parameters(parameters=given, tune=False)["lambda2"] == 1e-3
+
+
+def test_tuning_reports_how_far_it_is(tiny_problem):
+    seen = []
+    run_fold(tiny_problem, 2, solver="greedy-rankrls", progress=lambda stage, share, text: seen.append((stage, share)))
+    assert [share for stage, share in seen if stage == "tuning"] == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_the_configuration_tells_solvers_and_their_parameters_apart(tiny_problem, tiny_problem_file):
+    given = load_problem(tiny_problem_file, {"solver.parameters.lambda1": 0.5})
+    configurations = [
+        configuration(tiny_problem, 1, "fsmrank", 0),
+        configuration(tiny_problem, 1, "rankrls", 0),
+        configuration(given, 1, "fsmrank", 0),
+    ]
+    assert configurations[0]["solver"] == {"name": "fsmrank", "parameters": {}, "tune": True}
+    assert all(a != b for a, b in itertools.combinations(configurations, 2))

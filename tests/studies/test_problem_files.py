@@ -9,7 +9,7 @@ from moerank.data import load_digits_fold, make_planted, query_level_norm
 from moerank.metrics import MAP, NDCG
 from moerank.stages import settings
 from moerank.studies import problem as module
-from moerank.studies.problem import load_problem, shipped_problems
+from moerank.studies.problem_files import load_problem, shipped_problems
 
 VALID = """
 name = "mine"

@@ -1,0 +1,98 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from moerank.data import RankingData
+from moerank.metrics import MAP, NDCG
+from moerank.rankers import ConstantFeatureWarning, LinearRanker, RankSVM
+from moerank.solvers import make_solver
+
+
+class Prefix(LinearRanker):
+    """Weights 1 for the first `size` features that vary; counts how often it is trained."""
+
+    _size = "size"
+    trained = 0
+
+    def __init__(self, size=1, scale=1.0):
+        self.size = size
+        self.scale = scale
+
+    def default_grid(self, train):
+        return [{"size": size, "scale": scale} for size in range(1, 5) for scale in (1.0, -1.0)]
+
+    def _weights(self, train):
+        Prefix.trained += 1
+        assert all(np.ptp(column) > 0 for column in train.X.T)
+        return self.scale * (np.arange(train.n_features) < self.size)
+
+    def _scores_by_size(self, train, X):
+        columns = X[:, self.varying_][:, : self.size]
+        return self.scale * np.cumsum(columns, axis=1)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(4)
+    X = rng.random((60, 6))
+    X[:, 1] = np.repeat(rng.random(6), 10)  # constant in every query, not in all documents
+    return RankingData(X, rng.integers(0, 3, 60), np.repeat(np.arange(6), 10))
+
+
+def test_tuning_trains_the_largest_size_of_each_setting_once(data):
+    Prefix.trained = 0
+    tuned = Prefix().tune(data, data, metric=NDCG(5))
+    assert Prefix.trained == 2
+    scores = {
+        (entry["size"], entry["scale"]): NDCG(5).score(
+            data, entry["scale"] * data.X[:, [0, 2, 3, 4, 5]][:, : entry["size"]].sum(axis=1)
+        )
+        for entry in Prefix().default_grid(data)
+    }
+    assert (tuned.size, tuned.scale) == max(scores, key=scores.get)
+
+
+def test_a_size_beyond_what_the_fit_reached_is_its_last(data):
+    grid = [{"size": 5}, {"size": 50}]
+    scores = Prefix()._candidate_scores(data, data, [Prefix(**entry) for entry in grid])
+    np.testing.assert_array_equal(scores[:, 0], scores[:, 1])
+
+
+def test_tuning_reports_the_share_of_the_grid(data):
+    seen = []
+    Prefix().tune(data, data, progress=seen.append)
+    assert seen == [0.5, 1.0]
+
+
+def test_scores_that_are_all_equal_are_chosen_last(data):
+    perfect = RankingData(data.X, np.tile(np.arange(10)[::-1], 6), data.qid)  # the order of the rows
+    assert MAP().score(perfect, np.zeros(60)) == 1.0
+    tuned = Prefix().tune(perfect, perfect, grid=[{"scale": 0.0}, {"scale": 1.0}])
+    assert tuned.scale == 1.0
+
+
+def test_features_that_cannot_move_a_document_are_left_out_and_named(data):
+    frame = pd.DataFrame(data.X, columns=list("abcdef"))
+    with pytest.warns(ConstantFeatureWarning, match=r"^features constant in every query are left out: b$"):
+        ranker = Prefix(size=2).fit(frame, data.y, qid=data.qid)
+    assert ranker.varying_.tolist() == [True, False, True, True, True, True]
+    assert ranker.coef_.tolist() == [1, 0, 1, 0, 0, 0]
+    assert ranker.get_feature_names_out().tolist() == ["a", "c"]
+
+
+def test_data_in_which_nothing_varies_are_refused():
+    with pytest.raises(ValueError, match="every feature is constant in every query: there is nothing to rank by"):
+        RankSVM().fit(np.repeat([[0.1], [0.7]], 3, axis=0), [0, 1, 2, 0, 1, 2], qid=[1, 1, 1, 2, 2, 2])
+
+
+def test_validation_data_of_other_features_are_refused(data):
+    with pytest.raises(ValueError, match="the training data have 6 features but"):
+        make_solver("rankrls").fit(data.X, data.y, qid=data.qid, validation=(data.X[:, 1:], data.y, data.qid))
+
+
+def test_a_part_of_the_features_shares_the_pairs(data):
+    part = data.with_features(np.array([True, False, True, True, True, True]))
+    assert part.pairs is data.pairs
+    assert part.feature_names == ("1", "3", "4", "5", "6")
+    assert data.with_features(np.ones(6, bool)) is data
+    assert data.with_features(np.array([True, False, True, True, True, True])) is part
