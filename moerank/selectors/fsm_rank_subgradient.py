@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Self
 
 import numpy as np
@@ -74,6 +75,8 @@ class FSMRankSubgradient(LargestWeightsPath):
     [True, False]
     """
 
+    _trained_together = ("lambda1", "lambda2", "eta0")
+
     def __init__(
         self,
         lambda1: float = 1e-3,
@@ -93,9 +96,13 @@ class FSMRankSubgradient(LargestWeightsPath):
         return FSMRank(self.lambda1, self.lambda2, similarity=self.similarity).objective(train, variables)
 
     def default_grid(self, train: RankingData) -> Grid:
-        """Return FSMRank's 49 entries, each with eta0 = 1, 10⁻¹, 10⁻² and 10⁻³."""
-        entries = FSMRank().default_grid(train)
-        return [{**entry, "eta0": eta0} for entry in entries for eta0 in (1.0, 1e-1, 1e-2, 1e-3)]
+        """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, each with eta0 = 1, 10⁻¹, 10⁻² and 10⁻³: 196 entries.
+
+        Whole powers of ten, where FSMRank's grid has halves as well: there is one more parameter to choose.
+        """
+        powers = [10.0**k for k in range(0, -7, -1)]
+        entries = product(powers, powers, powers[:4])
+        return [{"lambda1": lambda1, "lambda2": lambda2, "eta0": eta0} for lambda2, lambda1, eta0 in entries]
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         variables, history = _minimise(train, [self])
@@ -103,15 +110,11 @@ class FSMRankSubgradient(LargestWeightsPath):
         self._set_weights(_weights(variables)[0])
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
-        scores = np.empty((validation.n_documents, len(candidates)))
-        kinds = [(candidate.max_iter, candidate.similarity) for candidate in candidates]
-        for kind in set(kinds):
-            alike = [i for i, other in enumerate(kinds) if other == kind]
-            for first in range(0, len(alike), GROUP):
-                group = alike[first : first + GROUP]
-                variables, _ = _minimise(train, [candidates[i] for i in group])
-                scores[:, group] = linear_scores(validation.X, _weights(variables))
-        return scores
+        W = np.empty((len(candidates), train.n_features))
+        for first in range(0, len(candidates), GROUP):
+            group = candidates[first : first + GROUP]
+            W[first : first + len(group)] = _weights(_minimise(train, group)[0])
+        return linear_scores(validation.X, W)
 
     def _check_parameters(self) -> None:
         if not (self.lambda1 >= 0 and self.lambda2 >= 0):

@@ -86,6 +86,8 @@ class NonconvexRanker(LargestWeightsPath):
     [True, False]
     """
 
+    _trained_together = ("penalty", "lam", "C", "p", "gamma", "eps", "max_iter", "tol")
+
     def __init__(
         self,
         penalty: str = "lp",

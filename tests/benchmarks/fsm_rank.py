@@ -25,7 +25,7 @@ from moerank.selectors.fsm_rank_subgradient import FSMRankSubgradient
 ENTRIES = [(1e-2, 1e-2), (1e-3, 1e-3), (1e-1, 1e-5), (1e-5, 1e-3)]
 POPULATION = 100
 ETA0 = (3.0, 1.0, 0.3, 0.1)
-MOST_STEPS = 3000
+MOST_STEPS = 1000
 
 
 def gaps(console: Console, folder: Path, name: str) -> None:
@@ -61,14 +61,14 @@ def convergence(console: Console, folder: Path, name: str) -> None:
     train, _, _ = load_fold(folder / name / "Fold1")
     columns = ("lambda1", "lambda2", "FSMRank steps", "seconds", "eta0", "sub-gradient steps", "seconds", "ratio")
     table = Table(*columns, title=f"{name}: to within 1e-3 of the minimum")
-    for lambda1, lambda2 in ENTRIES:
-        exact = FSMRank(lambda1, lambda2, tol=1e-12, max_iter=20_000).fit(train.X, train.y, qid=train.qid)
+    for lambda1, lambda2 in ENTRIES[:2]:
+        exact = FSMRank(lambda1, lambda2, tol=1e-12, max_iter=20_000)._learn(train)
         goal = 1.001 * exact.history_[-1]
         steps = int(np.argmax(exact.history_ <= goal))
         ours = seconds(FSMRank(lambda1, lambda2, tol=0.0, max_iter=steps), train)
         runs = {}
         for eta0 in ETA0:
-            run = FSMRankSubgradient(lambda1, lambda2, eta0, MOST_STEPS).fit(train.X, train.y, qid=train.qid)
+            run = FSMRankSubgradient(lambda1, lambda2, eta0, MOST_STEPS)._learn(train)
             if run.history_.min() <= goal:
                 runs[int(np.argmax(run.history_ <= goal))] = eta0
         if not runs:
@@ -84,12 +84,12 @@ def convergence(console: Console, folder: Path, name: str) -> None:
 
 
 def seconds(ranker: FSMRank | FSMRankSubgradient, train: RankingData) -> float:
-    """Return the least time of three fits."""
+    """Return the least processor time of three fits to data whose pairs are enumerated already."""
     times = []
     for _ in range(3):
-        begin = time.perf_counter()
-        ranker.fit(train.X, train.y, qid=train.qid)
-        times.append(time.perf_counter() - begin)
+        begin = time.process_time()
+        ranker._learn(train)
+        times.append(time.process_time() - begin)
     return min(times)
 
 

@@ -3,9 +3,9 @@
     python tests/benchmarks/greedy.py [--data DIR] [--steps 2]
 
 Times are of the processor, so that other work on the machine hardly counts. The wrappers' first steps are timed, on
-fold 1; their later ones cost more, because their systems grow and their
-candidates hardly get fewer, so the time of ten features is estimated from below by the mean of those steps. The second
-table shows that the recursion is linear in documents and in features. Never fails a build.
+fold 1; their later ones cost more, because their systems grow and their candidates hardly get fewer, so the time of
+ten features is estimated from below by the mean of those steps. The second table shows that the recursion is linear
+in documents and in features. Never fails a build.
 """
 
 from __future__ import annotations
