@@ -19,7 +19,7 @@ def descent_figure(histories: Mapping[str, ArrayLike], minimum: float) -> Figure
     Parameters
     ----------
     histories : mapping of str to array-like
-        For each method, by the name in the legend, its objective at the start and after each step: ``history_`` of
+        For each method, by the name in the legend, its objective at the start and after each step: ``objectives_`` of
         `FSMRank` and `FSMRankSubgradient`, for instance. At most three.
     minimum : float
         The least objective there is, positive. Points that have reached it cannot be drawn, and are left out.

@@ -61,7 +61,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         Features with a weight other than 0. Constant features and those of importance 0 never have one.
     n_iter_ : int
         Steps taken.
-    history_ : ndarray, shape (n_iter_ + 1,)
+    objectives_ : ndarray, shape (n_iter_ + 1,)
         The objective at the start and after each step.
 
     Notes
@@ -101,7 +101,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         variables, n_iter = self._minimise(train, history=history)
         self.variables_ = variables[0]
         self.n_iter_ = int(n_iter[0])
-        self.history_ = history[: self.n_iter_ + 1, 0].copy()
+        self.objectives_ = history[: self.n_iter_ + 1, 0].copy()
         self._set_weights(_weights(variables)[0])
 
     def fit_population(

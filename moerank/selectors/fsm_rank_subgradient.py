@@ -53,7 +53,7 @@ class FSMRankSubgradient(LargestWeightsPath):
         The best point [u; v].
     support_ : ndarray of bool, shape (n_features,)
         Features with a weight other than 0.
-    history_ : ndarray, shape (max_iter + 1,)
+    objectives_ : ndarray, shape (max_iter + 1,)
         The objective at the start and after each step.
 
     Notes
@@ -106,7 +106,7 @@ class FSMRankSubgradient(LargestWeightsPath):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         variables, history = _minimise(train, [self])
-        self.variables_, self.history_ = variables[0], history[:, 0].copy()
+        self.variables_, self.objectives_ = variables[0], history[:, 0].copy()
         self._set_weights(_weights(variables)[0])
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:

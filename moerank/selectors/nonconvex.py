@@ -64,7 +64,7 @@ class NonconvexRanker(LargestWeightsPath):
         Features with a weight other than 0.
     n_iter_ : int
         Weighted ℓ₁ problems solved.
-    history_ : ndarray, shape (n_iter_,)
+    objectives_ : ndarray, shape (n_iter_,)
         The objective after each of them; it never rises.
 
     Notes
@@ -134,8 +134,8 @@ class NonconvexRanker(LargestWeightsPath):
 
     def _weights(self, train: RankingData) -> Matrix:
         W, histories = _solve(train, [self])
-        self.history_ = np.array(histories[0])
-        self.n_iter_ = len(self.history_)
+        self.objectives_ = np.array(histories[0])
+        self.n_iter_ = len(self.objectives_)
         return W[0]
 
     def _groups(self, candidates: list[Self]) -> list[list[int]]:

@@ -53,7 +53,7 @@ def times(console: Console, folder: Path, name: str) -> None:
     tuned = time.perf_counter()
     FSMRank().fit_population(train, pair_mask=keep)
     trained = time.perf_counter()
-    console.print(f"49 entries of the grid {tuned - begin:.2f} s, {POPULATION} individuals {trained - tuned:.2f} s")
+    console.print(f"the whole grid {tuned - begin:.2f} s, {POPULATION} individuals {trained - tuned:.2f} s")
 
 
 def convergence(console: Console, folder: Path, name: str) -> None:
@@ -63,14 +63,14 @@ def convergence(console: Console, folder: Path, name: str) -> None:
     table = Table(*columns, title=f"{name}: to within 1e-3 of the minimum")
     for lambda1, lambda2 in ENTRIES[:2]:
         exact = FSMRank(lambda1, lambda2, tol=1e-12, max_iter=20_000)._learn(train)
-        goal = 1.001 * exact.history_[-1]
-        steps = int(np.argmax(exact.history_ <= goal))
+        goal = 1.001 * exact.objectives_[-1]
+        steps = int(np.argmax(exact.objectives_ <= goal))
         ours = seconds(FSMRank(lambda1, lambda2, tol=0.0, max_iter=steps), train)
         runs = {}
         for eta0 in ETA0:
             run = FSMRankSubgradient(lambda1, lambda2, eta0, MOST_STEPS)._learn(train)
-            if run.history_.min() <= goal:
-                runs[int(np.argmax(run.history_ <= goal))] = eta0
+            if run.objectives_.min() <= goal:
+                runs[int(np.argmax(run.objectives_ <= goal))] = eta0
         if not runs:
             table.add_row(f"{lambda1:g}", f"{lambda2:g}", str(steps), f"{ours:.3f}", "", f"> {MOST_STEPS}", "", "")
             continue

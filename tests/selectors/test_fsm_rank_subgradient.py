@@ -39,7 +39,7 @@ def restated(data, lambda1, lambda2, eta0, max_iter):
 def test_iterates_are_those_of_a_plain_restatement(data, lambda1, lambda2, eta0):
     points, values = restated(data, lambda1, lambda2, eta0, 60)
     ranker = FSMRankSubgradient(lambda1, lambda2, eta0, 60, "raw").fit(data.X, data.y, qid=data.qid)
-    np.testing.assert_allclose(ranker.history_, values, rtol=1e-9)
+    np.testing.assert_allclose(ranker.objectives_, values, rtol=1e-9)
     best = int(np.argmin(values))
     np.testing.assert_allclose(ranker.variables_, points[best], rtol=1e-8, atol=1e-11)
     np.testing.assert_allclose(ranker.coef_, points[best][:10] - points[best][10:], rtol=1e-8, atol=1e-11)
@@ -48,19 +48,19 @@ def test_iterates_are_those_of_a_plain_restatement(data, lambda1, lambda2, eta0)
 def test_steps_too_long_do_not_end_at_the_last_point(data):
     ranker = FSMRankSubgradient(eta0=5.0, max_iter=60).fit(data.X, data.y, qid=data.qid)
     reached = ranker.objective(data, ranker.variables_)
-    assert reached == pytest.approx(ranker.history_.min(), rel=1e-12)
-    assert ranker.history_[-1] > reached
+    assert reached == pytest.approx(ranker.objectives_.min(), rel=1e-12)
+    assert ranker.objectives_[-1] > reached
 
 
 @pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-2)])
 def test_many_steps_come_close_to_the_minimum_and_fsmrank_is_there_first(data, lambda1, lambda2):
     exact = FSMRank(lambda1, lambda2, max_iter=50_000, tol=1e-13).fit(data.X, data.y, qid=data.qid)
-    best = exact.history_[-1]
+    best = exact.objectives_[-1]
     ranker = FSMRankSubgradient(lambda1, lambda2, eta0=1.0, max_iter=20_000).fit(data.X, data.y, qid=data.qid)
-    assert ranker.history_[0] == exact.history_[0] == pytest.approx(1.0)
-    assert best * (1 - 1e-9) <= ranker.history_.min() <= best * (1 + 1e-5)
+    assert ranker.objectives_[0] == exact.objectives_[0] == pytest.approx(1.0)
+    assert best * (1 - 1e-9) <= ranker.objectives_.min() <= best * (1 + 1e-5)
     assert ranker.objective(data, ranker.variables_) == exact.objective(data, ranker.variables_)
-    first = [int(np.argmax(history <= best * 1.001)) for history in (exact.history_, ranker.history_)]
+    first = [int(np.argmax(history <= best * 1.001)) for history in (exact.objectives_, ranker.objectives_)]
     assert 0 < first[0] < first[1]
 
 
@@ -82,7 +82,7 @@ def test_features_without_importance_get_no_weight(data):
     ranker = FSMRankSubgradient(lambda2=1e-6).fit(padded.X, padded.y, qid=padded.qid)
     assert ranker.coef_[-1] == 0.0
     assert ranker.support_[:-1].all()
-    assert np.isfinite(ranker.history_).all()
+    assert np.isfinite(ranker.objectives_).all()
 
 
 @pytest.mark.parametrize(

@@ -71,9 +71,9 @@ def test_the_solution_minimises_the_weighted_problem_of_its_own_costs(data, tigh
 @pytest.mark.parametrize("lam", [1.0, 0.1, 0.01, 1e-3])
 def test_the_objective_never_rises(data, penalty, lam):
     ranker = NonconvexRanker(penalty, lam, tol=0.0).fit(data.X, data.y, qid=data.qid)
-    assert (np.diff(ranker.history_) <= 0).all()
+    assert (np.diff(ranker.objectives_) <= 0).all()
     expected = loss(data, ranker.coef_) + ranker.penalties(np.abs(ranker.coef_)).sum()
-    assert ranker.history_[-1] == pytest.approx(expected, rel=1e-9)
+    assert ranker.objectives_[-1] == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
