@@ -179,8 +179,14 @@ def _row(
 
 
 CHAPELLE = ("Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval", 2010)
+CHEN = (
+    "Chen, Li, Dou, Liang, Lv: Ranking SVM with kernel approximation. Computational Intelligence and Neuroscience",
+    2017,
+)
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
+KUO = ("Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining", 2014)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
+LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
 PAHIKKALA = (
     "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning",
     2009,
@@ -212,6 +218,10 @@ _OWN = (
     # linear rankers
     _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),
     _ranker("rankrls", PAHIKKALA, "rankers:RankRLS", backend=True),
+    _ranker("ranksvm-tron", LEE, "rankers:RankSVMTRON"),
     # boosting and trees
     # kernels
+    _ranker("ranksvm-kernel", KUO, "rankers:KernelRankSVM", linear=False),
+    _ranker("rank-nystrom", CHEN, "rankers:RankNystrom", linear=False, needs=("seed",)),
+    _ranker("rank-fourier", CHEN, "rankers:RankFourier", linear=False, needs=("seed",)),
 )

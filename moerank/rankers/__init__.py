@@ -12,10 +12,13 @@ from moerank.rankers.base import (
     as_validation_data,
 )
 from moerank.rankers.fsm_rank import FSMRank
+from moerank.rankers.kernel_map import RankFourier, RankNystrom
 from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_population
 from moerank.rankers.population import FittedPopulation, Population, population_scores, require_weights
 from moerank.rankers.rank_rls import RankRLS
 from moerank.rankers.rank_svm import RankSVM
+from moerank.rankers.rank_svm_kernel import KernelRankSVM
+from moerank.rankers.rank_svm_tron import RankSVMTRON
 
 __all__ = [
     "FitnessBackend",
@@ -26,6 +29,10 @@ __all__ = [
     "Ranker",
     "SelectionPath",
     "RankSVM",
+    "RankSVMTRON",
+    "KernelRankSVM",
+    "RankNystrom",
+    "RankFourier",
     "RankRLS",
     "FSMRank",
     "RankerAdapter",
