@@ -178,12 +178,14 @@ def _row(
     return SolverEntry(name, family, paper, year, linear, selects, needs, _maker(path, **fixed), backend)
 
 
+CAO = ("Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. ICML", 2007)
 CHAPELLE = ("Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval", 2010)
 CHEN = (
     "Chen, Li, Dou, Liang, Lv: Ranking SVM with kernel approximation. Computational Intelligence and Neuroscience",
     2017,
 )
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
+JOACHIMS = ("Joachims: Training linear SVMs in linear time. KDD", 2006)
 KUO = ("Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining", 2014)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
 LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
@@ -192,6 +194,8 @@ PAHIKKALA = (
     2009,
 )
 PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
+SCULLEY = ("Sculley: Combined regression and ranking. KDD", 2010)
+YUE = ("Yue, Finley, Radlinski, Joachims: A support vector method for optimizing average precision. SIGIR", 2007)
 
 
 def _mofs_rank(name: str, **fixed: Any) -> SolverEntry:
@@ -219,6 +223,10 @@ _OWN = (
     _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),
     _ranker("rankrls", PAHIKKALA, "rankers:RankRLS", backend=True),
     _ranker("ranksvm-tron", LEE, "rankers:RankSVMTRON"),
+    _ranker("ranksvm-struct", JOACHIMS, "rankers:RankSVMStruct"),
+    _ranker("svm-map", YUE, "rankers:SVMMAP"),
+    _ranker("listnet", CAO, "rankers:ListNet"),
+    _ranker("crr", SCULLEY, "rankers:CombinedRegressionRanking"),
     # boosting and trees
     # kernels
     _ranker("ranksvm-kernel", KUO, "rankers:KernelRankSVM", linear=False),

@@ -11,14 +11,18 @@ from moerank.rankers.base import (
     as_ranking_data,
     as_validation_data,
 )
+from moerank.rankers.crr import CombinedRegressionRanking
 from moerank.rankers.fsm_rank import FSMRank
 from moerank.rankers.kernel_map import RankFourier, RankNystrom
+from moerank.rankers.list_net import ListNet
 from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_population
 from moerank.rankers.population import FittedPopulation, Population, population_scores, require_weights
 from moerank.rankers.rank_rls import RankRLS
 from moerank.rankers.rank_svm import RankSVM
 from moerank.rankers.rank_svm_kernel import KernelRankSVM
+from moerank.rankers.rank_svm_struct import RankSVMStruct
 from moerank.rankers.rank_svm_tron import RankSVMTRON
+from moerank.rankers.svm_map import SVMMAP
 
 __all__ = [
     "FitnessBackend",
@@ -35,6 +39,10 @@ __all__ = [
     "RankFourier",
     "RankRLS",
     "FSMRank",
+    "RankSVMStruct",
+    "SVMMAP",
+    "ListNet",
+    "CombinedRegressionRanking",
     "RankerAdapter",
     "FittedPopulation",
     "Population",
