@@ -37,7 +37,7 @@ class CombinedRegressionRanking(LinearRanker):
     ----------
     alpha : float, default 0.5
         Share of the regression, between 0, ranking alone, and 1, regression alone.
-    lam : float, default 1e-3
+    lam : float, default 1e-2
         Regularisation λ, > 0.
     loss : {"squared", "logistic"}, default "squared"
 
@@ -70,7 +70,7 @@ class CombinedRegressionRanking(LinearRanker):
     array([0., 1., 2.])
     """
 
-    def __init__(self, alpha: float = 0.5, lam: float = 1e-3, loss: str = "squared") -> None:
+    def __init__(self, alpha: float = 0.5, lam: float = 1e-2, loss: str = "squared") -> None:
         self.alpha = alpha
         self.lam = lam
         self.loss = loss

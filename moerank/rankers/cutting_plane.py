@@ -115,7 +115,7 @@ def cutting_plane(
             idle[0] = 0
     if gap > C * eps:
         message = f"the gap is still {gap:.3g} after {n_iter} constraints; a larger eps or a smaller C is easier"
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warnings.warn(message, ConvergenceWarning, stacklevel=6)
     return CuttingPlaneSolution(w, objective, gap, n_iter)
 
 
