@@ -1,4 +1,4 @@
-"""Passes over preference pairs for the logistic loss; see `moerank.kernels.pair_pass` for how pairs are laid out."""
+"""One pass over the preference pairs for the logistic loss: value, gradient and Hessian."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
 
-__all__ = ["logistic_pass", "weighted_curvature_pass"]
+__all__ = ["logistic_pass"]
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 
 @kernel
@@ -17,50 +18,52 @@ def logistic_pass(
     first: NDArray[np.int64],
     winner: NDArray[np.int32],
     worse: NDArray[np.int32],
-    scores: Vector,
-    residual: Vector,
-    curvature: Vector,
+    y: Vector,
+    z: Vector,
+    X: Matrix,
+    gradient: Vector,
+    curvature: Matrix,
 ) -> float:
-    """Return Σ log(1 + exp(u)) over the pairs, u = sᵢ − sⱼ, and write its derivatives.
+    """Return Σ log(1 + exp d) − t d over the pairs (i, j), with d = zᵢ − zⱼ and t = (1 + yᵢ − yⱼ) / 2.
 
-    `residual` (n_documents,) receives the gradient in the scores, σ(u) of each pair added to i and taken from j, and
-    `curvature` (n_pairs,) the second derivative σ(u) (1 − σ(u)) of each pair.
+    Parameters
+    ----------
+    first, winner, worse : the pairs, as in `PreferencePairs`
+    y : (n_documents,), labels in [0, 1]
+    z : (n_documents,), scores
+    X : (n_documents, n_features)
+    gradient : (n_documents,), written
+        The gradient in z.
+    curvature : (n_documents, n_features), written
+        The Hessian in z, a graph Laplacian, times X.
+
+    Notes
+    -----
+    O(n_pairs · n_features), vectorised over the features.
     """
-    residual[:] = 0.0
+    n_features = X.shape[1]
+    gradient[:] = 0.0
+    curvature[:] = 0.0
+    degree = np.zeros(len(z))
     loss = 0.0
-    for w in range(len(winner)):
-        i = winner[w]
-        total = 0.0
-        for k in range(first[w], first[w + 1]):
-            j = worse[k]
-            u = scores[i] - scores[j]
-            tail = np.exp(-abs(u))
-            loss += max(u, 0.0) + np.log1p(tail)
-            probability = (1.0 if u > 0.0 else tail) / (1.0 + tail)
-            curvature[k] = tail / (1.0 + tail) ** 2
-            total += probability
-            residual[j] -= probability
-        residual[i] += total
+    for k in range(len(winner)):
+        i = winner[k]
+        for pair in range(first[k], first[k + 1]):
+            j = worse[pair]
+            d = z[i] - z[j]
+            small = np.exp(-abs(d))
+            p = (1.0 if d >= 0.0 else small) / (1.0 + small)
+            t = 0.5 * (1.0 + y[i] - y[j])
+            loss += np.log1p(small) + max(d, 0.0) - t * d
+            gradient[i] += p - t
+            gradient[j] -= p - t
+            h = small / (1.0 + small) ** 2
+            degree[i] += h
+            degree[j] += h
+            for f in range(n_features):
+                curvature[i, f] -= h * X[j, f]
+                curvature[j, f] -= h * X[i, f]
+    for i in range(len(z)):
+        for f in range(n_features):
+            curvature[i, f] += degree[i] * X[i, f]
     return loss
-
-
-@kernel
-def weighted_curvature_pass(
-    first: NDArray[np.int64],
-    winner: NDArray[np.int32],
-    worse: NDArray[np.int32],
-    curvature: Vector,
-    scores: Vector,
-    result: Vector,
-) -> None:
-    """Multiply by the weighted graph Laplacian: result[i] += c (sᵢ − sⱼ), result[j] −= the same, over the pairs."""
-    result[:] = 0.0
-    for w in range(len(winner)):
-        i = winner[w]
-        total = 0.0
-        for k in range(first[w], first[w + 1]):
-            j = worse[k]
-            t = curvature[k] * (scores[i] - scores[j])
-            total += t
-            result[j] -= t
-        result[i] += total

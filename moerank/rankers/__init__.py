@@ -1,5 +1,6 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
+from moerank.rankers.ada_rank import AdaRank
 from moerank.rankers.adapter import RankerAdapter
 from moerank.rankers.base import (
     ConstantFeatureWarning,
@@ -11,12 +12,16 @@ from moerank.rankers.base import (
     as_ranking_data,
     as_validation_data,
 )
+from moerank.rankers.bl_mart import BaggedLambdaMART
 from moerank.rankers.crr import CombinedRegressionRanking
+from moerank.rankers.f_rank import FRank
 from moerank.rankers.fsm_rank import FSMRank
 from moerank.rankers.kernel_map import RankFourier, RankNystrom
+from moerank.rankers.lambda_mart import LambdaMART
 from moerank.rankers.list_net import ListNet
 from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_population
 from moerank.rankers.population import FittedPopulation, Population, population_scores, require_weights
+from moerank.rankers.rank_boost import RankBoost
 from moerank.rankers.rank_rls import RankRLS
 from moerank.rankers.rank_svm import RankSVM
 from moerank.rankers.rank_svm_kernel import KernelRankSVM
@@ -39,9 +44,14 @@ __all__ = [
     "RankFourier",
     "RankRLS",
     "FSMRank",
+    "RankBoost",
+    "FRank",
+    "AdaRank",
+    "LambdaMART",
+    "BaggedLambdaMART",
     "RankSVMStruct",
-    "SVMMAP",
     "ListNet",
+    "SVMMAP",
     "CombinedRegressionRanking",
     "RankerAdapter",
     "FittedPopulation",

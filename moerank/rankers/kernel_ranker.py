@@ -34,6 +34,7 @@ class KernelRanker(Ranker):
     """
 
     _additive = False
+    _trained_together = ("C", "tol")
 
     def _check_parameters(self) -> None:
         """Raise a ValueError for a parameter that is out of its range."""
@@ -82,14 +83,9 @@ class KernelRanker(Ranker):
         return scores
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
-        scores = np.empty((validation.n_documents, len(candidates)))
-        settings = [repr(clone(candidate).set_params(C=1.0, tol=1.0).get_params()) for candidate in candidates]
-        for setting in dict.fromkeys(settings):
-            group = [i for i, other in enumerate(settings) if other == setting]
-            leader = clone(candidates[group[0]])._learn(train)
-            weights = [w for w, _ in leader._solutions(train, [candidates[i] for i in group])]
-            scores[:, group] = leader._scores_of(validation.X, np.stack(weights, axis=1))
-        return scores
+        leader = clone(candidates[0])._learn(train)
+        weights = [w for w, _ in leader._solutions(train, candidates)]
+        return leader._scores_of(validation.X, np.stack(weights, axis=1))
 
 
 def gaussian(X: Matrix, Y: Matrix, gamma: float) -> Matrix:

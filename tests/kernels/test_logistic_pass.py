@@ -3,32 +3,24 @@ import pytest
 from scipy.special import expit
 
 from moerank.data import PreferencePairs
-from moerank.kernels.logistic_pass import logistic_pass, weighted_curvature_pass
+from moerank.kernels.logistic_pass import logistic_pass
 
 
-@pytest.fixture
-def pairs():
+@pytest.mark.parametrize("scale", [0.0, 1.0, 900.0])
+def test_value_gradient_and_curvature_are_those_of_explicit_pairs(scale):
     rng = np.random.default_rng(0)
-    return PreferencePairs.of(rng.integers(0, 4, 40), np.array([0, 1, 12, 40]))
+    X, labels, z = rng.random((70, 6)), rng.integers(0, 5, 70), scale * rng.normal(size=70)
+    y = labels / 4.0
+    pairs = PreferencePairs.of(labels, np.array([0, 30, 31, 70]))
+    gradient, curvature = np.full(70, np.nan), np.full((70, 6), np.nan)
+    value = logistic_pass(pairs.first, pairs.winner, pairs.worse, y, z, X, gradient, curvature)
 
-
-@pytest.mark.parametrize("scale", [0.1, 3.0, 400.0])
-def test_loss_and_derivatives_equal_those_over_explicit_pairs(pairs, scale):
-    scores = scale * np.random.default_rng(1).normal(size=40)
-    residual, curvature = np.empty(40), np.empty(len(pairs))
-    loss = logistic_pass(pairs.first, pairs.winner, pairs.worse, scores, residual, curvature)
-    u = scores[pairs.better] - scores[pairs.worse]
-    assert loss == pytest.approx(np.logaddexp(0.0, u).sum(), rel=1e-12)
-    expected = np.bincount(pairs.better, expit(u), 40) - np.bincount(pairs.worse, expit(u), 40)
-    np.testing.assert_allclose(residual, expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(curvature, expit(u) * expit(-u), rtol=1e-12, atol=1e-300)
-
-
-def test_product_is_that_of_the_weighted_laplacian(pairs):
-    rng = np.random.default_rng(2)
-    curvature, scores, result = rng.random(len(pairs)), rng.normal(size=40), np.empty(40)
-    weighted_curvature_pass(pairs.first, pairs.winner, pairs.worse, curvature, scores, result)
-    A = np.zeros((len(pairs), 40))
-    A[np.arange(len(pairs)), pairs.better] = 1.0
-    A[np.arange(len(pairs)), pairs.worse] = -1.0
-    np.testing.assert_allclose(result, A.T @ (curvature * (A @ scores)), rtol=1e-12, atol=1e-13)
+    incidence = np.zeros((len(pairs), len(z)))
+    incidence[np.arange(len(pairs)), pairs.better] = 1.0
+    incidence[np.arange(len(pairs)), pairs.worse] = -1.0
+    d, t = incidence @ z, 0.5 * (1.0 + incidence @ y)
+    p = expit(d)
+    assert value == pytest.approx((np.logaddexp(0.0, d) - t * d).sum(), rel=1e-12)
+    np.testing.assert_allclose(gradient, incidence.T @ (p - t), rtol=1e-9, atol=1e-9)
+    explicit = incidence.T @ ((p * expit(-d))[:, None] * (incidence @ X))
+    np.testing.assert_allclose(curvature, explicit, rtol=1e-9, atol=1e-9)

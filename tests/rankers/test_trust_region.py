@@ -1,3 +1,4 @@
+import functools
 from types import SimpleNamespace
 
 import numpy as np
@@ -59,21 +60,29 @@ def test_a_smooth_function_ends_where_scipy_does(ridge, scale):
     assert found.at.value < expand(start).value
 
 
-def test_no_step_increases_the_function_or_leaves_the_region():
-    """Far from the minimum the Newton step of this function overshoots: without a region it would diverge."""
-    values = []
+def test_a_step_that_does_not_help_is_not_taken():
+    """Σ √(1 + 100 x²): its Newton step from x goes to −100 x³, and the gradient is no measure of a good length."""
+    tried, accepted = [], []
 
-    def expand(x):  # Σ √(1 + x²): its Newton step from x goes to −x³
-        root = np.sqrt(1.0 + x**2)
-        return SimpleNamespace(value=float(root.sum()), gradient=x / root, product=lambda s: s / root**3)
+    class Root:
+        def __init__(self, x):
+            self.x, self.root = x, np.sqrt(1.0 + 100.0 * x**2)
+            self.value = float(self.root.sum())
+            tried.append(self.value)
 
-    def recorded(x):
-        values.append(expand(x).value)
-        return expand(x)
+        @functools.cached_property
+        def gradient(self):
+            accepted.append(self.value)  # a gradient is wanted where the next step begins
+            return 100.0 * self.x / self.root
 
-    found = trust_region_newton(recorded, np.array([4.0, -9.0]), tol=1e-10)
-    np.testing.assert_allclose(found.x, 0.0, atol=1e-8)
-    assert found.at.value == min(values)
+        def product(self, s):
+            return 100.0 * s / self.root**3
+
+    found = trust_region_newton(Root, np.array([1.0, -0.3]), tol=1e-10)
+    np.testing.assert_allclose(found.x, 0.0, atol=1e-9)
+    assert max(tried) > tried[0], "a step was too long"
+    assert (np.diff(accepted) < 0).all()
+    assert found.at.value == min(tried)
     assert found.n_iter < 60
 
 
