@@ -42,7 +42,7 @@ class ListNet(LinearRanker):
     O(n_documents · n_features) an epoch. The paper chooses rate and epochs by validation but does not say among
     which; the grid is this package's: the epochs 1 … 1000 at the one rate given. Queries whose labels are all equal
     are left out: they have no order to learn, and their uniform target only draws w back to 0. The paper does not speak
-    of them; on MQ2008, where they are more than a quarter of the queries, the validation MAP of every fold is higher without.
+    of them; more than a quarter of MQ2008's are such, and the validation MAP of each of its folds is higher without.
 
     References
     ----------
