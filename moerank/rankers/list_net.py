@@ -8,6 +8,7 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.kernels.top_one import descend, top_one_probabilities
 from moerank.rankers.base import LinearRanker, Matrix
+from moerank.rankers.hinge_problem import PairedDocuments
 
 __all__ = ["ListNet"]
 
@@ -39,7 +40,9 @@ class ListNet(LinearRanker):
     Notes
     -----
     O(n_documents · n_features) an epoch. The paper chooses rate and epochs by validation but does not say among
-    which; the grid is this package's: the epochs 1 … 1000 at the one rate given.
+    which; the grid is this package's: the epochs 1 … 1000 at the one rate given. Queries whose labels are all equal
+    are left out: they have no order to learn, and their uniform target only draws w back to 0. The paper does not speak
+    of them; more than a quarter of MQ2008's are such, and the validation MAP of each of its folds is higher without.
 
     References
     ----------
@@ -69,8 +72,10 @@ class ListNet(LinearRanker):
             raise ValueError(f"n_epochs must be at least 1, not {self.n_epochs}")
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate must be positive, not {self.learning_rate}")
-        target = top_one_probabilities(train.y.astype(float), train.offsets)
-        W: Matrix = descend(train.X, target, train.offsets, float(self.learning_rate), self.n_epochs)
+        documents = PairedDocuments.of(train)
+        X, offsets = train.X[documents.rows], documents.pairs.offsets
+        target = top_one_probabilities(train.y[documents.rows].astype(float), offsets)
+        W: Matrix = descend(X, target, offsets, float(self.learning_rate), self.n_epochs)
         self.epoch_coefs_ = self._everywhere(W)
         return W[-1].copy()
 
