@@ -178,22 +178,43 @@ def _row(
     return SolverEntry(name, family, paper, year, linear, selects, needs, _maker(path, **fixed), backend)
 
 
+CAO = ("Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. ICML", 2007)
 CHAPELLE = ("Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval", 2010)
+CHEN = ("Chen, Li, Dou, Liang, Lv: Ranking SVM with kernel approximation. Comput. Intell. Neurosci.", 2017)
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
-LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
-PAHIKKALA = (
-    "Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning",
-    2009,
+DANG = ("Dang, Croft: Feature selection for document ranking. SIGIR workshop on feature generation and selection", 2010)
+FREUND = ("Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR", 2003)
+GANJISAFFAR = ("Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for ranking models. SIGIR", 2011)
+GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
+GUPTA = ("Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING", 2012)
+JOACHIMS = ("Joachims: Training linear SVMs in linear time. KDD", 2006)
+KUO = ("Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining", 2014)
+LAI_FENCHEL = (
+    "Lai et al.: Sparse learning-to-rank via an efficient primal-dual algorithm. IEEE Trans. Computers",
+    2013,
 )
+LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
+LAPORTE = ("Laporte et al.: Nonconvex regularizations for feature selection in ranking. IEEE TNNLS", 2014)
+LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
+PAHIKKALA = ("Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Mach. Learn.", 2009)
 PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
+SCULLEY = ("Sculley: Combined regression and ranking. KDD", 2010)
+TSAI = ("Tsai, Liu, Qin, Chen, Ma: FRank: a ranking method with fidelity loss. SIGIR", 2007)
+WU = ("Wu, Burges, Svore, Gao: Adapting boosting for information retrieval measures. Information Retrieval", 2010)
+XU = ("Xu, Li: AdaRank: a boosting algorithm for information retrieval. SIGIR", 2007)
+YUE = ("Yue, Finley, Radlinski, Joachims: A support vector method for optimizing average precision. SIGIR", 2007)
 
 
 def _mofs_rank(name: str, **fixed: Any) -> SolverEntry:
     return _row(name, "evolutionary", CHENG, "mofsrank:MOFSRank", needs=("seed",), **fixed)
 
 
+def _nonconvex(penalty: str) -> SolverEntry:
+    path = "selectors.nonconvex:NonconvexRanker"
+    return _row(f"nonconvex-{penalty}", "embedded", LAPORTE, path, penalty=penalty)
+
+
 _OWN = (
-    # evolutionary
     _mofs_rank("mofsrank"),
     _mofs_rank("mofsrank-no-instance-selection", instance_selection=False),
     _mofs_rank("mofsrank-no-adaptive-mutation", adaptive_mutation=False),
@@ -204,14 +225,33 @@ _OWN = (
     _mofs_rank("mofsrank-smsemoa", algorithm="smsemoa"),
     _mofs_rank("mofsrank-rvea", algorithm="rvea"),
     _mofs_rank("mofsrank-moead", algorithm="moead"),
-    # wrappers
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
-    # embedded
+    _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),
+    _row("fsm-svm", "wrapper", LAI_FSM, "selectors.fsm_svm:FSMSVM"),
+    _row("single", "filter", GENG, "selectors.single:SingleFeatures"),
+    _row("gas", "filter", GENG, "selectors.gas:GAS"),
+    _row("gas-e", "filter", LAI_FSM, "selectors.gas:GAS", importance="measure"),
+    _row("fs-ed", "filter", GUPTA, "selectors.fs_ed:FSED", needs=("validation",)),
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
-    # filters
-    # linear rankers
+    _row("fsmrank-subgradient", "embedded", LAI_FSM, "selectors.fsm_rank_subgradient:FSMRankSubgradient"),
+    _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.fenchel_rank:FenchelRank"),
+    _nonconvex("lp"),
+    _nonconvex("log"),
+    _nonconvex("mcp"),
     _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),
+    _ranker("ranksvm-struct", JOACHIMS, "rankers:RankSVMStruct"),
+    _ranker("ranksvm-tron", LEE, "rankers:RankSVMTRON"),
     _ranker("rankrls", PAHIKKALA, "rankers:RankRLS", backend=True),
-    # boosting and trees
-    # kernels
+    _ranker("listnet", CAO, "rankers:ListNet"),
+    _ranker("adarank-map", XU, "rankers:AdaRank", measure="map"),
+    _ranker("adarank-ndcg", XU, "rankers:AdaRank", measure="ndcg"),
+    _ranker("svm-map", YUE, "rankers:SVMMAP"),
+    _ranker("crr", SCULLEY, "rankers:CombinedRegressionRanking"),
+    _ranker("ranksvm-kernel", KUO, "rankers:KernelRankSVM", linear=False),
+    _ranker("rank-nystrom", CHEN, "rankers:RankNystrom", linear=False, needs=("seed",)),
+    _ranker("rank-fourier", CHEN, "rankers:RankFourier", linear=False, needs=("seed",)),
+    _ranker("rankboost", FREUND, "rankers:RankBoost", linear=False),
+    _ranker("frank", TSAI, "rankers:FRank", linear=False),
+    _ranker("lambdamart", WU, "rankers:LambdaMART", linear=False),
+    _ranker("bl-mart", GANJISAFFAR, "rankers:BaggedLambdaMART", linear=False, needs=("seed",)),
 )

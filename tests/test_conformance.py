@@ -22,9 +22,15 @@ SEARCH = {
     stage: {"population": 8, "generations": 3} for stage in ("instance_selection", "feature_selection", "ensemble")
 }
 # Arguments that make a solver quick enough for a test, by the beginning of its name.
-SMALL = {"mofsrank": SEARCH}
-# Methods that rank by a share of ties, or draw rows, and so look at the order of the documents of a query.
-ORDER_MATTERS = ("mofsrank",)
+SMALL = {
+    "mofsrank": SEARCH,
+    "bl-mart": {"n_bags": 2, "n_trees": 30},
+    "lambdamart": {"n_trees": 30},
+    "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1},
+}
+# Methods that draw rows or pairs, or rank by a share of ties, and so look at the order of the documents of a query. The
+# first tree of LambdaMART finds all documents tied, and BL-MART draws them as well.
+ORDER_MATTERS = ("mofsrank", "lambdamart", "bl-mart")
 NAMES = list(solvers())
 SELECTORS = [name for name, row in solvers().items() if row.selects]
 

@@ -5,6 +5,7 @@ from moerank.figures.accuracy import accuracy_figure
 from moerank.figures.attainment import attainment_figure
 from moerank.figures.convergence import convergence_figure
 from moerank.figures.cost import cost_figure
+from moerank.figures.descent import descent_figure
 from moerank.figures.features import features_figure
 from moerank.figures.frequency import frequency_figure
 from moerank.figures.front import front_figure
@@ -19,6 +20,7 @@ __all__ = [
     "attainment_figure",
     "convergence_figure",
     "cost_figure",
+    "descent_figure",
     "features_figure",
     "frequency_figure",
     "front_figure",

@@ -1,4 +1,10 @@
-"""Greedy forward selection for RankRLS with leave-query-out errors, by a recursion over the selected features."""
+"""Greedy forward selection for RankRLS with leave-query-out errors, by a recursion over the selected features.
+
+Eight features are the lanes of a vector (see `moerank.kernels.lanes`). The arrays C and U of the recursion, n_features
+by n_documents, are the only ones of that size that a step touches: it reads C once to see how the feature just
+selected changes the others, and then goes query by query, changes C and U there and, while they are at hand, sums the
+errors of the next step.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
+from moerank.kernels.lanes import lanes, load, spread, store
 
 __all__ = ["greedy_rank_rls"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
+
+GROUP = lanes(np.float64)
 
 
 @kernel
@@ -42,45 +51,45 @@ def greedy_rank_rls(
     O(n_steps · n_documents · n_features) time, O(n_documents · n_features) memory. Ties go to the first feature.
     """
     n_features, n_documents = X.shape
+    n_queries = len(offsets) - 1
     a, p = y / ridge, y.copy()
-    C, U = X / ridge, X.copy()
+    C, U, power, target = _begin(X, y, ridge)
     selected = np.zeros(n_features, np.bool_)
     order = np.empty(n_steps, np.int64)
     errors = np.empty(n_steps)
     W = np.zeros((n_steps, n_features))
-    change = np.empty(n_features)
-    column, scaled = np.empty(n_documents), np.empty(n_documents)
+    change = np.zeros_like(power)
+    column, scaled = np.zeros(n_documents), np.zeros(n_documents)
+    through, g = np.zeros(n_queries), np.zeros(n_queries)
     for step in range(n_steps):
+        error = _update_and_try(C, U, column, scaled, change, through, g, a, p, power, target, offsets)
         best = -1
-        least = np.inf
-        for i in range(n_features):
-            if not selected[i]:
-                error = _error_with(X[i], C[i], U[i], a, p, y, offsets)
-                if error < least or best < 0:
-                    best, least = i, error
-        selected[best] = True
-        order[step], errors[step] = best, least
-
-        c = 1.0 / (1.0 + _dot(X[best], C[best]))
-        d = c * _dot(C[best], y)
         for j in range(n_features):
-            change[j] = c * _dot(X[best], C[j])
+            if not selected[j] and (best < 0 or error[j // GROUP, j % GROUP] < error[best // GROUP, best % GROUP]):
+                best = j
+        block, lane = best // GROUP, best % GROUP
+        selected[best] = True
+        order[step], errors[step] = best, error[block, lane]
+
+        c = 1.0 / (1.0 + power[block, lane])
+        d = c * target[block, lane]
         for i in range(n_documents):
-            column[i] = C[best, i]
-            scaled[i] = U[best, i]  # as they are before the update, which overwrites them
-        for q in range(len(offsets) - 1):
+            column[i] = C[block * n_documents + i, lane]
+            scaled[i] = U[block * n_documents + i, lane]
+        _changes(C, X[best], c, change)
+        for q in range(n_queries):
             begin, end = offsets[q], offsets[q + 1]
             u, v = scaled[begin:end], column[begin:end]
-            g = 1.0 / (_dot(v, u) - 1.0 / c)
-            inner = _dot(u, a[begin:end]) - d * _dot(u, v)
-            _add(p[begin:end], u, -d - g * inner)
-            through = _dot(u, v)
-            for j in range(n_features):
-                inner = _dot(u, C[j, begin:end]) - change[j] * through
-                _add(U[j, begin:end], u, -change[j] - g * inner)
+            through[q] = _dot(u, v)
+            g[q] = 1.0 / (through[q] - 1.0 / c)
+            inner = _dot(u, a[begin:end]) - d * through[q]
+            _add(p[begin:end], u, -d - g[q] * inner)
         _add(a, column, -d)
-        for j in range(n_features):
-            _add(C[j], column, -change[j])
+        weight = target[block, lane]
+        for b in range(len(power)):
+            for j in range(GROUP):
+                power[b, j] -= change[b, j] * change[b, j] / c
+                target[b, j] -= change[b, j] * weight
         for j in range(n_features):
             if selected[j]:
                 W[step, j] = _dot(X[j], a)
@@ -88,22 +97,100 @@ def greedy_rank_rls(
 
 
 @kernel
-def _error_with(
-    x: Vector, column: Vector, scaled: Vector, a: Vector, p: Vector, y: Vector, offsets: NDArray[np.int64]
-) -> float:
-    """Leave-query-out error after adding the feature with values x, C = column and U = scaled."""
-    c = 1.0 / (1.0 + _dot(x, column))
-    d = c * _dot(column, y)
-    error = 0.0
-    for q in range(len(offsets) - 1):
-        begin, end = offsets[q], offsets[q + 1]
-        u, v = scaled[begin:end], column[begin:end]
-        through = _dot(v, u)
-        g = 1.0 / (through - 1.0 / c)
-        factor = d + g * (_dot(u, a[begin:end]) - d * through)
-        for i in range(begin, end):
-            residual = p[i] - factor * scaled[i]
-            error += residual * residual
+def _begin(X: Matrix, y: Vector, ridge: float) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    """Return C = X / ridge and U = X as lanes, and xᵀC and Cᵀy of every feature.
+
+    C and U have shape (n_blocks · n_documents, lanes), the features of one block after those of another; the sums have
+    shape (n_blocks, lanes). The last block is filled up with features that are 0.
+    """
+    n_features, n_documents = X.shape
+    n_blocks = (n_features + GROUP - 1) // GROUP
+    C, U = np.zeros((n_blocks * n_documents, GROUP)), np.zeros((n_blocks * n_documents, GROUP))
+    power, target = np.zeros((n_blocks, GROUP)), np.zeros((n_blocks, GROUP))
+    for b in range(n_blocks):
+        width = min(GROUP, n_features - b * GROUP)
+        for i in range(n_documents):
+            for j in range(width):
+                x = X[b * GROUP + j, i]
+                U[b * n_documents + i, j] = x
+                C[b * n_documents + i, j] = x / ridge
+                power[b, j] += x * (x / ridge)
+                target[b, j] += (x / ridge) * y[i]
+    return C, U, power, target
+
+
+@kernel
+def _changes(C: Matrix, x: Vector, c: float, change: Matrix) -> None:
+    """Write c · xᵀC of every feature, x the feature just selected."""
+    total = np.empty((1, GROUP))
+    for b in range(len(change)):
+        first = b * len(x)
+        even = odd = spread(0.0)  # two sums at a time hide the latency of the additions
+        for i in range(0, len(x) - 1, 2):
+            even = even + spread(x[i]) * load(C, first + i)
+            odd = odd + spread(x[i + 1]) * load(C, first + i + 1)
+        if len(x) % 2:
+            even = even + spread(x[len(x) - 1]) * load(C, first + len(x) - 1)
+        store(total, 0, even + odd)
+        for j in range(GROUP):
+            change[b, j] = c * total[0, j]
+
+
+@kernel
+def _update_and_try(
+    C: Matrix,
+    U: Matrix,
+    column: Vector,
+    scaled: Vector,
+    change: Matrix,
+    through: Vector,
+    g: Vector,
+    a: Vector,
+    p: Vector,
+    power: Matrix,
+    target: Matrix,
+    offsets: NDArray[np.int64],
+) -> Matrix:
+    """Bring C and U up to the selection so far, and return the error (n_blocks, lanes) that each feature would leave.
+
+    `column` and `scaled` are C and U of the feature selected last, as they were before, `change` what `_changes` gave
+    for it, `through` and `g` its numbers for every query; all are 0 in the first step. The others are up to date.
+    """
+    n_documents = len(a)
+    error = np.empty_like(power)
+    factor, inner, ahead = np.empty((1, GROUP)), np.empty((1, GROUP)), np.empty((1, GROUP))
+    for b in range(len(power)):
+        first = b * n_documents
+        total = spread(0.0)
+        changes = load(change, b)
+        for q in range(len(offsets) - 1):
+            begin, end = offsets[q], offsets[q + 1]
+            even = spread(0.0)
+            for i in range(begin, end):
+                even = even + spread(scaled[i]) * load(C, first + i)
+            store(inner, 0, even)
+            for j in range(GROUP):
+                factor[0, j] = change[b, j] + g[q] * (inner[0, j] - change[b, j] * through[q])
+            factors = load(factor, 0)
+            even = odd = spread(0.0)
+            for i in range(begin, end):
+                u = load(U, first + i) - spread(scaled[i]) * factors
+                v = load(C, first + i) - spread(column[i]) * changes
+                store(U, first + i, u)
+                store(C, first + i, v)
+                even = even + u * spread(a[i])
+                odd = odd + u * v
+            store(inner, 0, even)
+            store(ahead, 0, odd)
+            for j in range(GROUP):
+                d = target[b, j] / (1.0 + power[b, j])
+                weight = 1.0 / (ahead[0, j] - (1.0 + power[b, j]))
+                factor[0, j] = d + weight * (inner[0, j] - d * ahead[0, j])
+            factors = load(factor, 0)
+            for i in range(begin, end):
+                residual = spread(p[i]) - factors * load(U, first + i)
+                total = total + residual * residual
+        store(error, b, total)
     return error
 
 

@@ -1,12 +1,10 @@
-"""Accelerated proximal gradient for a vector of sparse pair rankers at once: Algorithm 1 of FSMRank, lane by lane.
+"""Gradient methods for a vector of sparse pair rankers at once: FSMRank's Algorithm 1 and projected sub-gradients.
 
 Each lane minimises its own objective over 2 n_features non-negative variables w = [u; v],
 
-    F(w) = ℓ(w) + λ₂ Σ (uᵢ + vᵢ) / sᵢ,   ℓ(w) = (1 / p) Σ max(0, 1 − (u − v)ᵀ(xᵢ − xⱼ))² + ½ λ₁ (u + v)ᵀA(u + v),
+    F(w) = ℓ(w) + λ₂ Σ cᵢ (uᵢ + vᵢ),   ℓ(w) = (1 / p) Σ max(0, 1 − (u − v)ᵀ(xᵢ − xⱼ))² + ½ λ₁ (u + v)ᵀA(u + v),
 
-over its own p pairs and its own features. The listing is kept; what makes a step cheap is that scores are linear in w:
-those of the extrapolated point z come from those of the last two w, so a step takes one product with X for w, one
-back from the documents for the gradient at z, and two passes over the pairs.
+over its own p pairs and its own features; FSMRank has costs cᵢ = 1 / sᵢ.
 
 Lanes go from step to step together and share nothing else: one that has found its L waits for the others', one that
 is finished stands still, so an individual's weights do not depend on its company.
@@ -20,7 +18,7 @@ from numpy.typing import NDArray
 from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import hinge_pass, project, pull_back
 
-__all__ = ["proximal_lanes"]
+__all__ = ["proximal_lanes", "subgradient_lanes"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -40,14 +38,19 @@ def proximal_lanes(
     n_kept: NDArray[np.int64],
     feature_mask: NDArray[np.bool_],
     A: Matrix,
-    cost: Vector,
+    cost: Matrix,
     lambda1: Vector,
     lambda2: Vector,
     start: Matrix,
     max_iter: int,
     tol: float,
+    history: Matrix,
 ) -> tuple[Matrix, NDArray[np.int64]]:
-    """Return each lane's variables (lanes, 2 n_features) and its number of steps (lanes,).
+    """Return each lane's variables (lanes, 2 n_features) and its number of steps (lanes,), by accelerated steps.
+
+    The listing is kept. What makes a step cheap is that scores are linear in w: those of the extrapolated point z
+    come from those of the last two w, so a step takes one product with X for w, one back from the documents for the
+    gradient at z, and two passes over the pairs.
 
     Parameters
     ----------
@@ -56,13 +59,15 @@ def proximal_lanes(
     kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
     feature_mask : (lanes, n_features)
     A : (n_features, n_features), symmetric, preferably positive semidefinite
-    cost : (n_features,), 1 / sᵢ; finite where any lane uses the feature
+    cost : (lanes, n_features), cᵢ; finite where the lane uses the feature
     lambda1, lambda2 : (lanes,), not negative
     start : (lanes, 2 n_features), not negative, and 0 off the lane's features
     max_iter, tol : a lane ends after `max_iter` steps or when F changes by at most ``tol · F`` in one
+    history : (max_iter + 1, lanes), receives F at the start and after each step of a lane; without rows it is not asked
     """
     lanes, n_features = feature_mask.shape
     every = np.arange(n_features)
+    cost = np.ascontiguousarray(cost.T)
     w = np.ascontiguousarray(start.T)  # (2 n_features, lanes), like all arrays of variables
     w_before, z, trial, gradient = w.copy(), w.copy(), w.copy(), w.copy()
     weights = np.empty((n_features, lanes))  # u − v
@@ -99,13 +104,10 @@ def proximal_lanes(
         _split(z, weights, sizes)
         project(A, sizes, every, similar)
         smooth_z = _smooth(scores, documents, slack_sum, share, sizes, similar, lambda1)
-        for f in range(n_features):
-            for lane in range(lanes):
-                loss = -2.0 * share[lane] * sums[f, lane]
-                gradient[f, lane] = lambda1[lane] * similar[f, lane] + loss
-                gradient[n_features + f, lane] = lambda1[lane] * similar[f, lane] - loss
+        _gradient(sums, similar, share, lambda1, gradient)
         if step == 0:  # z is w here
             objective = smooth_z + lambda2 * _total_cost(sizes, cost)
+            history[:1] = objective
 
         # The proximal step to `trial`, with L doubled until the quadratic model at z is not below ℓ.
         searching = ~finished
@@ -133,6 +135,7 @@ def proximal_lanes(
                 n_iter[lane] = step + 1
                 finished[lane] = abs(reached[lane] - objective[lane]) <= tol * abs(objective[lane])
                 objective[lane] = reached[lane]
+                history[step + 1 : step + 2, lane] = reached[lane]
                 following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * alpha[lane] ** 2))
                 momentum[lane] = (alpha[lane] - 1.0) / following
                 alpha[lane] = following
@@ -140,6 +143,75 @@ def proximal_lanes(
             break
         scores_before, scores_w, scores = scores_w, scores, scores_before
     return w.T.copy(), n_iter
+
+
+@kernel
+def subgradient_lanes(
+    X: Matrix,
+    first: NDArray[np.int64],
+    winner: NDArray[np.int32],
+    worse: NDArray[np.int32],
+    feature_mask: NDArray[np.bool_],
+    A: Matrix,
+    cost: Matrix,
+    lambda1: Vector,
+    lambda2: Vector,
+    eta0: Vector,
+    max_iter: int,
+    history: Matrix,
+) -> Matrix:
+    """Return the best point of each lane (lanes, 2 n_features) among w ← max(0, w − η₀ / √t ∇F(w)), t = 1 … max_iter.
+
+    All pairs count. A step takes a product with X, one back, and a pass over the pairs.
+
+    Parameters
+    ----------
+    eta0 : (lanes,), η₀, positive
+    history : (max_iter + 1, lanes), receives F at w = 0 and after each step
+
+    The others are those of `proximal_lanes`.
+    """
+    lanes, n_features = feature_mask.shape
+    every = np.arange(n_features)
+    cost = np.ascontiguousarray(cost.T)
+    w = np.zeros((2 * n_features, lanes))
+    best, gradient = w.copy(), w.copy()
+    weights, sizes = np.empty((n_features, lanes)), np.empty((n_features, lanes))
+    similar, sums, partial = np.empty_like(sizes), np.empty_like(sizes), np.empty_like(sizes)
+    scores, documents = np.empty((len(X), lanes)), np.empty((len(X), lanes))
+    kept = np.full(len(worse), 255, np.uint8)
+    active = np.empty_like(kept)
+    slack_sum, least = np.empty(lanes), np.full(lanes, np.inf)
+    share = np.full(lanes, 1.0 / len(worse))
+    for step in range(max_iter + 1):
+        _split(w, weights, sizes)
+        project(X, weights, _used(weights), scores)
+        hinge_pass(first, winner, worse, kept, scores, 1.0, True, active, documents, slack_sum)
+        project(A, sizes, every, similar)
+        smooth = _smooth(scores, documents, slack_sum, share, sizes, similar, lambda1)
+        history[step] = smooth + lambda2 * _total_cost(sizes, cost)
+        for lane in range(lanes):
+            if history[step, lane] < least[lane]:
+                least[lane] = history[step, lane]
+                best[:, lane] = w[:, lane]
+        if step < max_iter:
+            pull_back(X, documents, every, partial, sums)
+            _gradient(sums, similar, share, lambda1, gradient)
+            for lane in range(lanes):
+                L = np.sqrt(step + 1.0) / eta0[lane]
+                _proximal_step(w, gradient, L, lambda2[lane], cost, feature_mask[lane], lane, w)
+    return best.T.copy()
+
+
+@kernel
+def _gradient(sums: Matrix, similar: Matrix, share: Vector, lambda1: Vector, gradient: Matrix) -> None:
+    """Write the gradient of ℓ in [u; v], from Σ d (xᵢ − xⱼ) of the pairs and A (u + v)."""
+    n_features = len(sums)
+    for f in range(n_features):
+        for lane in range(sums.shape[1]):
+            loss = -2.0 * share[lane] * sums[f, lane]
+            gradient[f, lane] = lambda1[lane] * similar[f, lane] + loss
+            gradient[n_features + f, lane] = lambda1[lane] * similar[f, lane] - loss
 
 
 @kernel
@@ -183,12 +255,12 @@ def _smooth(
 
 
 @kernel
-def _total_cost(sizes: Matrix, cost: Vector) -> Vector:
-    """Σ (uᵢ + vᵢ) / sᵢ of every lane."""
+def _total_cost(sizes: Matrix, cost: Matrix) -> Vector:
+    """Σ cᵢ (uᵢ + vᵢ) of every lane."""
     total = np.zeros(sizes.shape[1])
     for f in range(len(sizes)):
         for lane in range(len(total)):
-            total[lane] += sizes[f, lane] * cost[f]
+            total[lane] += sizes[f, lane] * cost[f, lane]
     return total
 
 
@@ -198,16 +270,16 @@ def _proximal_step(
     gradient: Matrix,
     L: float,
     lambda2: float,
-    cost: Vector,
+    cost: Matrix,
     chosen: NDArray[np.bool_],
     lane: int,
     trial: Matrix,
 ) -> None:
-    """Minimise the model at z over the non-negative variables: max(0, z − (g + λ₂ / s) / L), 0 off the features."""
+    """Minimise the model at z over the non-negative variables: max(0, z − (g + λ₂ c) / L), 0 off the features."""
     n_features = len(cost)
     for i in range(len(z)):
         f = i % n_features
-        step = (gradient[i, lane] + lambda2 * cost[f]) / L
+        step = (gradient[i, lane] + lambda2 * cost[f, lane]) / L
         trial[i, lane] = max(0.0, z[i, lane] - step) if chosen[f] else 0.0
 
 

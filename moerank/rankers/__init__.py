@@ -1,5 +1,6 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
+from moerank.rankers.ada_rank import AdaRank
 from moerank.rankers.adapter import RankerAdapter
 from moerank.rankers.base import (
     ConstantFeatureWarning,
@@ -11,11 +12,22 @@ from moerank.rankers.base import (
     as_ranking_data,
     as_validation_data,
 )
+from moerank.rankers.bl_mart import BaggedLambdaMART
+from moerank.rankers.crr import CombinedRegressionRanking
+from moerank.rankers.f_rank import FRank
 from moerank.rankers.fsm_rank import FSMRank
+from moerank.rankers.kernel_map import RankFourier, RankNystrom
+from moerank.rankers.lambda_mart import LambdaMART
+from moerank.rankers.list_net import ListNet
 from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_population
 from moerank.rankers.population import FittedPopulation, Population, population_scores, require_weights
+from moerank.rankers.rank_boost import RankBoost
 from moerank.rankers.rank_rls import RankRLS
 from moerank.rankers.rank_svm import RankSVM
+from moerank.rankers.rank_svm_kernel import KernelRankSVM
+from moerank.rankers.rank_svm_struct import RankSVMStruct
+from moerank.rankers.rank_svm_tron import RankSVMTRON
+from moerank.rankers.svm_map import SVMMAP
 
 __all__ = [
     "FitnessBackend",
@@ -26,8 +38,21 @@ __all__ = [
     "Ranker",
     "SelectionPath",
     "RankSVM",
+    "RankSVMTRON",
+    "KernelRankSVM",
+    "RankNystrom",
+    "RankFourier",
     "RankRLS",
     "FSMRank",
+    "RankBoost",
+    "FRank",
+    "AdaRank",
+    "LambdaMART",
+    "BaggedLambdaMART",
+    "RankSVMStruct",
+    "ListNet",
+    "SVMMAP",
+    "CombinedRegressionRanking",
     "RankerAdapter",
     "FittedPopulation",
     "Population",

@@ -59,6 +59,8 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Whether a score is a sum over single features: one that is constant in every query moves no document then."""
 
     _size: ClassVar[str | None] = None
+    _trained_together: ClassVar[tuple[str, ...]] = ()
+    """Parameters in which the entries of a grid may differ and still share their training, beside the size."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike | None = None, validation: Any = None) -> Self:
         """Train on all preference pairs and all features.
@@ -127,12 +129,9 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         metric = metric or MAP()
         candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
-        scores = np.empty((validation.n_documents, len(candidates)))
-        groups = self._groups(candidates)
-        for done, group in enumerate(groups, start=1):
-            scores[:, group] = self._candidate_scores(train, validation, [candidates[i] for i in group])
-            if progress is not None:
-                progress(done / len(groups))
+        if len(candidates) == 1:
+            return candidates[0]
+        scores = self._grid_scores(train, validation, candidates, progress)
         quality = np.where(np.ptp(scores, axis=0) > 0, metric.score(validation, scores), -1.0)
         best: Self = candidates[int(np.argmax(quality))]
         return best
@@ -153,11 +152,32 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Matrix) -> Matrix:
         raise TypeError(f"{type(self).__name__} does not implement _scores")
 
+    def _grid_scores(
+        self,
+        train: RankingData,
+        validation: RankingData,
+        candidates: list[Self],
+        progress: Callable[[float], object] | None = None,
+    ) -> Matrix:
+        """Return the validation scores (n_documents, n_candidates) of all entries of a grid."""
+        scores = np.empty((validation.n_documents, len(candidates)))
+        groups = self._groups(candidates)
+        for done, group in enumerate(groups, start=1):
+            scores[:, group] = self._candidate_scores(train, validation, [candidates[i] for i in group])
+            if progress is not None:
+                progress(done / len(groups))
+        return scores
+
     def _groups(self, candidates: list[Self]) -> list[list[int]]:
-        """Return the entries of a grid that are trained together: those that differ in nothing but size."""
+        """Return the entries of a grid that are trained together, by their numbers."""
         groups: dict[str, list[int]] = {}
         for i, candidate in enumerate(candidates):
-            groups.setdefault(_setting(candidate, self._size), []).append(i)
+            setting = {
+                name: repr(value)
+                for name, value in candidate.get_params().items()
+                if name != self._size and name not in self._trained_together
+            }
+            groups.setdefault(repr(setting), []).append(i)
         return list(groups.values())
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
@@ -322,10 +342,3 @@ def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> 
     names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
     message = f"features constant in {where} are left out: {', '.join(names)}"
     warnings.warn(message, ConstantFeatureWarning, stacklevel=3)
-
-
-def _setting(candidate: Any, size: str | None) -> str:
-    """Everything but the size that decides what a candidate learns, as a key."""
-    parameters = candidate.get_params()
-    parameters.pop(size, None)
-    return repr(sorted((name, repr(value)) for name, value in parameters.items()))

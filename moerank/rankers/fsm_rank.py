@@ -23,6 +23,7 @@ __all__ = ["FSMRank", "importance", "similarity"]
 GROUP = lanes(np.float64)
 # An importance below this is the rounding error of none.
 NONE = 1e-12
+NO_HISTORY = np.empty((0, GROUP))
 
 
 class FSMRank(LargestWeightsPath, LinearBackend):
@@ -60,6 +61,8 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         Features with a weight other than 0. Constant features and those of importance 0 never have one.
     n_iter_ : int
         Steps taken.
+    objectives_ : ndarray, shape (n_iter_ + 1,)
+        The objective at the start and after each step.
 
     Notes
     -----
@@ -94,9 +97,11 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         self.similarity = similarity
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        variables, n_iter = self._minimise(train)
+        history = np.empty((max(self.max_iter, 0) + 1, GROUP))
+        variables, n_iter = self._minimise(train, history=history)
         self.variables_ = variables[0]
         self.n_iter_ = int(n_iter[0])
+        self.objectives_ = history[: self.n_iter_ + 1, 0].copy()
         self._set_weights(_weights(variables)[0])
 
     def fit_population(
@@ -147,17 +152,19 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         feature_mask: Mask | None = None,
         start: Matrix | None = None,
         lambdas: Matrix | None = None,
+        history: Matrix = NO_HISTORY,
     ) -> tuple[Matrix, NDArray[np.int64]]:
         """Run Algorithm 1 for each row of the masks: the variables (n_individuals, 2 n_features), the numbers of steps.
 
-        `lambdas`, of shape (n_individuals, 2), gives each individual its own lambda1 and lambda2.
+        `lambdas`, of shape (n_individuals, 2), gives each individual its own lambda1 and lambda2. `history`, of shape
+        (max_iter + 1, GROUP), receives the objectives of the steps of the last GROUP individuals.
         """
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
         lambdas = np.tile((self.lambda1, self.lambda2), (len(features), 1)) if lambdas is None else lambdas
         self._check_parameters(lambdas)
         problem = PairProblem.of(train, subset)
         s, A = importance(train), similarity(train, self.similarity)
-        cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+        cost = np.tile(np.divide(1.0, s, out=np.zeros_like(s), where=s > 0), (GROUP, 1))
         features = features & (s > 0)
         begin = np.zeros((len(features), train.n_features)) if start is None else np.where(features, start, 0.0)
         begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
@@ -188,6 +195,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
                 _fill_up(begin[rows]),
                 self.max_iter,
                 self.tol,
+                history,
             )
             variables[rows], n_iter[rows] = found[:size], steps[:size]
         return variables, n_iter

@@ -114,7 +114,12 @@ def run_fold(
         if problem.solver.tune and callable(getattr(estimator, "tune", None)):
             estimator = _tuned(estimator, parts, given, lambda share: report("tuning", share, "by validation MAP"))
         clock.stop("tuning")
+        shows_progress = "progress" in known
+        if not shows_progress:
+            report("training", 0.0, solver)
         estimator.fit(parts["train"].X, parts["train"].y, qid=parts["train"].qid, validation=parts["validation"])
+        if not shows_progress:
+            report("training", 1.0, solver)
         clock.stop("solver")
 
         front, chosen = _front(estimator, solver, measure)

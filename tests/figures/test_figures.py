@@ -8,7 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from moerank.figures import convergence_figure, features_figure, front_figure, save_figure
+from moerank.figures import convergence_figure, descent_figure, features_figure, front_figure, save_figure
 from moerank.figures.features import MOST_ROWS
 from moerank.figures.style import in_style
 from moerank.studies.result import ScoredRanker
@@ -79,6 +79,16 @@ def test_convergence_has_a_panel_for_each_stage(tiny_result):
         assert list(panel.lines[0].get_ydata()) == history["hypervolume"]
     with pytest.raises(ValueError, match="rankrls has no generations"):
         convergence_figure(dataclasses.replace(tiny_result, solver="rankrls", convergence={}))
+
+
+def test_descent_draws_the_gap_of_every_step_above_the_minimum():
+    (axes,) = descent_figure({"ours": [3.0, 2.5, 2.0], "theirs": [3.0, 2.9]}, 2.0).axes
+    ours, theirs = axes.lines
+    assert (ours.get_label(), theirs.get_label()) == ("ours", "theirs")
+    assert list(ours.get_xdata()) == [0, 1]
+    np.testing.assert_allclose(ours.get_ydata(), [0.5, 0.25])
+    np.testing.assert_allclose(theirs.get_ydata(), [0.5, 0.45])
+    assert axes.get_yscale() == "log"
 
 
 def test_matrix_has_a_cell_for_each_feature_of_each_member(tiny_result):

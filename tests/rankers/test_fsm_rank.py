@@ -225,6 +225,16 @@ def test_fit_records_support_and_steps(noisy_data):
     assert cut.n_iter_ == 3
 
 
+def test_history_holds_the_objective_after_each_step(noisy_data):
+    ranker = FSMRank(1e-2, 1e-3).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    assert ranker.objectives_.shape == (ranker.n_iter_ + 1,)
+    assert ranker.objectives_[0] == pytest.approx(1.0, rel=1e-12)
+    for steps in (1, 7, ranker.n_iter_):
+        cut = FSMRank(1e-2, 1e-3, max_iter=steps).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+        expected = cut.objective(noisy_data, cut.variables_)
+        assert ranker.objectives_[steps] == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-5), (1e-2, 1e-2)])
 def test_the_papers_stopping_rule_leaves_a_small_gap(noisy_data, lambda1, lambda2):
     ranker = FSMRank(lambda1, lambda2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)

@@ -62,6 +62,19 @@ def test_features_errors_and_weights_equal_the_naive_wrapper(data, alpha):
         assert np.count_nonzero(w) == k
 
 
+@pytest.mark.parametrize("n_features", [1, 7, 9, 19])
+def test_any_number_of_features_equals_the_naive_wrapper(n_features):
+    """Fewer features than a vector holds, or a last vector that is not full."""
+    rng = np.random.default_rng(n_features)
+    X = rng.random((60, n_features))
+    y = np.digitize(X[:, 0] + 0.5 * X[:, -1] + rng.normal(scale=0.2, size=60), [0.7, 1.0])
+    data = RankingData(X, y, np.repeat([0, 1, 2, 3], [15, 1, 24, 20]))
+    solver = GreedyRankRLS(5, 0.5).fit(data.X, data.y, qid=data.qid)
+    order, errors = naive_wrapper(data, 0.5, min(5, n_features))
+    assert solver.order_.tolist() == order
+    np.testing.assert_allclose(solver.errors_, errors, rtol=1e-12)
+
+
 def test_first_features_of_real_data_equal_the_naive_wrapper(letor_folder):
     train, _, _ = load_fold(letor_folder / "OHSUMED" / "Fold1")
     with pytest.warns(UserWarning, match="constant in every query are left out: 5, 6, 7, 20"):

@@ -1,0 +1,83 @@
+"""ListNet: the cross entropy of top-one probabilities, descended a query at a time (Cao et al., 2007)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from moerank.data import RankingData
+from moerank.kernels.scores import linear_scores
+from moerank.kernels.top_one import descend, top_one_probabilities
+from moerank.rankers.base import LinearRanker, Matrix
+from moerank.rankers.hinge_problem import PairedDocuments
+
+__all__ = ["ListNet"]
+
+
+class ListNet(LinearRanker):
+    """Linear listwise ranker by gradient descent with early stopping.
+
+    Descends, from w = 0 and without regularisation,
+
+        − Σ_q Σ_{i ∈ q} P_y(i) log P_w(i),   P_y(i) = exp(yᵢ) / Σ_k exp(y_k),   P_w(i) = exp(wᵀxᵢ) / Σ_k exp(wᵀx_k)
+
+    with k over the documents of the query: the cross entropy between the probabilities that a document is first by
+    its label and by its score. An epoch takes a gradient step for each query, in their order in the data.
+
+    Parameters
+    ----------
+    n_epochs : int, default 300
+        Number of epochs, ≥ 1; with validation data, `tune` chooses it.
+    learning_rate : float, default 1e-3
+        Length of a step, > 0. Where it is small, only its product with the number of epochs matters; from about 0.03
+        on the last queries pull the weights to and fro.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_features,)
+    epoch_coefs_ : ndarray, shape (n_epochs, n_features)
+        The weights after each epoch.
+
+    Notes
+    -----
+    O(n_documents · n_features) an epoch. The paper chooses rate and epochs by validation but does not say among
+    which; the grid is this package's: the epochs 1 … 1000 at the one rate given. Queries whose labels are all equal
+    are left out: they have no order to learn, and their uniform target only draws w back to 0. The paper does not speak
+    of them; more than a quarter of MQ2008's are such, and the validation MAP of each of its folds is higher without.
+
+    References
+    ----------
+    Z. Cao, T. Qin, T.-Y. Liu, M.-F. Tsai, H. Li: Learning to rank: from pairwise approach to listwise approach.
+    ICML 2007.
+
+    Examples
+    --------
+    >>> from moerank.rankers.list_net import ListNet
+    >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
+    >>> ListNet().fit(X, y=[0, 1, 2]).predict(X).argsort().tolist()
+    [0, 1, 2]
+    """
+
+    _size: ClassVar[str | None] = "n_epochs"
+
+    def __init__(self, n_epochs: int = 300, learning_rate: float = 1e-3) -> None:
+        self.n_epochs = n_epochs
+        self.learning_rate = learning_rate
+
+    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+        """Return n_epochs = 1 … 1000."""
+        return [{"n_epochs": n} for n in range(1, 1001)]
+
+    def _weights(self, train: RankingData) -> Matrix:
+        if self.n_epochs < 1:
+            raise ValueError(f"n_epochs must be at least 1, not {self.n_epochs}")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate must be positive, not {self.learning_rate}")
+        documents = PairedDocuments.of(train)
+        X, offsets = train.X[documents.rows], documents.pairs.offsets
+        target = top_one_probabilities(train.y[documents.rows].astype(float), offsets)
+        W: Matrix = descend(X, target, offsets, float(self.learning_rate), self.n_epochs)
+        self.epoch_coefs_ = self._everywhere(W)
+        return W[-1].copy()
+
+    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
+        return linear_scores(X, self.epoch_coefs_)

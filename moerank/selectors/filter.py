@@ -1,0 +1,132 @@
+"""Filters: methods that order the features and then train any ranker on the first ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from moerank.data import RankingData
+from moerank.rankers.base import Grid, Mask, Matrix, Ranker
+from moerank.rankers.path import SelectionPath, nested_masks, train_population
+from moerank.rankers.population import Population, population_scores
+from moerank.rankers.rank_svm import RankSVM
+
+__all__ = ["Filter", "Order"]
+
+T = TypeVar("T")
+
+Order = NDArray[np.int64]
+
+
+class Filter(Ranker):
+    """Base of the selectors that order the features, whatever the ranker, and train it on the first ones.
+
+    A subclass implements `_order`; if it has parameters of its own to choose, `_own_grid`.
+
+    Parameters
+    ----------
+    n_features_to_select : int, default 10
+        Features to select; fewer if there are not as many that vary.
+    ranker : estimator, optional
+        Trained on the selected features: a ranker of the package or any with ``fit(X, y)`` and ``predict(X)``, such
+        as LightGBM's ``LGBMRanker``. Default: ``RankSVM()``.
+
+    Attributes
+    ----------
+    order_ : ndarray of int, shape (n_varying,)
+        Columns of X, best first. Features that are constant in every query are left out, with a warning.
+    support_ : ndarray of bool, shape (n_features,)
+        The first `n_features_to_select` of them.
+    population_ : ndarray, shape (1, n_features), or FittedPopulation
+        The ranker trained on these.
+    coef_ : ndarray, shape (n_features,)
+        Its weights, if it has any.
+    """
+
+    _size: ClassVar[str | None] = "n_features_to_select"
+
+    def __init__(self, n_features_to_select: int = 10, ranker: Any = None) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.ranker = ranker
+
+    @property
+    def coef_(self) -> Matrix:
+        """The weights, if the ranker has any."""
+        if isinstance(self.population_, np.ndarray):
+            return self.population_[0]
+        raise AttributeError(f"{type(self._chosen_ranker()).__name__} has no weights")
+
+    def path(self, train: RankingData) -> SelectionPath:
+        """Return the rankers trained on the first 1, 2, … features.
+
+        Parameters
+        ----------
+        train : RankingData
+            What the selector was fitted on.
+        """
+        check_is_fitted(self, "support_")
+        return SelectionPath(*self._train_first(train, np.arange(1, train.n_features + 1)))
+
+    def default_grid(self, train: RankingData) -> Grid:
+        """Return every number of features with the grids of the filter and of its ranker.
+
+        A ranker that has a size of its own to choose, such as rounds of boosting, keeps the largest of its grid.
+        """
+        ranker = self._chosen_ranker()
+        entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else [{}]
+        if size := getattr(ranker, "_size", None):
+            largest = max(entry[size] for entry in entries)
+            entries = [entry for entry in entries if entry[size] == largest]
+        rankers = [{"ranker": clone(ranker).set_params(**entry)} for entry in entries]
+        sizes = [{"n_features_to_select": size} for size in range(1, train.n_features + 1)]
+        return [{**n, **own, **trained} for n in sizes for own in self._own_grid(train) for trained in rankers]
+
+    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+        """Return the columns of `train`, all of which vary, best first."""
+        raise TypeError(f"{type(self).__name__} does not implement _order")
+
+    def _own_grid(self, train: RankingData) -> Grid:
+        """Return the grid of what the order depends on."""
+        return [{}]
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        if self.n_features_to_select < 1:
+            raise ValueError(f"n_features_to_select must be at least 1, not {self.n_features_to_select}")
+        self._arrange(train, validation)
+        masks, self.population_ = self._train_first(train, np.array([self.n_features_to_select]))
+        self.support_ = masks[0]
+
+    def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
+        """Set what the rankers of all sizes have in common."""
+
+        def compute() -> Order:
+            held_out = None if validation is None else validation.with_features(self.varying_)
+            return np.flatnonzero(self.varying_)[self._order(train.with_features(self.varying_), held_out)]
+
+        self.order_ = self._once(train, validation, compute)
+
+    def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
+        """Train a ranker on the first ``sizes[k]`` features for each k; return their features, too."""
+        masks = nested_masks(self.order_, train.n_features)[sizes.clip(max=train.n_features) - 1]
+        return masks, train_population(self._chosen_ranker(), train, masks)
+
+    def _once(self, train: RankingData, validation: RankingData | None, make: Callable[[], T]) -> T:
+        """Return what depends on all parameters but size and ranker, remembered: a grid asks for it again and again."""
+        own = self.get_params(deep=False)
+        del own["n_features_to_select"], own["ranker"]
+        return train.remember((type(self), repr(sorted(own.items())), validation), make)
+
+    def _chosen_ranker(self) -> Any:
+        return RankSVM() if self.ranker is None else self.ranker
+
+    def _scores(self, X: Matrix) -> Matrix:
+        return population_scores(self.population_, X)[:, 0]
+
+    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
+        sizes = np.arange(1, min(self.n_features_to_select, train.n_features) + 1)
+        return population_scores(self._train_first(train, sizes)[1], X)

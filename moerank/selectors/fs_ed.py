@@ -1,0 +1,118 @@
+"""FS-ED: features that rank well and differ between the grades of relevance (Gupta and Rosso, 2012)."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from moerank.data import RankingData
+from moerank.kernels.density import gaussian_density
+from moerank.metrics import NDCG, Metric
+from moerank.rankers.base import Matrix
+from moerank.selectors.filter import Filter, Order
+from moerank.selectors.single import single_feature_values
+
+__all__ = ["FSED", "divergence", "expected_divergence"]
+
+FLOOR = 1e-12
+"""Smallest probability of a point: the logarithm of less would be noise."""
+
+
+class FSED(Filter):
+    """Select the features with the largest sum of importance and expected divergence.
+
+    A feature f scores ψ(f) = s(f) + d(f), with s(f) the metric of ranking the training queries by f, larger values
+    first, and
+
+        d(f) = Σ_{a < b} (b − a) JS(fᵃ, fᵇ)
+
+    over the relevance labels a and b. fᵃ is the density of the feature over the training documents with label a,
+    estimated by Gaussian kernels and evaluated at the values of the validation documents; JS is the Jensen–Shannon
+    divergence.
+
+    Parameters
+    ----------
+    n_features_to_select : int, default 10
+        Features to select; fewer if there are not as many that vary.
+    ranker : estimator, optional
+        Trained on the selected features. Default: ``RankSVM()``.
+    metric : Metric, default NDCG(10)
+        Measure of a ranking.
+
+    Attributes
+    ----------
+    order_, support_, population_, coef_
+        As in `Filter`.
+
+    Notes
+    -----
+    O((n_documents + n_validation) · n_features) and a sort of each feature. Where the paper is silent: the bandwidth
+    is h = 0.9 min(σ, IQR / 1.34) M^(−1/5) over M documents, with σ alone where the quartiles coincide; densities are
+    scaled to sum 1 over the points, no less than 1e-12 each; the logarithm is natural; JS is 0 with a label that has
+    fewer than two documents or a single value. `fit` and `tune` need validation data.
+
+    References
+    ----------
+    P. Gupta, P. Rosso: Expected divergence based feature selection for learning to rank. COLING 2012, posters,
+    equations (1)-(4). The rule for h is that of B. W. Silverman: Density estimation for statistics and data analysis,
+    1986.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.3], [0.2, 0.1], [0.9, 0.2], [1.0, 0.3]]
+    >>> held_out = ([[0.0, 0.1], [0.5, 0.2], [1.0, 0.2]], [0, 1, 1])
+    >>> FSED(1).fit(X, y=[0, 0, 1, 1], validation=held_out).order_.tolist()
+    [0, 1]
+    """
+
+    def __init__(self, n_features_to_select: int = 10, ranker: Any = None, metric: Metric | None = None) -> None:
+        super().__init__(n_features_to_select, ranker)
+        self.metric = metric
+
+    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+        if validation is None:
+            raise ValueError(
+                "FSED evaluates the densities of features on validation data: give them to fit, "
+                "as validation=(X, y, qid) or RankingData"
+            )
+        importance = single_feature_values(train, self.metric or NDCG(10))[0]
+        return np.argsort(-(importance + expected_divergence(train, validation.X)), kind="stable")
+
+
+def expected_divergence(train: RankingData, points: Matrix) -> Matrix:
+    """Return d(f) of each feature, shape (n_features,), with densities at `points` (n_points, n_features)."""
+    labels = np.unique(train.y)
+    total = np.zeros(train.n_features)
+    for f, (column, at) in enumerate(zip(train.X.T, points.T, strict=True)):
+        densities = {int(a): _density(column[train.y == a], at) for a in labels}
+        for (a, low), (b, high) in combinations(densities.items(), 2):
+            if low is not None and high is not None:
+                total[f] += (b - a) * divergence(low, high)
+    return total
+
+
+def divergence(p: Matrix, q: Matrix) -> float:
+    """Return the Jensen–Shannon divergence of two distributions over the same points, none of which is impossible.
+
+    Examples
+    --------
+    >>> divergence(np.array([0.5, 0.5]), np.array([0.5, 0.5]))
+    0.0
+    """
+    middle = 0.5 * (p + q)
+    return float(0.5 * np.sum(p * np.log(p / middle) + q * np.log(q / middle)))
+
+
+def _density(sample: Matrix, points: Matrix) -> Matrix | None:
+    """Return the density of a sample as a distribution over the points, None where it has no width."""
+    if np.ptp(sample) == 0:
+        return None
+    deviation = sample.std(ddof=1)
+    quartiles = np.percentile(sample, [25, 75])
+    width = min(deviation, (quartiles[1] - quartiles[0]) / 1.34) or deviation
+    bandwidth = 0.9 * width / len(sample) ** 0.2
+    density = gaussian_density(np.ascontiguousarray(sample), np.ascontiguousarray(points), bandwidth)
+    total = density.sum()
+    return np.maximum(density / total if total > 0 else density, FLOOR)

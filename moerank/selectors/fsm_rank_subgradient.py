@@ -1,0 +1,161 @@
+"""FSMRank's problem by projected sub-gradient steps, the baseline of its paper (Lai et al., 2013)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from moerank.data import RankingData
+from moerank.kernels.lanes import lanes
+from moerank.kernels.proximal import subgradient_lanes
+from moerank.kernels.scores import linear_scores
+from moerank.rankers.base import Grid, Matrix
+from moerank.rankers.fsm_rank import FSMRank, importance, similarity
+from moerank.rankers.pair_problem import PairProblem
+from moerank.rankers.path import LargestWeightsPath
+
+__all__ = ["FSMRankSubgradient"]
+
+GROUP = lanes(np.float64)
+
+
+class FSMRankSubgradient(LargestWeightsPath):
+    """The objective of `FSMRank`, minimised by projected sub-gradient steps instead of accelerated ones.
+
+    With F the objective of problem (2) over the non-negative variables w = [u; v] of the weights u − v, from w = 0,
+
+        w ← max(0, w − η₀ / √t · ∇F(w))   for t = 1 … max_iter
+
+    The steps do not descend each time; the best of all points counts.
+
+    Parameters
+    ----------
+    lambda1 : float, default 1e-3
+        Weight of the similarity of features chosen together, ≥ 0.
+    lambda2 : float, default 1e-3
+        Weight of the number of features, the less important ones dearer, ≥ 0.
+    eta0 : float, default 0.3
+        Length of the first step, η₀ > 0.
+    max_iter : int, default 400
+        Number of steps.
+    similarity : {"clipped", "raw"}, default "clipped"
+        See `FSMRank`.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_features,)
+        The weights u − v.
+    variables_ : ndarray, shape (2 * n_features,)
+        The best point [u; v].
+    support_ : ndarray of bool, shape (n_features,)
+        Features with a weight other than 0.
+    objectives_ : ndarray, shape (max_iter + 1,)
+        The objective at the start and after each step.
+
+    Notes
+    -----
+    O(p + n_documents · n_features + n_features²) a step for p pairs, O(1 / √max_iter) error where FSMRank's is
+    O(1 / max_iter²). The paper says neither how long its steps are nor how many; up to eight entries of a grid are
+    solved together.
+
+    References
+    ----------
+    H. Lai, Y. Pan, Y. Tang, R. Yu: FSMRank: feature selection algorithm for learning to rank. IEEE Transactions on
+    Neural Networks and Learning Systems 24, 2013, section IV-E.
+
+    Examples
+    --------
+    >>> from moerank.selectors.fsm_rank_subgradient import FSMRankSubgradient
+    >>> X = [[0.0, 0.6], [0.5, 0.4], [1.0, 0.6], [0.2, 0.4]]
+    >>> FSMRankSubgradient(lambda2=0.1).fit(X, y=[0, 1, 2, 0]).support_.tolist()
+    [True, False]
+    """
+
+    _trained_together = ("lambda1", "lambda2", "eta0")
+
+    def __init__(
+        self,
+        lambda1: float = 1e-3,
+        lambda2: float = 1e-3,
+        eta0: float = 0.3,
+        max_iter: int = 400,
+        similarity: str = "clipped",
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.eta0 = eta0
+        self.max_iter = max_iter
+        self.similarity = similarity
+
+    def objective(self, train: RankingData, variables: ArrayLike) -> float:
+        """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,)."""
+        return FSMRank(self.lambda1, self.lambda2, similarity=self.similarity).objective(train, variables)
+
+    def default_grid(self, train: RankingData) -> Grid:
+        """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, each with eta0 = 1, 10⁻¹, 10⁻² and 10⁻³: 196 entries.
+
+        Whole powers of ten, where FSMRank's grid has halves as well: there is one more parameter to choose.
+        """
+        powers = [10.0**k for k in range(0, -7, -1)]
+        entries = product(powers, powers, powers[:4])
+        return [{"lambda1": lambda1, "lambda2": lambda2, "eta0": eta0} for lambda2, lambda1, eta0 in entries]
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        variables, history = _minimise(train, [self])
+        self.variables_, self.objectives_ = variables[0], history[:, 0].copy()
+        self._set_weights(_weights(variables)[0])
+
+    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+        W = np.empty((len(candidates), train.n_features))
+        for first in range(0, len(candidates), GROUP):
+            group = candidates[first : first + GROUP]
+            W[first : first + len(group)] = _weights(_minimise(train, group)[0])
+        return linear_scores(validation.X, W)
+
+    def _check_parameters(self) -> None:
+        if not (self.lambda1 >= 0 and self.lambda2 >= 0):
+            raise ValueError(f"lambda1 and lambda2 must not be negative, not {self.lambda1} and {self.lambda2}")
+        if not self.eta0 > 0:
+            raise ValueError(f"eta0 must be positive, not {self.eta0}")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1, not {self.max_iter}")
+
+
+def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tuple[Matrix, Matrix]:
+    """Train up to a vector of rankers alike in `max_iter` and `similarity`.
+
+    Returns their variables (n_rankers, 2 n_features) and histories (max_iter + 1, lanes).
+    """
+    for ranker in rankers:
+        ranker._check_parameters()
+    problem = PairProblem.of(train)
+    s, A = importance(train), similarity(train, rankers[0].similarity)
+    cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+    lambda1, lambda2, eta0 = np.ones((3, GROUP))
+    for lane, ranker in enumerate(rankers):
+        lambda1[lane], lambda2[lane], eta0[lane] = ranker.lambda1, ranker.lambda2, ranker.eta0
+    history = np.empty((rankers[0].max_iter + 1, GROUP))
+    variables: Matrix = subgradient_lanes(
+        problem.X,
+        problem.pairs.first,
+        problem.pairs.winner,
+        problem.pairs.worse,
+        np.tile(s > 0, (GROUP, 1)),
+        A,
+        np.tile(cost, (GROUP, 1)),
+        lambda1,
+        lambda2,
+        eta0,
+        rankers[0].max_iter,
+        history,
+    )
+    return variables[: len(rankers)], history
+
+
+def _weights(variables: Matrix) -> Matrix:
+    u, v = np.hsplit(variables, 2)
+    return u - v

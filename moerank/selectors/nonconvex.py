@@ -1,0 +1,234 @@
+"""Sparse RankSVM with a nonconvex regulariser, by reweighted ℓ₁ problems (Laporte et al., 2014)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.data import RankingData
+from moerank.kernels.lanes import lanes
+from moerank.kernels.proximal import proximal_lanes
+from moerank.kernels.scores import linear_scores
+from moerank.rankers.base import Grid, Matrix
+from moerank.rankers.pair_problem import PairProblem
+from moerank.rankers.path import LargestWeightsPath
+
+__all__ = ["NonconvexRanker"]
+
+GROUP = lanes(np.float64)
+PENALTIES = ("lp", "log", "mcp")
+# The weighted ℓ₁ problems end when a step changes their objective by at most this fraction, or after so many steps.
+INNER_TOL = 1e-8
+INNER_STEPS = 2000
+
+
+class NonconvexRanker(LargestWeightsPath):
+    """Squared hinge loss of preference pairs and a penalty that grows ever more slowly with a weight.
+
+    Finds a local minimum, over the preference pairs (i, j), of
+
+        Σ h(|wₖ|) + (C / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))²
+
+    by majorisation: h is concave, so h(|wₖ|) ≤ h(|vₖ|) + h′(|vₖ|) (|wₖ| − |vₖ|). A solution v is followed by that of
+    the ℓ₁ problem with costs h′(|vₖ|), which is convex; the first has cost lam for every feature. The penalties are
+
+    * ``"lp"``: h(u) = lam ((u + eps)ᵖ − epsᵖ), a pseudo-norm, smoothed at 0
+    * ``"log"``: h(u) = lam log(1 + u / eps)
+    * ``"mcp"``: h(u) = lam u − u² / (2 gamma) up to u = gamma · lam, constant from there on: minimax concave
+
+    Parameters
+    ----------
+    penalty : {"lp", "log", "mcp"}, default "lp"
+    lam : float, default 1e-2
+        Weight of the penalty, ≥ 0. The larger, the fewer features.
+    C : float, default 1.0
+        Weight of the loss, > 0.
+    p : float, default 0.5
+        Exponent of "lp", in (0, 1].
+    gamma : float, default 2.0
+        How far "mcp" bends, > 0.
+    eps : float, default 1e-2
+        Where "lp" and "log" stop being steep, > 0.
+    max_iter : int, default 20
+        Largest number of weighted ℓ₁ problems.
+    tol : float, default 1e-4
+        Ends when no weight changes by more than this from one of them to the next.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_features,)
+    support_ : ndarray of bool, shape (n_features,)
+        Features with a weight other than 0.
+    n_iter_ : int
+        Weighted ℓ₁ problems solved.
+    objectives_ : ndarray, shape (n_iter_,)
+        The objective after each of them; it never rises.
+
+    Notes
+    -----
+    Each ℓ₁ problem starts from the solution before and takes accelerated forward–backward steps, those of FSMRank
+    without its similarity term, O(n_pairs + n_documents · n_features) each. Up to eight entries of a grid are solved
+    together.
+
+    References
+    ----------
+    L. Laporte, R. Flamary, S. Canu, S. Déjean, J. Mothe: Nonconvex regularizations for feature selection in ranking
+    with sparse SVM. IEEE Transactions on Neural Networks and Learning Systems 25, 2014.
+
+    Examples
+    --------
+    >>> from moerank.selectors.nonconvex import NonconvexRanker
+    >>> X = [[0.0, 0.6], [0.5, 0.4], [1.0, 0.6], [0.2, 0.4]]
+    >>> NonconvexRanker("mcp", lam=0.1).fit(X, y=[0, 1, 2, 0]).support_.tolist()
+    [True, False]
+    """
+
+    _trained_together = ("penalty", "lam", "C", "p", "gamma", "eps", "max_iter", "tol")
+
+    def __init__(
+        self,
+        penalty: str = "lp",
+        lam: float = 1e-2,
+        C: float = 1.0,
+        p: float = 0.5,
+        gamma: float = 2.0,
+        eps: float = 1e-2,
+        max_iter: int = 20,
+        tol: float = 1e-4,
+    ) -> None:
+        self.penalty = penalty
+        self.lam = lam
+        self.C = C
+        self.p = p
+        self.gamma = gamma
+        self.eps = eps
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def default_grid(self, train: RankingData) -> Grid:
+        """Return lam = 10⁰ … 10⁻⁵ in steps of a third of a decade: no feature, then few, then all.
+
+        The grid of the paper is not known.
+        """
+        return [{"lam": float(lam)} for lam in np.logspace(0, -5, 16)]
+
+    def penalties(self, u: Matrix) -> Matrix:
+        """Return h at the absolute weights u ≥ 0, elementwise."""
+        if self.penalty == "lp":
+            return np.asarray(self.lam * ((u + self.eps) ** self.p - self.eps**self.p))
+        if self.penalty == "log":
+            return np.asarray(self.lam * np.log1p(u / self.eps))
+        bent = np.minimum(u, self.gamma * self.lam)
+        return np.asarray(self.lam * bent - bent**2 / (2.0 * self.gamma))
+
+    def costs(self, u: Matrix) -> Matrix:
+        """Return h′, the costs of the next ℓ₁ problem, at the absolute weights u ≥ 0, elementwise."""
+        if self.penalty == "lp":
+            return np.asarray(self.lam * self.p * (u + self.eps) ** (self.p - 1.0))
+        if self.penalty == "log":
+            return np.asarray(self.lam / (u + self.eps))
+        return np.maximum(0.0, self.lam - u / self.gamma)
+
+    def _weights(self, train: RankingData) -> Matrix:
+        W, histories = _solve(train, [self])
+        self.objectives_ = np.array(histories[0])
+        self.n_iter_ = len(self.objectives_)
+        return W[0]
+
+    def _groups(self, candidates: list[Self]) -> list[list[int]]:
+        return [list(range(len(candidates)))]
+
+    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+        return linear_scores(validation.X, _solve(train, candidates)[0])
+
+    def _check_parameters(self) -> None:
+        if self.penalty not in PENALTIES:
+            raise ValueError(f"penalty must be one of {PENALTIES}, not {self.penalty!r}")
+        if not self.lam >= 0:
+            raise ValueError(f"lam must not be negative, not {self.lam}")
+        for name in ("C", "gamma", "eps"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
+        if not 0 < self.p <= 1:
+            raise ValueError(f"p must be in (0, 1], not {self.p}")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1, not {self.max_iter}")
+        if not self.tol >= 0:
+            raise ValueError(f"tol must not be negative, not {self.tol}")
+
+
+def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[list[float]]]:
+    """Train rankers that may differ in all their parameters: W (n_rankers, n_features), their objectives' histories."""
+    for ranker in rankers:
+        ranker._check_parameters()
+    problem = PairProblem.of(train)
+    W = np.empty((len(rankers), train.n_features))
+    histories: list[list[float]] = []
+    for first in range(0, len(rankers), GROUP):
+        group = rankers[first : first + GROUP]
+        W[first : first + len(group)], more = _solve_group(problem, group)
+        histories += more
+    return W, histories
+
+
+def _solve_group(problem: PairProblem, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[list[float]]]:
+    """Train up to a vector of rankers, each until its own end."""
+    n_features = problem.X.shape[1]
+    W = np.zeros((GROUP, n_features))
+    cost = np.zeros((GROUP, n_features))
+    scale = np.zeros(GROUP)
+    for lane, ranker in enumerate(rankers):
+        cost[lane], scale[lane] = ranker.lam, 1.0 / ranker.C
+    histories: list[list[float]] = [[] for _ in rankers]
+    moving = list(range(len(rankers)))
+    while moving:
+        variables, objective = _weighted_problems(problem, W, cost, scale, moving)
+        u, v = np.hsplit(variables, 2)
+        for lane in list(moving):
+            ranker, w = rankers[lane], u[lane] - v[lane]
+            loss = ranker.C * objective[lane] - cost[lane] @ (u[lane] + v[lane])
+            value = float(loss + ranker.penalties(np.abs(w)).sum())
+            history = histories[lane]
+            change = np.abs(w - W[lane]).max()
+            if history and value > history[-1]:  # what the ℓ₁ problem gained was the rounding of its solution
+                moving.remove(lane)
+                continue
+            history.append(value)
+            W[lane], cost[lane] = w, ranker.costs(np.abs(w))
+            if change <= ranker.tol or len(history) == ranker.max_iter:
+                moving.remove(lane)
+    return W[: len(rankers)], histories
+
+
+def _weighted_problems(
+    problem: PairProblem, start: Matrix, cost: Matrix, scale: NDArray[np.float64], moving: list[int]
+) -> tuple[Matrix, NDArray[np.float64]]:
+    """Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| in the lanes `moving`.
+
+    Returns the variables [u; v] (lanes, 2 n_features) with w = u − v, and the objectives (lanes,).
+    """
+    n_features = start.shape[1]
+    n_kept = np.zeros(GROUP, np.int64)  # a lane without pairs stands idle
+    n_kept[moving] = len(problem)
+    history = np.empty((INNER_STEPS + 1, GROUP))
+    variables, n_iter = proximal_lanes(
+        problem.X,
+        problem.pairs.first,
+        problem.pairs.winner,
+        problem.pairs.worse,
+        np.full(len(problem), 2**GROUP - 1, np.uint8),
+        n_kept,
+        np.ones((GROUP, n_features), bool),
+        np.zeros((n_features, n_features)),
+        cost,
+        np.zeros(GROUP),
+        scale,
+        np.hstack([start.clip(0.0), (-start).clip(0.0)]),
+        INNER_STEPS,
+        INNER_TOL,
+        history,
+    )
+    return variables, history[n_iter, np.arange(GROUP)]

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moerank.data import PreferencePairs
+from moerank.kernels.counted_sums import CountedPairs
+
+
+def explicit(y, offsets, z, s):
+    """Counts, losses, gradient and Hessian product from the list of all pairs."""
+    pairs = PreferencePairs.of(y, offsets)
+    slack = 1.0 - (z[pairs.better] - z[pairs.worse])
+    near = z[pairs.better] - z[pairs.worse] < 1.0
+    i, j, slack = pairs.better[near], pairs.worse[near], slack[near]
+    m = len(y)
+    difference = s[i] - s[j]
+    return {
+        "n_worse": np.bincount(i, minlength=m),
+        "n_better": np.bincount(j, minlength=m),
+        "loss": np.sum(slack**2),
+        "hinge": np.sum(slack),
+        "gradient": 2.0 * (np.bincount(j, slack, m) - np.bincount(i, slack, m)),
+        "product": 2.0 * (np.bincount(i, difference, m) - np.bincount(j, difference, m)),
+    }
+
+
+def check(y, offsets, z, s):
+    pairs, expected = CountedPairs(y, offsets), explicit(y, offsets, z, s)
+    near = pairs.within_margin(z)
+    everything = PreferencePairs.of(y, offsets)
+    assert pairs.n_pairs == len(everything)
+    np.testing.assert_array_equal(pairs.n_worse, np.bincount(everything.better, minlength=len(y)))
+    np.testing.assert_array_equal(pairs.n_better, np.bincount(everything.worse, minlength=len(y)))
+    np.testing.assert_array_equal(near.n_worse, expected["n_worse"])
+    np.testing.assert_array_equal(near.n_better, expected["n_better"])
+    assert near.n_pairs == expected["n_worse"].sum()
+    assert near.loss == pytest.approx(expected["loss"], rel=1e-10)
+    assert near.hinge == pytest.approx(expected["hinge"], rel=1e-10)
+    for name, found in (("gradient", near.gradient), ("product", near.product(s))):
+        scale = np.abs(expected[name]).max(initial=0.0)
+        np.testing.assert_allclose(found, expected[name], rtol=1e-10, atol=1e-10 * scale)
+
+
+def some_queries(rng, n_labels, sizes=(1, 40, 2, 1, 75, 13, 3)):
+    offsets = np.concatenate(([0], np.cumsum(sizes)))
+    return rng.integers(0, n_labels, offsets[-1]), offsets
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 3, 5, 60, 10**9])
+@pytest.mark.parametrize("spread", [0.01, 0.7, 30.0])
+def test_sums_equal_those_over_explicit_pairs(n_labels, spread):
+    rng = np.random.default_rng(n_labels)
+    y, offsets = some_queries(rng, n_labels)
+    check(y, offsets, spread * rng.normal(size=len(y)), rng.normal(size=len(y)))
+
+
+@pytest.mark.parametrize("n_labels", [2, 7])
+def test_ties_and_differences_of_exactly_the_margin(n_labels):
+    """On a lattice of halves every difference is exact; one of exactly 1 is not within the margin."""
+    rng = np.random.default_rng(n_labels)
+    y, offsets = some_queries(rng, n_labels)
+    z = rng.integers(-4, 5, len(y)) / 2.0
+    assert np.any(explicit(y, offsets, z, z)["n_worse"] != explicit(y, offsets, z * (1 - 1e-12), z)["n_worse"])
+    check(y, offsets, z, rng.integers(-3, 4, len(y)).astype(float))
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_sums_equal_those_over_explicit_pairs_whatever_the_data(data):
+    sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=5))
+    m = sum(sizes)
+    y = np.array(data.draw(st.lists(st.integers(0, 6), min_size=m, max_size=m)), np.int64)
+    lattice = st.lists(st.integers(-16, 16), min_size=m, max_size=m)
+    z, s = (np.array(data.draw(lattice)) / 8.0 for _ in range(2))
+    check(y, np.concatenate(([0], np.cumsum(sizes))), z, s)
+
+
+@given(seed=st.integers(0, 10**6), digits=st.integers(1, 3))
+@settings(max_examples=100, deadline=None)
+def test_both_documents_of_a_pair_agree_at_the_edge_of_the_margin(seed, digits):
+    """Decimal scores differ by 1 up to rounding, to either side: a pair must still count twice or never."""
+    rng = np.random.default_rng(seed)
+    y, offsets = some_queries(rng, 4, sizes=(25, 25))
+    z = rng.integers(0, 3 * 10**digits, len(y)) / 10.0**digits
+    near = CountedPairs(y, offsets).within_margin(z)
+    assert near.n_worse.sum() == near.n_better.sum()
+    np.testing.assert_array_equal(near.n_worse, explicit(y, offsets, z, z)["n_worse"])
+
+
+def test_a_constant_added_to_the_scores_of_a_query_changes_nothing():
+    rng = np.random.default_rng(1)
+    y, offsets = some_queries(rng, 3)
+    pairs, z = CountedPairs(y, offsets), rng.normal(size=len(y))
+    shifted = z + np.repeat(2.0 ** np.arange(len(offsets) - 1) * 1000, np.diff(offsets))
+    plain, far = pairs.within_margin(z), pairs.within_margin(shifted)
+    assert far.loss == pytest.approx(plain.loss, rel=1e-9)
+    np.testing.assert_allclose(far.gradient, plain.gradient, rtol=1e-9, atol=1e-7)
+
+
+def test_pairs_without_any_within_the_margin_lose_nothing():
+    near = CountedPairs(np.array([0, 1, 2]), np.array([0, 3])).within_margin(np.array([0.0, 5.0, 9.0]))
+    assert near.n_pairs == near.loss == near.hinge == 0
+    np.testing.assert_array_equal(near.product(np.array([1.0, 2.0, 3.0])), 0.0)
+
+
+def test_the_product_is_the_derivative_of_the_gradient():
+    rng = np.random.default_rng(2)
+    y, offsets = some_queries(rng, 5)
+    pairs, z, s = CountedPairs(y, offsets), rng.normal(size=len(y)), rng.normal(size=len(y))
+    step = 1e-9
+    numeric = (pairs.within_margin(z + step * s).gradient - pairs.within_margin(z - step * s).gradient) / (2 * step)
+    np.testing.assert_allclose(pairs.within_margin(z).product(s), numeric, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,96 @@
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+
+from moerank.kernels.precision_ranking import most_violated_rankings
+
+PLACES = np.arange(1, 8)
+
+
+def joint_features(order, relevant, X):
+    """Ψ of the ranking `order` (best first), pair by pair."""
+    place = np.argsort(order)
+    total = np.zeros(X.shape[1])
+    for i in np.flatnonzero(relevant):
+        for j in np.flatnonzero(~relevant):
+            total += (1.0 if place[i] < place[j] else -1.0) * (X[i] - X[j])
+    return total / relevant.sum() / (~relevant).sum()
+
+
+def average_precision(order, relevant):
+    hits = relevant[list(order)]
+    return np.mean((hits.cumsum() / np.arange(1, len(hits) + 1))[hits])
+
+
+def found(z, relevant, offsets=None):
+    offsets = np.array([0, len(z)]) if offsets is None else offsets
+    coefficients, losses = np.full(len(z), np.nan), np.full(len(offsets) - 1, np.nan)
+    most_violated_rankings(z, relevant, offsets, coefficients, losses)
+    return coefficients, losses
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_permutation_of_seven_documents_is_violated_more(seed):
+    rng = np.random.default_rng(seed)
+    relevant = rng.permutation(np.arange(7) < rng.integers(1, 7))
+    X = rng.normal(size=(7, 3))
+    w = rng.normal(size=3) * 10.0 ** rng.uniform(-2.5, 0.5)
+    orders = [np.array(order) for order in permutations(range(7))]
+    signs = np.sign(np.argsort(orders)[:, None, :] - np.argsort(orders)[:, :, None])  # + where i stands above j
+    z = X @ w
+    gains = (signs * (z[:, None] - z[None, :]))[:, relevant][:, :, ~relevant].mean(axis=(1, 2))
+    hits = relevant[np.array(orders)]
+    precisions = (hits * hits.cumsum(axis=1) / PLACES).sum(axis=1) / relevant.sum()
+    violations = 1.0 - precisions + gains
+    worst = orders[int(violations.argmax())]
+
+    coefficients, losses = found(z, relevant)
+    perfect = joint_features(np.argsort(~relevant, kind="stable"), relevant, X)
+    assert losses[0] - coefficients @ z == pytest.approx(violations.max() - perfect @ w, abs=1e-12)
+    assert losses[0] == pytest.approx(1.0 - average_precision(worst, relevant), abs=1e-12)
+    np.testing.assert_allclose(coefficients @ X, perfect - joint_features(worst, relevant, X), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_ties_do_not_hide_the_most_violated_ranking(seed):
+    rng = np.random.default_rng(100 + seed)
+    relevant = rng.permutation(np.arange(6) < rng.integers(1, 6))
+    z = rng.integers(-2, 3, 6) / 4.0
+    best = max(
+        1.0 - average_precision(order, relevant) + joint_features(order, relevant, z[:, None])[0]
+        for order in map(np.array, permutations(range(6)))
+    )
+    coefficients, losses = found(z, relevant)
+    perfect = joint_features(np.argsort(~relevant, kind="stable"), relevant, z[:, None])[0]
+    assert losses[0] - coefficients @ z + perfect == pytest.approx(best, abs=1e-12)
+
+
+def test_without_scores_all_irrelevant_documents_go_first():
+    relevant = np.array([True, False, False, True])
+    coefficients, losses = found(np.zeros(4), relevant)
+    assert losses[0] == pytest.approx(1.0 - (1 / 3 + 2 / 4) / 2)
+    np.testing.assert_allclose(coefficients, [1.0, -1.0, -1.0, 1.0])
+
+
+def test_far_apart_scores_leave_the_perfect_ranking():
+    coefficients, losses = found(np.array([50.0, 0.0, -3.0]), np.array([True, False, False]))
+    assert losses[0] == 0.0
+    assert not coefficients.any()
+
+
+def test_queries_are_independent_and_those_of_one_kind_are_empty():
+    rng = np.random.default_rng(7)
+    sizes = [5, 3, 1, 8, 2]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    z, relevant = rng.normal(size=19), rng.random(19) < 0.5
+    relevant[:5] = [True, False, True, False, False]
+    relevant[5:8] = True
+    relevant[17:] = False
+    coefficients, losses = found(z, relevant, offsets)
+    for q, (begin, end) in enumerate(pairwise(offsets)):
+        alone = found(z[begin:end], relevant[begin:end])
+        np.testing.assert_array_equal(coefficients[begin:end], alone[0])
+        assert losses[q] == alone[1][0]
+    assert not coefficients[5:9].any()
+    assert losses[[1, 2, 4]].tolist() == [0.0, 0.0, 0.0]

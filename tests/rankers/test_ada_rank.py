@@ -1,0 +1,193 @@
+"""AdaRank, every round against the paper's formulas on the values of every query."""
+
+import numpy as np
+import pytest
+
+from moerank.data import RankingData, load_fold
+from moerank.metrics import MAP, NDCG, MeanNDCG
+from moerank.rankers import AdaRank
+
+MEASURE = {"map": MAP(), "ndcg": NDCG(10, short_queries="own_length")}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Thirty queries, six features, each good for some of the queries, one of these turned round."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, 300)
+    X = rng.random((300, 6))
+    for query in range(30):
+        rows = slice(10 * query, 10 * query + 10)
+        X[rows, query % 4] += (0.6, 0.5, 0.4, -0.5)[query % 4] * y[rows]
+    return RankingData(X, y, np.repeat(np.arange(30), 10))
+
+
+def fit(ranker, data):
+    return ranker.fit(data.X, data.y, qid=data.qid)
+
+
+def average_precision(y, s):
+    """Restated, without ties."""
+    relevant = y[np.argsort(-s)] > 0
+    return np.mean(np.cumsum(relevant)[relevant] / (1 + np.flatnonzero(relevant))) if relevant.any() else 0.0
+
+
+def ndcg(y, s):
+    d = np.append(1.0, 1 / np.log2(np.arange(2, 11)))[: len(y)]
+    best = np.sort(2.0**y - 1)[::-1][:10] @ d
+    return (2.0 ** y[np.argsort(-s)][:10] - 1) @ d / best if best > 0 else 0.0
+
+
+RESTATED = {"map": average_precision, "ndcg": ndcg}
+
+
+def values(data, measure, s):
+    return np.array([RESTATED[measure](data.y[data.qid == q], s[data.qid == q]) for q in np.unique(data.qid)])
+
+
+@pytest.mark.parametrize("both_directions", [False, True])
+@pytest.mark.parametrize("reweighting", ["combined", "cumulative", "weak"])
+@pytest.mark.parametrize("measure", ["map", "ndcg"])
+def test_every_round_equals_the_definition(data, measure, reweighting, both_directions):
+    ranker = fit(AdaRank(measure, 40, reweighting, both_directions=both_directions), data)
+    assert ranker.n_rounds_ == 40
+    assert len(set(ranker.features_)) >= 2
+    assert (ranker.alphas_ < 0).any() == both_directions
+    signs = (1, -1) if both_directions else (1,)
+    weak = [(f, sign) for sign in signs for f in range(6)]
+    E = np.array([values(data, measure, sign * data.X[:, f]) for f, sign in weak])
+    P, w = np.full(30, 1 / 30), np.zeros(6)
+    rounds = list(ranker._rounds(data))
+    for t in range(40):
+        np.testing.assert_allclose(rounds[t].query_weights, P, rtol=1e-10)
+        best = int(np.argmax(E @ P))
+        feature, sign = weak[best]
+        assert ranker.features_[t] == feature
+        alpha = 0.5 * np.log(P @ (1 + E[best]) / (P @ (1 - E[best])))
+        assert ranker.alphas_[t] == pytest.approx(sign * alpha, rel=1e-10)
+        w[feature] += sign * alpha
+        np.testing.assert_allclose(ranker.path_coefs_[t], w, rtol=1e-10)
+        reached = values(data, measure, data.X @ w)
+        assert ranker.train_scores_[t] == pytest.approx(reached.mean(), rel=1e-10)
+        P = (
+            np.exp(-reached)
+            if reweighting == "combined"
+            else P * np.exp(-alpha * (reached if reweighting == "cumulative" else E[best]))
+        )
+        P = P / P.sum()
+    np.testing.assert_array_equal(ranker.coef_, ranker.path_coefs_[-1])
+    assert ranker.support_.tolist() == [f in ranker.features_ for f in range(6)]
+
+
+@pytest.mark.parametrize("measure", ["map", "ndcg"])
+def test_the_papers_bound_holds_at_every_round(data, measure):
+    """Theorem 1; with the paper's weights it follows from the convexity of exp(−αE) between E = −1 and 1."""
+    ranker = fit(AdaRank(measure, 30), data)
+    before, bound = np.zeros(30), 1.0
+    for t, step in enumerate(ranker._rounds(data)):
+        weak = MEASURE[measure].per_query(data, data.X[:, step.feature])
+        least = np.min(step.values - before - step.alpha * weak)
+        bound *= np.exp(-least) * np.sqrt(1 - (step.query_weights @ weak) ** 2)
+        assert 1 - step.values.mean() <= np.exp(-step.values).mean() <= bound
+        before = step.values
+        assert step.values.mean() == ranker.train_scores_[t]
+
+
+def test_predictions_are_the_scores_of_every_size(data):
+    ranker = fit(AdaRank(n_rounds=25, reweighting="cumulative"), data)
+    staged = ranker._scores_by_size(data, data.X)
+    assert staged.shape == (300, 25)
+    for size in (1, 6, 25):
+        smaller = fit(AdaRank(n_rounds=size, reweighting="cumulative"), data)
+        np.testing.assert_array_equal(staged[:, size - 1], smaller.predict(data.X))
+        assert MAP().score(data, staged[:, size - 1]) == pytest.approx(ranker.train_scores_[size - 1], rel=1e-14)
+
+
+def test_tuning_takes_the_best_round_of_the_best_reweighting(data):
+    rng = np.random.default_rng(8)
+    vali = RankingData(rng.random((60, 6)), rng.integers(0, 3, 60), np.repeat(np.arange(4), 15))
+    forms = ("combined", "cumulative", "weak")
+    best = max(
+        MAP().score(vali, fit(AdaRank(n_rounds=20, reweighting=form), data)._scores_by_size(data, vali.X)).max()
+        for form in forms
+    )
+    tuned = AdaRank(n_rounds=20).tune(data, vali)
+    assert MAP().score(vali, fit(tuned, data).predict(vali.X)) == best
+
+
+def one_strong_feature():
+    y = np.tile([2, 1, 0, 0, 1], 6)
+    rng = np.random.default_rng(1)
+    X = np.column_stack([y + rng.normal(scale=0.5, size=30), rng.random(30), rng.random(30)])
+    return RankingData(X, y, np.repeat(np.arange(6), 5))
+
+
+def test_training_ends_where_the_only_feature_is_taken_again():
+    data = one_strong_feature()
+    ranker = fit(AdaRank(n_rounds=50), data)
+    assert (ranker.n_rounds_, ranker.features_.tolist()) == (1, [0])
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_feature_taken_too_often_in_a_row_is_passed_over(most):
+    ranker = fit(AdaRank(n_rounds=50, max_consecutive=most), one_strong_feature())
+    assert ranker.n_rounds_ == 50
+    changes = np.flatnonzero(np.diff(ranker.features_, prepend=-1, append=-1))
+    assert np.diff(changes).max() == most
+
+
+def test_training_ends_before_a_round_that_loses_more_than_tol(data):
+    free = fit(AdaRank(n_rounds=40, reweighting="cumulative"), data).train_scores_
+    drops = np.append(-np.diff(free), np.inf)
+    for tol in (0.0, 0.01):
+        ranker = fit(AdaRank(n_rounds=40, reweighting="cumulative", tol=tol), data)
+        first = int(np.argmax(drops > tol)) + 1
+        assert ranker.n_rounds_ == first < 40
+        np.testing.assert_array_equal(ranker.train_scores_, free[:first])
+
+
+def test_a_perfect_feature_has_a_finite_weight():
+    data = RankingData([[0.0, 0.3], [1.0, 0.1], [2.0, 0.2]], [0, 1, 2])
+    ranker = fit(AdaRank(), data)
+    assert ranker.n_rounds_ == 1
+    assert np.isfinite(ranker.alphas_).all()
+    assert MAP().score(data, ranker.predict(data.X)) == 1.0
+
+
+def test_features_that_are_better_turned_round_are_turned_only_if_allowed():
+    rng = np.random.default_rng(2)
+    y = np.tile([2, 1, 0, 0, 0], 6)
+    data = RankingData(np.column_stack([-y + 0.1 * rng.random(30), rng.random(30)]), y, np.repeat(np.arange(6), 5))
+    turned = fit(AdaRank(both_directions=True), data)
+    assert turned.coef_[0] < 0
+    assert turned.train_scores_[-1] == 1.0
+    assert (fit(AdaRank(n_rounds=20, reweighting="cumulative"), data).coef_ >= 0).all()
+
+
+def test_any_metric_can_be_the_measure(data):
+    ranker = fit(AdaRank(MeanNDCG(), n_rounds=4), data)
+    assert ranker.train_scores_[-1] == pytest.approx(MeanNDCG().score(data, ranker.predict(data.X)))
+
+
+def test_ohsumed_is_within_the_band_of_the_published_means(letor_folder):
+    found = []
+    for fold in range(1, 6):
+        train, vali, test = load_fold(letor_folder / "OHSUMED" / f"Fold{fold}")
+        scores = fit(AdaRank("ndcg", n_rounds=60).tune(train, vali), train).predict(test.X)
+        found.append([NDCG(10).score(test, scores), MAP().score(test, scores)])
+    assert np.mean(found, axis=0) == pytest.approx([0.4496, 0.4498], abs=0.008)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"measure": "mrr"}, "measure must be"),
+        ({"n_rounds": 0}, "n_rounds must be at least 1"),
+        ({"reweighting": "own"}, "reweighting must be one of"),
+        ({"max_consecutive": 0}, "max_consecutive must be"),
+        ({"tol": -0.1}, "tol must not be negative"),
+    ],
+)
+def test_wrong_parameters_are_refused(data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fit(AdaRank(**parameters), data)

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from moerank.data import RankingData, load_fold
+from moerank.rankers import CombinedRegressionRanking, RankRLS
+
+
+def fit(data, **parameters):
+    return CombinedRegressionRanking(**parameters).fit(data.X, data.y, qid=data.qid)
+
+
+def explicit_objective(w, b, data, alpha, ridge, loss):
+    """The objective and its gradient in (w, b), on explicit documents and pairs."""
+    D = data.X[data.pairs.better] - data.X[data.pairs.worse]
+    y = data.y / (data.y.max() if loss == "logistic" else 1.0)
+    u = y[data.pairs.better] - y[data.pairs.worse]
+    z, d = data.X @ w + b, D @ w
+    if loss == "squared":
+        values, slopes = ((z - y) ** 2, (d - u) ** 2), (2.0 * (z - y), 2.0 * (d - u))
+    else:
+        t = (1.0 + u) / 2.0
+        values = (np.logaddexp(0.0, z) - y * z, np.logaddexp(0.0, d) - t * d)
+        slopes = (1.0 / (1.0 + np.exp(-z)) - y, 1.0 / (1.0 + np.exp(-d)) - t)
+    value = alpha * values[0].mean() + (1.0 - alpha) * values[1].mean() + 0.5 * ridge * w @ w
+    slope_w = alpha * data.X.T @ slopes[0] / len(z) + (1.0 - alpha) * D.T @ slopes[1] / len(d) + ridge * w
+    return value, np.append(slope_w, alpha * slopes[0].mean())
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("ridge", [1.0, 1e-3, 1e-7])
+def test_minimum_is_the_one_that_scipy_finds_on_explicit_pairs_and_documents(noisy_data, loss, alpha, ridge):
+    def value_and_gradient(v):
+        return explicit_objective(v[:-1], v[-1], noisy_data, alpha, ridge, loss)
+
+    options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-11}
+    result = minimize(value_and_gradient, np.zeros(13), jac=True, method="L-BFGS-B", options=options)
+    ranker = fit(noisy_data, alpha=alpha, ridge=ridge, loss=loss)
+    value, gradient = value_and_gradient(np.append(ranker.coef_, ranker.intercept_))
+    assert value == pytest.approx(result.fun, rel=1e-8)
+    assert value <= result.fun * (1 + 1e-12)
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [1.0, 1e-3])
+def test_without_documents_it_is_rank_rls_on_differences(noisy_data, ridge):
+    reference = RankRLS(alpha=0.5 * ridge, target="difference")
+    reference.fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    ranker = fit(noisy_data, alpha=0.0, ridge=ridge)
+    np.testing.assert_allclose(ranker.coef_, reference.coef_, rtol=1e-9)
+    assert ranker.intercept_ == 0.0
+
+
+@pytest.mark.parametrize("ridge", [1.0, 1e-3])
+def test_without_pairs_it_is_ridge_regression(noisy_data, ridge):
+    reference = Ridge(alpha=0.5 * ridge * noisy_data.n_documents).fit(noisy_data.X, noisy_data.y)
+    ranker = fit(noisy_data, alpha=1.0, ridge=ridge)
+    np.testing.assert_allclose(ranker.coef_, reference.coef_, rtol=1e-9)
+    assert ranker.intercept_ == pytest.approx(reference.intercept_)
+
+
+def test_without_pairs_the_logistic_loss_is_logistic_regression(noisy_data):
+    data = RankingData(noisy_data.X, noisy_data.y > 1, noisy_data.qid)
+    C = 1.0 / (0.01 * data.n_documents)
+    reference = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-12).fit(data.X, data.y)
+    ranker = fit(data, alpha=1.0, ridge=0.01, loss="logistic")
+    np.testing.assert_allclose(ranker.coef_, reference.coef_[0], rtol=1e-6)
+    assert ranker.intercept_ == pytest.approx(reference.intercept_[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_shift_of_features_changes_nothing(noisy_data, loss):
+    shifted = RankingData(noisy_data.X + 3.0, noisy_data.y, noisy_data.qid)
+    np.testing.assert_allclose(
+        fit(shifted, loss=loss, ridge=0.01).coef_, fit(noisy_data, loss=loss, ridge=0.01).coef_, rtol=1e-8
+    )
+
+
+def test_logistic_minimum_on_real_data(letor_folder):
+    train, _, _ = load_fold(letor_folder / "MQ2008" / "Fold1")
+    ranker = fit(train, alpha=0.3, ridge=1e-4, loss="logistic")
+    _, gradient = explicit_objective(ranker.coef_, ranker.intercept_, train, 0.3, 1e-4, "logistic")
+    np.testing.assert_allclose(gradient[np.append(ranker.varying_, True)], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": -0.1}, "alpha must be between 0 and 1"),
+        ({"alpha": np.nan}, "alpha must be between 0 and 1"),
+        ({"ridge": 0.0}, "ridge must be positive"),
+        ({"loss": "hinge"}, "loss must be one of"),
+    ],
+)
+def test_wrong_parameters_are_refused(noisy_data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fit(noisy_data, **parameters)

@@ -1,0 +1,167 @@
+import numpy as np
+import pytest
+
+from moerank.data import RankingData, load_fold
+from moerank.metrics import MAP, NDCG
+from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM
+from moerank.rankers.hinge_problem import PairedDocuments, hessian_diagonal, solve_with_features
+from moerank.rankers.pair_problem import PairProblem
+
+# OHSUMED with 500 components, C = 2⁻⁶ and gamma = 2⁻⁶: NDCG@10 and MAP of the five test folds, and their means.
+PUBLISHED = {"N@10": [0.3955, 0.4576, 0.4356, 0.4593, 0.5047], "MAP": [0.3529, 0.4461, 0.4491, 0.5160, 0.4725]}
+MEANS = {RankNystrom: (0.4505, 0.4473), RankFourier: (None, 0.4472)}
+
+
+def plain_kernel(X, Y, gamma):
+    return np.exp(-gamma * ((X[:, None] - Y[None]) ** 2).sum(axis=2))
+
+
+def fit(maker, data, **parameters):
+    return maker(**{"random_state": 0, **parameters}).fit(data.X, data.y, qid=data.qid)
+
+
+@pytest.mark.parametrize("C", [1.0, 1000.0])
+@pytest.mark.parametrize(("gamma", "error"), [(1.0, 1e-6), (0.1, 1e-4)])
+def test_nystrom_with_every_document_for_landmark_is_the_exact_kernel_ranker(noisy_data, C, gamma, error):
+    exact = KernelRankSVM(C=C, gamma=gamma, tol=1e-9).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    nystrom = fit(RankNystrom, noisy_data, C=C, gamma=gamma, tol=1e-9)
+    X = np.random.default_rng(0).random((50, 12))
+    expected = exact.predict(X)
+    differences = nystrom.predict(X) - expected
+    assert np.ptp(differences) < error * np.ptp(expected)  # a constant moves no document
+
+
+def test_the_nystrom_map_is_the_low_rank_kernel_of_its_landmarks(noisy_data):
+    ranker = fit(RankNystrom, noisy_data, n_components=25, gamma=0.5)
+    X = noisy_data.X[:60]
+    across = plain_kernel(X, ranker.landmarks_, 0.5)
+    expected = across @ np.linalg.inv(plain_kernel(ranker.landmarks_, ranker.landmarks_, 0.5)) @ across.T
+    mapped = ranker._image(X)
+    np.testing.assert_allclose(mapped @ mapped.T, expected, atol=1e-8)
+    rows = {tuple(row) for row in noisy_data.X.tolist()}
+    assert {tuple(row) for row in ranker.landmarks_.tolist()} <= rows
+    assert len({tuple(row) for row in ranker.landmarks_.tolist()}) == 25, "drawn without replacement"
+
+
+def test_landmarks_that_repeat_each_other_add_no_directions():
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.random((10, 4)), 6, axis=0)
+    data = RankingData(X, rng.integers(0, 3, 60))
+    ranker = fit(RankNystrom, data, n_components=60, gamma=2.0)
+    assert ranker.landmarks_.shape == (60, 4)
+    assert ranker.whitening_.shape == (60, 10)
+    assert np.abs(ranker.predict(X)).max() < 100.0
+
+
+@pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
+@pytest.mark.parametrize("C", [1.0, 1000.0])
+def test_the_solution_is_that_of_rank_svm_on_the_mapped_documents(noisy_data, maker, C):
+    ranker = fit(maker, noisy_data, n_components=20, gamma=0.5, C=C, tol=1e-8)
+    mapped = RankingData(ranker._image(noisy_data.X), noisy_data.y, noisy_data.qid)
+    exact = RankSVM(C).fit(mapped.X, mapped.y, qid=mapped.qid).coef_
+    problem = PairProblem.of(mapped)
+    best = problem.objective(exact, C, hinge=True)[0]
+    assert problem.objective(ranker.weights_, C, hinge=True)[0] == pytest.approx(best, rel=1e-10)
+    np.testing.assert_allclose(ranker.predict(noisy_data.X), mapped.X @ ranker.weights_, rtol=1e-9, atol=1e-9)
+
+
+def test_a_metric_changes_the_way_and_not_the_end(noisy_data):
+    documents = PairedDocuments.of(noisy_data)
+    X = noisy_data.X[documents.rows] * np.geomspace(0.01, 100.0, 12)
+    metric = hessian_diagonal(X, documents.pairs, 50.0)
+    plain, other = (solve_with_features(X, documents.pairs, 50.0, 1e-10, weights) for weights in (None, metric))
+    assert other.n_products < plain.n_products
+    assert other.at.value == pytest.approx(plain.at.value, rel=1e-10)
+    np.testing.assert_allclose(X @ other.x, X @ plain.x, atol=1e-4)
+
+
+def test_the_diagonal_of_the_hessian_is_about_that_of_all_pairs():
+    """Documents of one query at random: the two of a pair are then as unlike as any two."""
+    rng = np.random.default_rng(6)
+    data = RankingData(rng.normal(size=(400, 5)) * [0.0, 0.1, 1.0, 3.0, 10.0] + 50.0, rng.integers(0, 3, 400))
+    D = data.X[data.pairs.better] - data.X[data.pairs.worse]
+    found = hessian_diagonal(data.X, PairedDocuments.of(data).pairs, 7.0)
+    np.testing.assert_allclose(found, 1.0 + 14.0 * np.mean(D**2, axis=0), rtol=0.02)
+
+
+def test_the_error_of_fourier_features_falls_as_one_over_the_root_of_their_number(noisy_data):
+    X = noisy_data.X[:80]
+    exact = plain_kernel(X, X, 0.4)
+
+    def error(k):
+        mapped = [
+            fit(RankFourier, noisy_data, n_components=k, gamma=0.4, random_state=seed)._image(X) for seed in range(4)
+        ]
+        return np.sqrt(np.mean([(Z @ Z.T - exact) ** 2 for Z in mapped]))
+
+    errors = [error(k) for k in (30, 480)]
+    assert 3.2 < errors[0] / errors[1] < 5.0  # √16 = 4
+    assert errors[1] < 0.05
+
+
+@pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
+def test_identical_documents_tie_wherever_they_stand(noisy_data, maker):
+    ranker = fit(maker, noisy_data, n_components=50, gamma=0.5)
+    rng = np.random.default_rng(3)
+    rows = rng.random((31, 12))
+    copies = rng.integers(0, 31, 2100)
+    scores = ranker.predict(rows[copies])
+    for document in range(31):
+        assert len(set(scores[copies == document])) == 1
+
+
+@pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
+def test_seeds_decide_the_map(noisy_data, maker):
+    first, again, other = (fit(maker, noisy_data, n_components=20, random_state=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.predict(noisy_data.X), again.predict(noisy_data.X))
+    assert not np.array_equal(first.predict(noisy_data.X), other.predict(noisy_data.X))
+
+
+@pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
+def test_tuning_scores_each_entry_as_its_own_fit_does(noisy_data, maker):
+    grid = [{"C": C, "gamma": gamma, "n_components": 30} for gamma in (0.1, 1.0) for C in (10.0, 1000.0)]
+    candidates = [maker(**entry, random_state=5) for entry in grid]
+    scores = maker()._grid_scores(noisy_data, noisy_data, candidates)
+    alone = [fit(maker, noisy_data, **entry, random_state=5).predict(noisy_data.X) for entry in grid]
+    np.testing.assert_allclose(scores, np.stack(alone, axis=1), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
+def test_the_grid_weighs_a_pair_as_the_paper_does(noisy_data, maker):
+    grid = maker().default_grid(noisy_data)
+    weights = {np.log2(2.0 * entry["C"] / len(noisy_data.pairs)) for entry in grid}
+    assert weights == set(range(-12, 7, 2))
+    assert {np.log2(entry["gamma"]) for entry in grid} == set(range(-12, 3, 2))
+    assert len(grid) == 80
+
+
+@pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
+def test_published_values_on_ohsumed(letor_folder, maker):
+    values = []
+    for fold in range(1, 6):
+        train, _, test = load_fold(letor_folder / "OHSUMED" / f"Fold{fold}")
+        ranker = maker(500, C=0.5 * 2.0**-6 * len(train.pairs), gamma=2.0**-6, random_state=0)._learn(train)
+        scores = ranker.predict(test.X)
+        values.append((NDCG(10).score(test, scores), MAP().score(test, scores)))
+    ndcg, mean_ap = np.transpose(values)
+    expected = MEANS[maker]
+    assert mean_ap.mean() == pytest.approx(expected[1], abs=2e-3)
+    if maker is RankNystrom:  # the draw of the landmarks hardly matters: 500 span what the data have to offer
+        assert ndcg.mean() == pytest.approx(expected[0], abs=2e-3)
+        np.testing.assert_allclose(ndcg, PUBLISHED["N@10"], atol=5e-3)
+        np.testing.assert_allclose(mean_ap, PUBLISHED["MAP"], atol=1e-3)
+
+
+@pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"C": 0.0}, "C must be positive, not 0.0"),
+        ({"gamma": -1.0}, "gamma must be positive"),
+        ({"tol": np.nan}, "tol must be positive"),
+        ({"n_components": 0}, "n_components must be at least 1, not 0"),
+    ],
+)
+def test_wrong_parameters_are_refused(noisy_data, maker, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fit(maker, noisy_data, **parameters)

@@ -1,0 +1,184 @@
+"""LambdaMART and BL-MART against direct calls of LightGBM's own ranker."""
+
+import numpy as np
+import pytest
+from lightgbm import LGBMRanker
+
+from moerank.data import RankingData
+from moerank.metrics import MAP
+from moerank.rankers import BaggedLambdaMART, LambdaMART
+
+
+def fit(ranker, data, validation=None):
+    return ranker.fit(data.X, data.y, qid=data.qid, validation=validation)
+
+
+def lightgbm_ranker(data, **parameters):
+    """LightGBM's estimator with what both rankers always set."""
+    fixed = dict(
+        n_jobs=1,
+        verbose=-1,
+        min_child_samples=1,
+        min_data_in_bin=1,
+        lambdarank_truncation_level=10,
+        label_gain=[2**y - 1 for y in range(data.y.max() + 1)],
+        deterministic=True,
+        force_col_wise=True,
+    )
+    return LGBMRanker(**{**fixed, **parameters}).fit(data.X, data.y, group=np.diff(data.offsets))
+
+
+@pytest.fixture(scope="module")
+def held_out():
+    rng = np.random.default_rng(8)
+    X = rng.random((90, 12))
+    return RankingData(X, (2.9 * X[:, 0]).astype(int), np.repeat(np.arange(6), 15))
+
+
+@pytest.mark.parametrize(("n_leaves", "min_leaf", "k"), [(10, 1, 10), (4, 7, 3)])
+def test_equals_a_direct_call_of_lightgbm(noisy_data, held_out, n_leaves, min_leaf, k):
+    ranker = fit(LambdaMART(60, 0.2, n_leaves, min_leaf, n_bins=50, k=k), noisy_data)
+    direct = lightgbm_ranker(
+        noisy_data,
+        n_estimators=60,
+        learning_rate=0.2,
+        num_leaves=n_leaves,
+        min_child_samples=min_leaf,
+        max_bin=50,
+        lambdarank_truncation_level=k,
+    )
+    np.testing.assert_array_equal(ranker.predict(held_out.X), direct.predict(held_out.X))
+    np.testing.assert_array_equal(ranker.support_, direct.feature_importances_ > 0)
+    assert len(np.unique(ranker.predict(held_out.X))) > 20
+
+
+def test_staged_scores_are_the_predictions_of_the_first_trees(noisy_data, held_out):
+    ranker = fit(LambdaMART(50), noisy_data)
+    staged = ranker._scores_by_size(noisy_data, held_out.X)
+    assert staged.shape == (90, 50)
+    for size in (1, 2, 17, 50):
+        np.testing.assert_array_equal(staged[:, size - 1], ranker.booster_.predict(held_out.X, num_iteration=size))
+        np.testing.assert_array_equal(staged[:, size - 1], fit(LambdaMART(size), noisy_data).predict(held_out.X))
+
+
+def test_tuning_takes_the_best_number_of_trees(noisy_data, held_out):
+    staged = fit(LambdaMART(50), noisy_data)._scores_by_size(noisy_data, held_out.X)
+    tuned = LambdaMART(50).tune(noisy_data, held_out)
+    assert tuned.n_trees == 1 + np.argmax(MAP().score(held_out, staged))
+    np.testing.assert_array_equal(fit(tuned, noisy_data).predict(held_out.X), staged[:, tuned.n_trees - 1])
+
+
+def test_labels_may_be_larger_than_lightgbms_table_of_gains():
+    rng = np.random.default_rng(1)
+    data = RankingData(rng.random((200, 4)), rng.integers(30, 63, 200), np.repeat(np.arange(10), 20))
+    assert np.isfinite(fit(LambdaMART(5), data).predict(data.X)).all()
+    one_more = RankingData(data.X, data.y + 1, data.qid)
+    with pytest.raises(ValueError, match="the label 63 is too large"):
+        fit(LambdaMART(5), one_more)
+
+
+def test_a_query_that_lightgbm_refuses_is_refused_first():
+    x = np.linspace(0, 1, 10_001)
+    with pytest.raises(ValueError, match="a query has 10001 documents"):
+        fit(LambdaMART(5), RankingData(x[:, None], (x > 0.5).astype(int)))
+
+
+def test_constant_features_keep_their_columns(noisy_data, held_out):
+    wider = RankingData(np.insert(noisy_data.X, 4, 0.5, axis=1), noisy_data.y, noisy_data.qid)
+    ranker = fit(LambdaMART(20), wider)
+    expected = fit(LambdaMART(20), noisy_data)
+    np.testing.assert_array_equal(ranker.predict(np.insert(held_out.X, 4, 9.0, axis=1)), expected.predict(held_out.X))
+    np.testing.assert_array_equal(ranker.support_, np.insert(expected.support_, 4, False))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_trees": 0}, "n_trees must be at least 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be positive"),
+        ({"n_leaves": 1}, "n_leaves must be at least 2"),
+        ({"min_leaf": 0}, "min_leaf must be at least 1"),
+        ({"n_bins": 1}, "n_bins must be at least 2"),
+        ({"k": 0}, "k must be at least 1"),
+    ],
+)
+def test_wrong_parameters_are_refused(noisy_data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fit(LambdaMART(**parameters), noisy_data)
+
+
+def bag_of(data, queries):
+    rows = np.isin(np.searchsorted(data.offsets, np.arange(data.n_documents), side="right") - 1, queries)
+    return RankingData(data.X[rows], data.y[rows], data.qid[rows])
+
+
+def test_bagging_is_the_mean_of_rankers_trained_on_their_bags(noisy_data, held_out):
+    settings = dict(document_share=1.0, feature_share=1.0, min_leaf_share=0.03, patience=7)
+    ranker = fit(BaggedLambdaMART(n_bags=4, n_trees=40, random_state=0, **settings), noisy_data, held_out)
+    assert len({tuple(bag) for bag in ranker.bags_}) > 1
+    teaching = [q for q in range(noisy_data.n_queries) if np.ptp(noisy_data.y[noisy_data.qid == q]) > 0]
+    members = []
+    for queries, n_trees in zip(ranker.bags_, ranker.n_trees_, strict=True):
+        assert len(set(queries)) == len(queries) == round(0.67 * len(teaching))
+        assert set(queries) <= set(teaching)
+        bag = bag_of(noisy_data, queries)
+        parameters = {"learning_rate": 0.05, "num_leaves": 7, "min_child_samples": round(0.03 * bag.n_documents)}
+        direct = lightgbm_ranker(bag, n_estimators=40, **parameters)
+        quality = [MAP().score(held_out, direct.predict(held_out.X, num_iteration=t)) for t in range(1, 41)]
+        ends = next(t for t in range(1, 41) if t == 40 or max(quality[: t + 1]) == max(quality[: t + 8]))
+        assert n_trees == 1 + np.argmax(quality[: ends + 7])
+        members.append(direct.predict(held_out.X, num_iteration=n_trees))
+    np.testing.assert_allclose(ranker.predict(held_out.X), np.mean(members, axis=0), rtol=1e-12)
+
+
+def test_without_validation_data_the_queries_left_out_are_watched(noisy_data):
+    ranker = fit(BaggedLambdaMART(n_bags=3, n_trees=60, patience=60, random_state=1), noisy_data)
+    for bag, booster, n_trees in zip(ranker.bags_, ranker.boosters_, ranker.n_trees_, strict=True):
+        teaching = [q for q in range(noisy_data.n_queries) if np.ptp(noisy_data.y[noisy_data.qid == q]) > 0]
+        left_out = bag_of(noisy_data, np.setdiff1d(teaching, bag))
+        quality = [MAP().score(left_out, booster.predict(left_out.X, num_iteration=t)) for t in range(1, 61)]
+        assert n_trees == 1 + np.argmax(quality)
+
+
+def test_all_trees_are_kept_where_nothing_is_left_to_watch(noisy_data):
+    ranker = fit(BaggedLambdaMART(n_bags=2, query_share=1.0, n_trees=15, random_state=1), noisy_data)
+    assert ranker.n_trees_.tolist() == [15, 15]
+
+
+def test_documents_and_features_are_sampled_by_the_seed(noisy_data, held_out):
+    first, again, other = (
+        fit(BaggedLambdaMART(n_bags=2, n_trees=20, random_state=seed), noisy_data).predict(held_out.X)
+        for seed in (5, 5, 6)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+    direct = {
+        share: fit(BaggedLambdaMART(n_bags=1, n_trees=20, document_share=share, random_state=5), noisy_data)
+        for share in (0.5, 1.0)
+    }
+    assert not np.array_equal(direct[0.5].predict(held_out.X), direct[1.0].predict(held_out.X))
+
+
+def test_a_tree_is_shown_all_of_a_few_documents():
+    rng = np.random.default_rng(4)
+    data = RankingData(rng.random((20, 2)), rng.integers(0, 2, 20), np.repeat([0, 1, 2, 3], 5))
+    few = fit(BaggedLambdaMART(n_bags=2, n_trees=200, document_share=0.01, random_state=0), data)
+    all_of_them = fit(BaggedLambdaMART(n_bags=2, n_trees=200, document_share=1.0, random_state=0), data)
+    np.testing.assert_array_equal(few.predict(data.X), all_of_them.predict(data.X))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_bags": 0}, "n_bags must be at least 1"),
+        ({"patience": 0}, "patience must be at least 1"),
+        ({"query_share": 0.0}, r"query_share must be in \(0, 1\]"),
+        ({"document_share": 1.5}, r"document_share must be in \(0, 1\]"),
+        ({"feature_share": -1.0}, r"feature_share must be in \(0, 1\]"),
+        ({"min_leaf_share": 1.0}, r"min_leaf_share must be in \[0, 1\)"),
+        ({"n_leaves": 1}, "n_leaves must be at least 2"),
+    ],
+)
+def test_wrong_parameters_of_bagging_are_refused(noisy_data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fit(BaggedLambdaMART(**parameters), noisy_data)

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+from moerank.data import RankingData, load_fold
+from moerank.metrics import MAP, NDCG
+from moerank.rankers import ListNet
+
+
+def fit(data, **parameters):
+    return ListNet(**parameters).fit(data.X, data.y, qid=data.qid)
+
+
+def loss(w, data):
+    value = 0.0
+    for rows in np.split(np.arange(data.n_documents), data.offsets[1:-1]):
+        if np.ptp(data.y[rows]) > 0:
+            value -= softmax(data.y[rows].astype(float)) @ log_softmax(data.X[rows] @ w)
+    return value
+
+
+@pytest.fixture(scope="module")
+def few_features(noisy_data):
+    return RankingData(noisy_data.X[:, [0, 3, 7]], noisy_data.y, noisy_data.qid)
+
+
+def test_small_steps_end_at_the_minimum_that_scipy_finds(few_features):
+    best = minimize(loss, np.zeros(3), args=(few_features,), method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9})
+    errors = []
+    for rate in (0.02, 0.01):
+        ranker = fit(few_features, n_epochs=6000, learning_rate=rate)
+        errors.append(loss(ranker.coef_, few_features) - best.fun)
+    assert -1e-9 < errors[1] < 1e-3 * (loss(np.zeros(3), few_features) - best.fun)
+    assert errors[1] < errors[0] / 3  # the distance to the minimum goes with the step, the loss with its square
+
+
+def test_in_one_query_it_is_gradient_descent_to_the_minimum():
+    rng = np.random.default_rng(1)
+    data = RankingData(rng.random((40, 2)), rng.integers(0, 3, 40))
+    best = minimize(loss, np.zeros(2), args=(data,), method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10})
+    ranker = fit(data, n_epochs=5000, learning_rate=1.0)
+    assert loss(ranker.coef_, data) == pytest.approx(best.fun, abs=1e-10)
+    np.testing.assert_allclose(ranker.coef_, best.x, atol=1e-4)
+
+
+def test_a_long_fit_passes_through_the_short_ones(noisy_data):
+    long = fit(noisy_data, n_epochs=30, learning_rate=0.05)
+    for n_epochs in (1, 7, 30):
+        short = fit(noisy_data, n_epochs=n_epochs, learning_rate=0.05)
+        np.testing.assert_array_equal(long.epoch_coefs_[n_epochs - 1], short.coef_)
+    assert long.epoch_coefs_.shape == (30, noisy_data.n_features)
+
+
+def test_queries_with_equal_labels_change_nothing(noisy_data):
+    rng = np.random.default_rng(3)
+    X = np.vstack([rng.random((6, noisy_data.n_features)), noisy_data.X, rng.random((4, noisy_data.n_features))])
+    y = np.concatenate([[2] * 6, noisy_data.y, [0] * 4])
+    more = RankingData(X, y, np.concatenate([[98] * 6, noisy_data.qid, [99] * 4]))
+    np.testing.assert_array_equal(fit(more).coef_, fit(noisy_data).coef_)
+
+
+def test_tuning_takes_the_epoch_that_ranks_the_validation_data_best(noisy_data):
+    rng = np.random.default_rng(2)
+    X = noisy_data.X + rng.normal(scale=0.3, size=noisy_data.X.shape)
+    validation = RankingData(X, noisy_data.y, noisy_data.qid)
+    path = fit(noisy_data, n_epochs=1000).epoch_coefs_
+    quality = [MAP().score(validation, X @ w) for w in path]
+    assert 0 < np.argmax(quality) < 999
+    assert ListNet().tune(noisy_data, validation).n_epochs == np.argmax(quality) + 1
+
+
+@pytest.mark.parametrize(("name", "published"), [("MQ2008", (0.2303, 0.4775)), ("OHSUMED", (0.4410, 0.4457))])
+def test_five_folds_come_close_to_the_published_means(letor_folder, name, published):
+    values = []
+    for fold in range(1, 6):
+        train, vali, test = load_fold(letor_folder / name / f"Fold{fold}")
+        scores = ListNet().tune(train, vali).fit(train.X, train.y, qid=train.qid).predict(test.X)
+        values.append((NDCG(10).score(test, scores), MAP().score(test, scores)))
+    np.testing.assert_allclose(np.mean(values, axis=0), published, atol=8e-3)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [({"n_epochs": 0}, "n_epochs must be at least 1"), ({"learning_rate": 0.0}, "learning_rate must be positive")],
+)
+def test_wrong_parameters_are_refused(noisy_data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fit(noisy_data, **parameters)

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from moerank.data import RankingData, load_fold
+from moerank.kernels.counted_sums import CountedPairs
+from moerank.rankers import RankSVM, RankSVMTRON, hinge_problem, trust_region
+from moerank.rankers.hinge_problem import PairedDocuments
+from moerank.rankers.pair_problem import PairProblem
+
+GRID = [0.005, 0.05, 0.5, 5.0, 50.0]
+
+
+def explicit_objective(w, D, C):
+    return 0.5 * w @ w + C * np.mean(np.maximum(0.0, 1.0 - D @ w) ** 2)
+
+
+def scipy_minimum(D, C):
+    def value_and_gradient(w):
+        slack = np.maximum(0.0, 1.0 - D @ w)
+        return 0.5 * w @ w + C * np.mean(slack**2), w - 2.0 * C * D.T @ slack / len(D)
+
+    options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-10}
+    return minimize(value_and_gradient, np.zeros(D.shape[1]), jac=True, method="L-BFGS-B", options=options).fun
+
+
+def differences(data):
+    return data.X[data.pairs.better] - data.X[data.pairs.worse]
+
+
+@pytest.mark.parametrize("C", [*GRID, 5000.0])
+@pytest.mark.parametrize(("tol", "error"), [(None, 1e-5), (1e-8, 1e-9)])
+def test_fit_reaches_the_minimum_that_scipy_finds_on_explicit_pairs(noisy_data, C, tol, error):
+    ranker = RankSVMTRON(C) if tol is None else RankSVMTRON(C, tol=tol)
+    ranker.fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    D = differences(noisy_data)
+    assert explicit_objective(ranker.coef_, D, C) == pytest.approx(scipy_minimum(D, C), rel=error)
+
+
+@pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
+def test_objective_on_real_data_is_that_of_rank_svm(letor_folder, name):
+    train, _, _ = load_fold(letor_folder / name / "Fold1")
+    problem = PairProblem.of(train)
+    for C in GRID:
+        best = problem.objective(RankSVM(C)._learn(train).coef_, C, hinge=True)[0]
+        for ranker, error in ((RankSVMTRON(C), 1e-5), (RankSVMTRON(C, tol=1e-8), 1e-9)):
+            found = problem.objective(ranker._learn(train).coef_, C, hinge=True)[0]
+            assert found == pytest.approx(best, rel=error)
+
+
+def test_documents_of_queries_without_pairs_do_not_matter(noisy_data):
+    rng = np.random.default_rng(0)
+    alike = [(rng.random((n, 12)), np.full(n, label)) for n, label in ((7, 0), (1, 3))]
+    X = np.concatenate([alike[0][0], noisy_data.X, alike[1][0]])
+    y = np.concatenate([alike[0][1], noisy_data.y, alike[1][1]])
+    qid = np.concatenate([np.full(7, -1), noisy_data.qid, [99]])
+    more = RankSVMTRON(5.0).fit(X, y, qid=qid).coef_
+    np.testing.assert_array_equal(more, RankSVMTRON(5.0).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid).coef_)
+    documents = PairedDocuments.of(RankingData(X, y, qid))
+    paired = np.unique(np.concatenate([noisy_data.pairs.better, noisy_data.pairs.worse]))
+    assert np.flatnonzero(documents.rows).tolist() == (7 + paired).tolist()
+    assert documents.pairs.n_pairs == len(noisy_data.pairs)
+
+
+def test_as_many_labels_as_documents():
+    rng = np.random.default_rng(1)
+    X = rng.random((200, 5))
+    y = np.argsort(np.argsort(X @ [3.0, -1.0, 0.0, 0.5, 0.0] + rng.normal(scale=0.3, size=200)))
+    data = RankingData(X, y)
+    assert CountedPairs(data.y, data.offsets).n_pairs == 200 * 199 // 2
+    D = differences(data)
+    found = RankSVMTRON(20.0, tol=1e-8).fit(X, y).coef_
+    assert explicit_objective(found, D, 20.0) == pytest.approx(scipy_minimum(D, 20.0), rel=1e-9)
+
+
+def test_no_convergence_is_told(noisy_data, monkeypatch):
+    def in_one_step(*arguments, **options):
+        return trust_region.trust_region_newton(*arguments, **options, max_iter=1)
+
+    monkeypatch.setattr(hinge_problem, "trust_region_newton", in_one_step)
+    with pytest.warns(ConvergenceWarning, match="no convergence to tol=1e-09 in 1 steps"):
+        RankSVMTRON(500.0, tol=1e-9).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"C": 0.0}, "C must be positive, not 0.0"),
+        ({"C": np.nan}, "C must be"),
+        ({"tol": -1.0}, "tol must be"),
+    ],
+)
+def test_wrong_parameters_are_refused(noisy_data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        RankSVMTRON(**parameters).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)

@@ -1,0 +1,198 @@
+"""RankBoost and FRank, every round against explicit pairs, and the loop that they share."""
+
+import numpy as np
+import pytest
+
+from moerank.data import RankingData, load_fold
+from moerank.metrics import MAP, NDCG
+from moerank.rankers import FRank, RankBoost
+
+RANKERS = [RankBoost, FRank]
+
+
+def fit(ranker, data):
+    return ranker.fit(data.X, data.y, qid=data.qid)
+
+
+def enumerate_stumps(data, n_thresholds):
+    """All stumps in the order in which they win ties: their feature and threshold, and h(xᵢ) − h(xⱼ) of every pair."""
+    names, differences = [], []
+    for f, x in enumerate(data.X.T):
+        parts = x.min() + np.ptp(x) * np.arange(n_thresholds or 1) / (n_thresholds or 1)
+        for threshold in np.unique(x)[:-1] if n_thresholds is None else parts:
+            h = (x > threshold).astype(float)
+            names.append((f, threshold))
+            differences.append(h[data.pairs.better] - h[data.pairs.worse])
+    return names, np.array(differences)
+
+
+def best_by_enumeration(names, differences, D, reversed_stumps=False):
+    """Feature, threshold and differences of the stump with the largest r = Σ D (h(xᵢ) − h(xⱼ)), and r.
+
+    Of stumps within rounding it is the first.
+    """
+    r = differences @ D
+    gain = np.abs(r) if reversed_stumps else r
+    first = int(np.argmax(gain > gain.max() - 1e-9 * D.sum()))
+    return *names[first], differences[first], r[first]
+
+
+@pytest.mark.parametrize("reversed_stumps", [False, True])
+@pytest.mark.parametrize("n_thresholds", [10, 3, None])
+def test_every_round_of_rank_boost_equals_explicit_pairs(noisy_data, n_thresholds, reversed_stumps):
+    ranker = fit(RankBoost(40, n_thresholds, reversed_stumps), noisy_data)
+    assert ranker.n_rounds_ == 40
+    staged = ranker._scores_by_size(noisy_data, noisy_data.X)
+    pairs = noisy_data.pairs
+    names, differences = enumerate_stumps(noisy_data, n_thresholds)
+    D = np.full(len(pairs), 1.0 / len(pairs))
+    bound = 1.0
+    for t in range(40):
+        feature, threshold, h, r = best_by_enumeration(names, differences, D, reversed_stumps)
+        assert (ranker.features_[t], ranker.thresholds_[t]) == (feature, pytest.approx(threshold, rel=1e-12))
+        alpha = 0.5 * np.log((1 + r) / (1 - r))
+        assert ranker.alphas_[t] == pytest.approx(alpha, rel=1e-10)
+        grown = D * np.exp(-alpha * h)
+        assert ranker.normalisers_[t] == pytest.approx(grown.sum(), rel=1e-10)
+        assert ranker.normalisers_[t] <= np.sqrt(1 - r**2) + 1e-12
+        D = grown / grown.sum()
+        margin = staged[pairs.better, t] - staged[pairs.worse, t]
+        direct = np.exp(-margin)
+        np.testing.assert_allclose(direct / direct.sum(), D, rtol=1e-10)
+        bound *= ranker.normalisers_[t]
+        assert np.mean(margin <= 0) <= bound
+        assert bound == pytest.approx(direct.mean(), rel=1e-10)
+
+
+@pytest.mark.parametrize("n_thresholds", [10, None])
+def test_every_round_of_f_rank_equals_explicit_pairs(noisy_data, n_thresholds):
+    ranker = fit(FRank(40, n_thresholds), noisy_data)
+    assert ranker.n_rounds_ == 40
+    staged = np.column_stack([np.zeros(noisy_data.n_documents), ranker._scores_by_size(noisy_data, noisy_data.X)])
+    pairs = noisy_data.pairs
+    query = noisy_data.qid[pairs.better]
+    share = 1.0 / np.array([(query == q).sum() for q in query])
+    names, differences = enumerate_stumps(noisy_data, n_thresholds)
+    at_most = np.inf
+    for t in range(41):
+        o = staged[pairs.better, t] - staged[pairs.worse, t]
+        loss = np.sum(share * (1 - np.sqrt(1 / (1 + np.exp(-o)))))
+        assert loss <= at_most
+        if t < 40:
+            W = share * np.exp(-o) / (1 + np.exp(-o)) ** 1.5
+            feature, threshold, h, r = best_by_enumeration(names, differences, W)
+            assert (ranker.features_[t], ranker.thresholds_[t]) == (feature, pytest.approx(threshold, rel=1e-12))
+            right, wrong = W[h == 1].sum(), W[h == -1].sum()
+            assert r == pytest.approx(right - wrong, rel=1e-10)
+            assert ranker.right_[t] == pytest.approx(right / W.sum(), rel=1e-10)
+            assert ranker.wrong_[t] == pytest.approx(wrong / W.sum(), rel=1e-10)
+            empty = W.mean()
+            alpha = 0.5 * np.log(max(right, empty) / max(wrong, empty))
+            assert ranker.alphas_[t] == pytest.approx(alpha, rel=1e-10)
+            at_most = loss - 0.5 * (right * (1 - np.exp(-alpha)) - wrong * (np.exp(alpha) - 1)) + 1e-12
+            assert at_most < loss
+
+
+def test_the_weight_of_f_rank_is_twice_the_slope_of_its_loss():
+    o, step = np.linspace(-8, 8, 33), 1e-5
+    loss = [1 - np.sqrt(1 / (1 + np.exp(-x))) for x in (o - step, o + step)]
+    slope = (loss[0] - loss[1]) / (2 * step)
+    np.testing.assert_allclose(np.exp(-o) / (1 + np.exp(-o)) ** 1.5, 2 * slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", RANKERS)
+def test_predictions_are_the_staged_scores_of_every_size(noisy_data, kind):
+    ranker = fit(kind(25), noisy_data)
+    staged = ranker._scores_by_size(noisy_data, noisy_data.X)
+    assert staged.shape == (noisy_data.n_documents, 25)
+    for size in (1, 7, 25):
+        np.testing.assert_array_equal(staged[:, size - 1], fit(kind(size), noisy_data).predict(noisy_data.X))
+    assert ranker.support_.tolist() == [f in ranker.features_ for f in range(12)]
+
+
+@pytest.mark.parametrize("kind", RANKERS)
+def test_tuning_takes_the_best_number_of_rounds(noisy_data, kind):
+    rng = np.random.default_rng(8)
+    vali = RankingData(rng.random((60, 12)), rng.integers(0, 3, 60), np.repeat(np.arange(4), 15))
+    values = MAP().score(vali, fit(kind(30), noisy_data)._scores_by_size(noisy_data, vali.X))
+    assert kind(30).tune(noisy_data, vali).n_rounds == 1 + np.argmax(values)
+
+
+@pytest.mark.parametrize("kind", RANKERS)
+def test_a_feature_of_the_wrong_sign_is_used_by_reversed_stumps_only(kind):
+    x = np.arange(12.0)
+    data = RankingData(x[:, None], (x < 6).astype(int))
+    turned = fit(kind(n_rounds=1, reversed_stumps=True), data)
+    assert turned.alphas_[0] < 0
+    assert MAP().score(data, turned.predict(data.X)) == 1.0
+    nothing = fit(kind(n_rounds=5), data)
+    assert nothing.n_rounds_ == 0
+    assert not nothing.support_.any()
+    np.testing.assert_array_equal(nothing.predict(data.X), np.zeros(12))
+    assert nothing._scores_by_size(data, data.X).shape == (12, 1)
+
+
+@pytest.mark.parametrize("kind", RANKERS)
+def test_a_perfect_stump_has_a_finite_weight_and_many_rounds_of_it_end(kind):
+    data = RankingData([[0.0], [0.0], [1.0]], [0, 0, 1])
+    ranker = fit(kind(n_rounds=5000), data)
+    assert np.isfinite(ranker.alphas_).all()
+    assert 1 <= ranker.n_rounds_ < 5000
+    assert np.isfinite(ranker.predict(data.X)).all()
+    assert ranker.right_[0] == 1.0
+
+
+def test_the_weight_of_a_perfect_stump_counts_the_empty_set_as_one_pair():
+    data = RankingData([[0.0], [0.0], [0.0], [1.0]], [0, 0, 0, 1])
+    assert fit(RankBoost(1), data).alphas_[0] == pytest.approx(0.5 * np.log(2 / (1 / 3)))
+    assert fit(FRank(1), data).alphas_[0] == pytest.approx(0.5 * np.log(3))
+
+
+def test_queries_without_pairs_change_nothing(noisy_data):
+    more = RankingData(
+        np.vstack([noisy_data.X, noisy_data.X[:5]]),
+        np.append(noisy_data.y, [2] * 5),
+        np.append(noisy_data.qid, [99] * 5),
+    )
+    for kind in RANKERS:
+        np.testing.assert_array_equal(fit(kind(20), more).alphas_, fit(kind(20), noisy_data).alphas_)
+
+
+@pytest.mark.parametrize("kind", RANKERS)
+@pytest.mark.parametrize(
+    ("parameters", "message"), [({"n_rounds": 0}, "n_rounds must be"), ({"n_thresholds": 0}, "n_th")]
+)
+def test_wrong_parameters_are_refused(noisy_data, kind, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fit(kind(**parameters), noisy_data)
+
+
+@pytest.mark.parametrize("kind", RANKERS)
+def test_loss_falls_on_real_data(letor_folder, kind):
+    train, _, _ = load_fold(letor_folder / "MQ2008" / "Fold1")
+    ranker = fit(kind(100), train)
+    margins = np.diff(
+        ranker._scores_by_size(train, train.X)[np.stack([train.pairs.worse, train.pairs.better])], axis=0
+    )[0]
+    if kind is RankBoost:
+        losses = np.exp(-margins).mean(axis=0)
+        np.testing.assert_allclose(losses, np.cumprod(ranker.normalisers_), rtol=1e-9)
+    else:
+        share = (
+            1.0
+            / train.n_queries
+            / np.bincount(
+                np.searchsorted(train.offsets, train.pairs.better, side="right"), minlength=train.n_queries + 1
+            )[np.searchsorted(train.offsets, train.pairs.better, side="right")]
+        )
+        losses = share @ (1 - np.sqrt(1 / (1 + np.exp(-margins))))
+    assert (np.diff(losses) < 0).all()
+
+
+def test_rank_boost_on_mq2008_is_within_the_band_of_the_published_means(letor_folder):
+    found = []
+    for fold in range(1, 6):
+        train, vali, test = load_fold(letor_folder / "MQ2008" / f"Fold{fold}")
+        scores = fit(RankBoost(100).tune(train, vali), train).predict(test.X)
+        found.append([NDCG(10).score(test, scores), MAP().score(test, scores)])
+    assert np.mean(found, axis=0) == pytest.approx([0.2255, 0.4775], abs=0.008)

@@ -1,0 +1,98 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from moerank.data import RankingData
+from moerank.metrics import MAP
+from moerank.rankers import SVMMAP
+
+
+def fit(data, **parameters):
+    return SVMMAP(**parameters).fit(data.X, data.y, qid=data.qid)
+
+
+@pytest.fixture(scope="module")
+def small_data():
+    """Four queries of four or five documents, one of them without an irrelevant document."""
+    rng = np.random.default_rng(0)
+    sizes = [5, 4, 3, 5]
+    y = np.array([0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 0])
+    X = rng.random((17, 3)) + 0.3 * y[:, None] * rng.random(3)
+    return RankingData(X, y, np.repeat(np.arange(4), sizes))
+
+
+def all_constraints(data):
+    """For each query with both kinds, the rows wᵀδ ≥ Δ − ξ of all its rankings."""
+    queries = []
+    for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        X, relevant = data.X[begin:end], data.y[begin:end] > 0
+        if relevant.all() or not relevant.any():
+            continue
+        D = X[relevant][:, None, :] - X[~relevant][None, :, :]
+        rows = []
+        for order in permutations(range(len(X))):
+            place = np.argsort(order)
+            wrong = place[relevant][:, None] > place[~relevant][None, :]
+            hits = relevant[list(order)]
+            loss = 1.0 - np.mean((hits.cumsum() / np.arange(1, len(hits) + 1))[hits])
+            rows.append(np.append(2.0 * D[wrong].sum(axis=0) / wrong.size, loss))
+        queries.append(np.unique(np.array(rows).round(13), axis=0))
+    return queries
+
+
+def explicit_objective(w, queries, C):
+    return 0.5 * w @ w + C * np.mean([(rows[:, -1] - rows[:, :-1] @ w).max() for rows in queries])
+
+
+@pytest.mark.parametrize("C", [0.3, 5.0, 100.0])
+def test_minimum_is_that_of_the_problem_with_all_rankings_and_a_slack_for_each_query(small_data, C):
+    queries = all_constraints(small_data)
+    assert len(queries) == 3
+    n = small_data.n_features
+    blocks = [np.hstack([rows[:, :-1], np.tile(np.eye(3)[q], (len(rows), 1))]) for q, rows in enumerate(queries)]
+    A, b = np.vstack(blocks), np.concatenate([rows[:, -1] for rows in queries])
+    result = minimize(
+        lambda v: 0.5 * v[:n] @ v[:n] + C * v[n:].mean(),
+        np.append(np.zeros(n), np.ones(3)),
+        jac=lambda v: np.append(v[:n], np.full(3, C / 3)),
+        constraints=[{"type": "ineq", "fun": lambda v: A @ v - b, "jac": lambda v: A}],
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    assert result.status in (0, 8)  # 8: rounding allows no further decrease
+    ranker = fit(small_data, C=C, eps=1e-9)
+    value = explicit_objective(ranker.coef_, queries, C)
+    assert value == pytest.approx(explicit_objective(result.x[:n], queries, C), rel=1e-7)
+    assert ranker.gap_ <= C * 1e-9
+    rough = fit(small_data, C=C, eps=0.05)
+    assert -1e-9 <= explicit_objective(rough.coef_, queries, C) - value <= rough.gap_ + 1e-9 <= C * 0.05 + 1e-9
+
+
+def test_grades_above_zero_make_no_difference(noisy_data):
+    binary = RankingData(noisy_data.X, noisy_data.y > 0, noisy_data.qid)
+    np.testing.assert_array_equal(fit(noisy_data).coef_, fit(binary).coef_)
+
+
+def test_the_loss_bounds_the_average_precision_it_stands_for(noisy_data):
+    ranker = fit(noisy_data, C=1000.0)
+    separate = SVMMAP()._separation(noisy_data)
+    a, b = separate(ranker.coef_)
+    both = [len(set(noisy_data.y[rows] > 0)) == 2 for rows in np.split(np.arange(200), noisy_data.offsets[1:-1])]
+    precision = MAP().per_query(noisy_data, ranker.predict(noisy_data.X))[both].mean()
+    assert 1.0 - precision <= b - a @ ranker.coef_ + 1e-9 < separate(np.zeros(12))[1]
+
+
+def test_a_single_relevance_in_every_query_is_refused():
+    with pytest.raises(ValueError, match="no query has both relevant documents"):
+        SVMMAP().fit([[0.1], [0.4], [0.3]], [1, 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [({"C": -1.0}, "C must be positive"), ({"eps": 0.0}, "eps must be"), ({"max_iter": 0}, "max_iter must be")],
+)
+def test_wrong_parameters_are_refused(noisy_data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fit(noisy_data, **parameters)

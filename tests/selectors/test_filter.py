@@ -1,0 +1,124 @@
+import warnings
+
+import numpy as np
+import pytest
+from lightgbm import LGBMRanker
+from sklearn.linear_model import Ridge
+
+from moerank.data import RankingData
+from moerank.metrics import MAP
+from moerank.rankers import ConstantFeatureWarning, FSMRank, LinearRanker, RankRLS, RankSVM
+from moerank.selectors.filter import Filter
+
+TREES = LGBMRanker(n_estimators=5, min_child_samples=5, n_jobs=1, verbose=-1, random_state=0)
+
+
+class Given(Filter):
+    """Orders the features from the last to the first, or the other way; counts how often it is asked."""
+
+    asked = 0
+
+    def __init__(self, n_features_to_select=10, ranker=None, forwards=False):
+        super().__init__(n_features_to_select, ranker)
+        self.forwards = forwards
+
+    def _own_grid(self, train):
+        return [{"forwards": False}, {"forwards": True}]
+
+    def _order(self, train, validation):
+        Given.asked += 1
+        assert all(np.ptp(column) > 0 for column in train.X.T)
+        assert validation is None or validation.n_features == train.n_features
+        return np.arange(train.n_features)[:: 1 if self.forwards else -1]
+
+
+class Rounds(LinearRanker):
+    _size = "rounds"
+
+    def __init__(self, rounds=1):
+        self.rounds = rounds
+
+    def default_grid(self, train):
+        return [{"rounds": rounds} for rounds in range(1, 6)]
+
+    def _weights(self, train):
+        return np.full(train.n_features, 1.0 / self.rounds)
+
+
+@pytest.fixture
+def with_constant(data):
+    X = data.X.copy()
+    X[:, 6] = 0.5
+    return RankingData(X, data.y, data.qid)
+
+
+@pytest.mark.parametrize("ranker", [None, RankRLS(alpha=0.1), FSMRank(lambda2=1e-6), Ridge(), Rounds(3), TREES])
+def test_the_ranker_is_trained_on_the_first_features_only(with_constant, ranker):
+    data = with_constant
+    with pytest.warns(ConstantFeatureWarning, match="left out: 7$"):
+        selector = Given(3, ranker).fit(data.X, data.y, qid=data.qid)
+    assert selector.order_.tolist() == [7, 5, 4, 3, 2, 1, 0]
+    assert np.flatnonzero(selector.support_).tolist() == [4, 5, 7]
+    columns = data.X[:, [4, 5, 7]]
+    alone = RankSVM() if ranker is None else ranker
+    queries = {"group": np.diff(data.offsets)} if ranker is TREES else {"qid": data.qid}
+    alone.fit(columns, data.y, **({} if isinstance(ranker, Ridge) else queries))
+    expected = alone.predict(columns) - getattr(alone, "intercept_", 0.0)
+    np.testing.assert_allclose(selector.predict(data.X), expected, rtol=1e-4, atol=1e-8)
+    assert hasattr(selector, "coef_") == (ranker is not TREES)
+
+
+def test_rankers_without_weights_have_a_path(data):
+    selector = Given(3, TREES).fit(data.X, data.y, qid=data.qid)
+    path = selector.path(data)
+    assert path.feature_mask.sum(axis=1).tolist() == list(range(1, 9))
+    np.testing.assert_array_equal(path.scores(data.X)[:, 2], selector.predict(data.X))
+    with pytest.raises(AttributeError, match="LGBMRanker has no weights"):
+        selector.coef_  # noqa: B018
+
+
+def test_path_repeats_after_the_last_feature_that_varies(with_constant):
+    selector = Given(2)._learn(with_constant)
+    path = selector.path(with_constant)
+    assert path.feature_mask.sum(axis=1).tolist() == [1, 2, 3, 4, 5, 6, 7, 7]
+    np.testing.assert_allclose(path.rankers[1], selector.coef_, rtol=1e-4)
+    np.testing.assert_array_equal(path.rankers[7], path.rankers[6])
+
+
+def test_grid_crosses_sizes_outermost_with_the_filter_and_the_ranker(data):
+    grid = Given().default_grid(data)
+    assert len(grid) == 8 * 2 * 5
+    assert [entry["n_features_to_select"] for entry in grid] == np.repeat(np.arange(1, 9), 10).tolist()
+    assert [entry["ranker"].C for entry in grid[:5]] == [0.005, 0.05, 0.5, 5.0, 50.0]
+    assert [entry["forwards"] for entry in grid[:10]] == [False] * 5 + [True] * 5
+    assert Given(ranker=Ridge(alpha=7.0)).default_grid(data)[0]["ranker"].alpha == 7.0
+    assert {entry["ranker"].rounds for entry in Given(ranker=Rounds()).default_grid(data)} == {5}
+
+
+def test_tuning_orders_once_a_setting_and_finds_the_best_of_all(data, held_out):
+    train = RankingData(data.X, data.y, data.qid)
+    Given.asked = 0
+    tuned = Given().tune(train, held_out)
+    assert Given.asked == 2
+    values = []
+    for entry in Given().default_grid(train):
+        selector = Given(**entry).fit(train.X, train.y, qid=train.qid)
+        values.append(MAP().score(held_out, selector.predict(held_out.X)))
+    best = Given().default_grid(train)[int(np.argmax(values))]
+    assert (tuned.n_features_to_select, tuned.forwards, tuned.ranker.C) == (
+        best["n_features_to_select"],
+        best["forwards"],
+        best["ranker"].C,
+    )
+
+
+def test_no_warning_reaches_the_user_beside_the_one_of_the_filter(with_constant):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        Given(3, Rounds()).fit(with_constant.X, with_constant.y, qid=with_constant.qid)
+    assert len(seen) == 1
+
+
+def test_wrong_size_is_refused(data):
+    with pytest.raises(ValueError, match="n_features_to_select must be at least 1, not 0"):
+        Given(0).fit(data.X, data.y, qid=data.qid)

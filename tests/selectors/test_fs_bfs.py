@@ -1,0 +1,142 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from lightgbm import LGBMRanker
+
+from moerank.data import RankingData
+from moerank.metrics import MAP, NDCG
+from moerank.rankers import RankRLS, RankSVM
+from moerank.rankers.coordinate_ascent import coordinate_ascent
+from moerank.selectors.fs_bfs import FSBFS, best_first, partition
+
+QUICK = {"max_size": 3, "patience": 3, "restarts": 1}
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return FSBFS(2, **QUICK).fit(data.X, data.y, qid=data.qid)
+
+
+def subsets(n, max_size):
+    return [subset for size in range(1, max_size + 1) for subset in combinations(range(n), size)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_with_patience_best_first_search_finds_the_best_subset(seed):
+    """Every subset can be reached by neighbours, so a search that does not give up looks at all of them."""
+    values = dict(zip(subsets(6, 3), np.random.default_rng(seed).random(41).tolist(), strict=True))
+    best = max(values, key=values.get)
+    found = best_first((0,), range(6), values.__getitem__, len(values), 3, 0.0)
+    assert found == best
+    hasty = best_first((0,), range(6), values.__getitem__, 1, 3, 0.0)
+    assert values[hasty] <= values[best]
+
+
+def test_best_first_search_looks_at_subsets_in_the_order_of_their_value():
+    seen = []
+    values = {(0,): 0.1, (0, 1): 0.5, (0, 2): 0.3, (1,): 0.2, (0, 1, 2): 0.2, (2,): 0.0, (1, 2): 0.9}
+
+    def value(subset):
+        if subset not in seen:
+            seen.append(subset)
+        return values[subset]
+
+    assert best_first((0,), range(3), value, 3, 3, 0.0) == (1, 2)
+    assert seen == [(0,), (0, 1), (0, 2), (1,), (0, 1, 2), (2,), (1, 2)]
+    # (0, 1) is better than (0,); (0, 2) and, before the larger (0, 1, 2) of equal value, (1,) are two that are not.
+    assert best_first((0,), range(3), value, 2, 3, 0.0) == (0, 1)
+
+
+def test_less_than_the_tolerance_is_no_improvement():
+    values = {(0,): 0.5, (1,): 0.2, (0, 1): 0.5005}
+    assert best_first((0,), range(2), values.__getitem__, 5, 2, 0.001) == (0,)
+    assert best_first((0,), range(2), values.__getitem__, 5, 2, 0.0001) == (0, 1)
+
+
+@pytest.mark.parametrize("max_size", [1, 2, 4])
+def test_partition_is_disjoint_covers_and_keeps_to_the_size(max_size):
+    values = np.random.default_rng(0).random(2**9)
+    parts = partition(range(9), lambda subset: values[sum(1 << f for f in subset)], 3, max_size, 0.0)
+    assert sorted(f for part in parts for f in part) == list(range(9))
+    assert max(map(len, parts)) <= max_size
+    assert max_size > 1 or [values[1 << part[0]] for part in parts] == sorted(values[1 << np.arange(9)])[::-1]
+
+
+def test_each_part_has_the_value_of_its_combination(data, fitted):
+    assert sorted(f for subset in fitted.subsets_ for f in subset) == list(range(8))
+    assert max(map(len, fitted.subsets_)) <= 3
+    assert any(len(subset) > 1 for subset in fitted.subsets_)
+    for subset, weights, value in zip(fitted.subsets_, fitted.combinations_, fitted.values_, strict=True):
+        assert set(np.flatnonzero(weights)) <= set(subset)
+        assert np.abs(weights).sum() == pytest.approx(1.0)
+        assert NDCG(10).score(data, data.X @ weights) == value
+        assert coordinate_ascent(data, NDCG(10), subset, 1, 0.001)[1] == value
+
+
+def test_first_part_is_at_least_as_good_as_any_single_feature(data, fitted):
+    singles = np.maximum(NDCG(10).score(data, data.X), NDCG(10).score(data, -data.X))
+    assert fitted.values_[0] >= singles.max()
+
+
+@pytest.mark.parametrize("ranker", [None, RankRLS(alpha=0.1)])
+def test_ranker_is_trained_on_the_new_features(data, ranker):
+    selector = FSBFS(2, ranker, **QUICK).fit(data.X, data.y, qid=data.qid)
+    new = data.X @ selector.combinations_[:2].T
+    alone = (ranker or RankSVM()).fit(new, data.y, qid=data.qid)
+    np.testing.assert_allclose(selector.coef_, alone.coef_ @ selector.combinations_[:2], rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(selector.predict(data.X), alone.predict(new), rtol=1e-4, atol=1e-8)
+    assert np.flatnonzero(selector.support_).tolist() == sorted(np.flatnonzero(selector.combinations_[:2].any(axis=0)))
+
+
+def test_path_counts_original_features(data, fitted):
+    path = fitted.path(data)
+    n_members = np.count_nonzero(fitted.combinations_, axis=1)
+    for k in range(1, 9):
+        taken = int((n_members.cumsum() <= k).sum())
+        expected = fitted.combinations_[:taken].any(axis=0)
+        assert path.feature_mask[k - 1].tolist() == expected.tolist()
+        if taken == 2:
+            np.testing.assert_allclose(path.rankers[k - 1], fitted.coef_, rtol=1e-4)
+        assert taken or not path.rankers[k - 1].any()
+
+
+def test_tuning_partitions_once_and_counts_new_features(data, held_out, monkeypatch):
+    train = RankingData(data.X, data.y, data.qid)
+    calls = []
+
+    def counted(*arguments):
+        calls.append(1)
+        return coordinate_ascent(*arguments)
+
+    monkeypatch.setattr("moerank.selectors.fs_bfs.coordinate_ascent", counted)
+    solver = FSBFS(**QUICK)
+    tuned = solver.tune(train, held_out)
+    n_calls = len(calls)
+    found = {}
+    for entry in solver.default_grid(train):
+        selector = FSBFS(**{**QUICK, **entry})._learn(train)
+        found[entry["n_features_to_select"], entry["ranker"].C] = MAP().score(held_out, selector.predict(held_out.X))
+    assert len(calls) == n_calls
+    assert found[tuned.n_features_to_select, tuned.ranker.C] == pytest.approx(max(found.values()))
+
+
+def test_a_ranker_without_weights_is_refused(data):
+    trees = LGBMRanker(n_estimators=2, n_jobs=1, verbose=-1)
+    with pytest.raises(ValueError, match="FSBFS needs a linear ranker, and LGBMRanker has no weights"):
+        FSBFS(1, trees, **QUICK).fit(data.X, data.y, qid=data.qid)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"max_size": 0}, "max_size must be at least 1"),
+        ({"patience": 0}, "patience must be at least 1"),
+        ({"restarts": 0}, "restarts must be at least 1"),
+        ({"tolerance": -0.1}, "tolerance must not be negative"),
+        ({"n_features_to_select": 0}, "n_features_to_select must be at least 1"),
+    ],
+)
+def test_wrong_parameters_are_refused(data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        FSBFS(**parameters).fit(data.X, data.y, qid=data.qid)

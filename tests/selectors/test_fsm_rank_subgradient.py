@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+
+from moerank.data import RankingData
+from moerank.kernels.scores import linear_scores
+from moerank.rankers import FSMRank
+from moerank.selectors.fsm_rank_subgradient import FSMRankSubgradient
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    sizes = [1, 30, 2, 45, 17, 40]
+    X = rng.random((sum(sizes), 10))
+    hidden = 2.0 * X[:, 0] - X[:, 3] + 0.5 * X[:, 7] + rng.normal(scale=0.4, size=len(X))
+    y = np.digitize(hidden, np.quantile(hidden, [0.5, 0.7, 0.9]))
+    return RankingData(X, y, np.repeat(np.arange(len(sizes)), sizes))
+
+
+def restated(data, lambda1, lambda2, eta0, max_iter):
+    """The iterates and their objectives on explicit differences, similarities as they are."""
+    s = np.array([abs(np.corrcoef(x, data.y)[0, 1]) for x in data.X.T])
+    A = np.tile(abs(np.corrcoef(data.X.T)), (2, 2))
+    cost = np.tile(1.0 / s, 2)
+    D = data.X[data.pairs.better] - data.X[data.pairs.worse]
+    D = np.hstack([D, -D])
+    w = np.zeros(D.shape[1])
+    points, values = [], []
+    for t in range(1, max_iter + 2):
+        slack = np.maximum(0.0, 1.0 - D @ w)
+        points.append(w)
+        values.append(np.mean(slack**2) + 0.5 * lambda1 * w @ A @ w + lambda2 * cost @ w)
+        gradient = -2.0 * D.T @ slack / len(D) + lambda1 * A @ w + lambda2 * cost
+        w = np.maximum(0.0, w - eta0 / np.sqrt(t) * gradient)
+    return np.array(points), np.array(values)
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2", "eta0"), [(1e-3, 1e-3, 0.3), (0.5, 1e-2, 1.0), (1e-2, 0.0, 5.0)])
+def test_iterates_are_those_of_a_plain_restatement(data, lambda1, lambda2, eta0):
+    points, values = restated(data, lambda1, lambda2, eta0, 60)
+    ranker = FSMRankSubgradient(lambda1, lambda2, eta0, 60, "raw").fit(data.X, data.y, qid=data.qid)
+    np.testing.assert_allclose(ranker.objectives_, values, rtol=1e-9)
+    best = int(np.argmin(values))
+    np.testing.assert_allclose(ranker.variables_, points[best], rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(ranker.coef_, points[best][:10] - points[best][10:], rtol=1e-8, atol=1e-11)
+
+
+def test_steps_too_long_do_not_end_at_the_last_point(data):
+    ranker = FSMRankSubgradient(eta0=5.0, max_iter=60).fit(data.X, data.y, qid=data.qid)
+    reached = ranker.objective(data, ranker.variables_)
+    assert reached == pytest.approx(ranker.objectives_.min(), rel=1e-12)
+    assert ranker.objectives_[-1] > reached
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-2)])
+def test_many_steps_come_close_to_the_minimum_and_fsmrank_is_there_first(data, lambda1, lambda2):
+    exact = FSMRank(lambda1, lambda2, max_iter=50_000, tol=1e-13).fit(data.X, data.y, qid=data.qid)
+    best = exact.objectives_[-1]
+    ranker = FSMRankSubgradient(lambda1, lambda2, eta0=1.0, max_iter=20_000).fit(data.X, data.y, qid=data.qid)
+    assert ranker.objectives_[0] == exact.objectives_[0] == pytest.approx(1.0)
+    assert best * (1 - 1e-9) <= ranker.objectives_.min() <= best * (1 + 1e-5)
+    assert ranker.objective(data, ranker.variables_) == exact.objective(data, ranker.variables_)
+    first = [int(np.argmax(history <= best * 1.001)) for history in (exact.objectives_, ranker.objectives_)]
+    assert 0 < first[0] < first[1]
+
+
+def test_entries_solved_together_have_the_bits_of_one_by_one(data):
+    grid = FSMRankSubgradient().default_grid(data)
+    assert len(grid) == 196
+    rankers = [FSMRankSubgradient(**entry, max_iter=steps) for entry in grid[::19] for steps in (5, 40)]
+    together = rankers[0]._grid_scores(data, data, rankers)
+    for column, ranker in zip(together.T, rankers, strict=True):
+        alone = ranker.fit(data.X, data.y, qid=data.qid)
+        np.testing.assert_array_equal(column, linear_scores(data.X, alone.coef_[None])[:, 0])
+
+
+def test_features_without_importance_get_no_weight(data):
+    y = data.y - data.y.mean()
+    x = np.random.default_rng(7).normal(size=len(y))
+    uncorrelated = x - x.mean() - y * (x @ y) / (y @ y)
+    padded = RankingData(np.column_stack([data.X, uncorrelated]), data.y, data.qid)
+    ranker = FSMRankSubgradient(lambda2=1e-6).fit(padded.X, padded.y, qid=padded.qid)
+    assert ranker.coef_[-1] == 0.0
+    assert ranker.support_[:-1].all()
+    assert np.isfinite(ranker.objectives_).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"lambda1": -1.0}, "must not be negative"),
+        ({"lambda2": np.nan}, "must not be negative"),
+        ({"eta0": 0.0}, "eta0 must be positive"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"similarity": "cosine"}, "similarity must be one of"),
+    ],
+)
+def test_wrong_parameters_are_refused(data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        FSMRankSubgradient(**parameters).fit(data.X, data.y, qid=data.qid)

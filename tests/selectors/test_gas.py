@@ -1,0 +1,125 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from moerank.data import RankingData
+from moerank.kernels.concordance import concordance
+from moerank.metrics import NDCG
+from moerank.selectors.gas import GAS, greedy_order, pair_order_values, spearman
+from moerank.selectors.single import single_feature_values
+from moerank.solvers import make_solver
+
+
+def objective(chosen, s, e, c):
+    """The sum of importance less c times the similarity of all ordered pairs, as the paper writes it."""
+    return sum(s[i] for i in chosen) - c * sum(e[i, j] for i in chosen for j in chosen if i != j)
+
+
+def problem(seed, n=12):
+    rng = np.random.default_rng(seed)
+    data = RankingData(rng.normal(size=(60, n)) @ rng.normal(size=(n, n)), rng.integers(0, 3, 60), np.arange(60) // 15)
+    return rng.random(n), concordance(data.X, data.offsets)
+
+
+@pytest.mark.parametrize("c", [0.0, 0.01, 0.1, 1.0])
+def test_every_step_takes_the_largest_true_gain(c):
+    s, e = problem(0)
+    order = greedy_order(s, e, c)
+    assert sorted(order) == list(range(12))
+    for step in range(12):
+        chosen = list(order[:step])
+        gains = {j: objective([*chosen, j], s, e, c) - objective(chosen, s, e, c) for j in order[step:]}
+        assert gains[order[step]] == pytest.approx(max(gains.values()), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_greedy_against_the_best_set_of_each_size(seed):
+    """It is the best set for one feature, for all, and without similarity; in between it is at most c t (t − 1) off."""
+    s, e = problem(seed)
+    for c in (0.0, 0.02, 0.3):
+        order = greedy_order(s, e, c)
+        for t in (1, 2, 3, 12):
+            best = max(objective(chosen, s, e, c) for chosen in combinations(range(12), t))
+            reached = objective(order[:t], s, e, c)
+            assert reached <= best + 1e-12
+            if c == 0.0 or t in (1, 12):
+                assert reached == pytest.approx(best, abs=1e-12)
+            assert reached >= best - c * t * (t - 1) - 1e-12
+
+
+def test_greedy_need_not_be_the_best_set():
+    s = np.array([1.0, 0.95, 0.95])
+    e = np.array([[1.0, 0.9, 0.9], [0.9, 1.0, 0.1], [0.9, 0.1, 1.0]])
+    assert greedy_order(s, e, 0.5).tolist()[:2] == [0, 1]
+    assert objective([1, 2], s, e, 0.5) > objective([0, 1], s, e, 0.5)
+
+
+def test_equal_gains_go_to_the_earlier_column():
+    assert greedy_order(np.ones(4), np.ones((4, 4)), 0.1).tolist() == [0, 1, 2, 3]
+
+
+def test_pair_order_is_the_share_of_preference_pairs(data):
+    coarse = RankingData(data.X.round(1), data.y, data.qid)  # with ties
+    values = pair_order_values(coarse)
+    for f, x in enumerate(coarse.X.T):
+        difference = x[coarse.pairs.better] - x[coarse.pairs.worse]
+        assert values[0, f] == pytest.approx(np.mean((np.sign(difference) + 1) / 2), rel=1e-12)
+        assert values[1, f] == pytest.approx(np.mean((np.sign(-difference) + 1) / 2), rel=1e-12)
+
+
+def test_spearman_equals_scipys_query_by_query(data):
+    coarse = RankingData(data.X.round(1), data.y, data.qid)
+    rows = [slice(a, b) for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True) if b - a > 2]
+    long = RankingData(*(np.concatenate([part[r] for r in rows]) for part in (coarse.X, coarse.y, coarse.qid)))
+    expected = np.abs(np.mean([spearmanr(coarse.X[r]).statistic for r in rows], axis=0))
+    np.testing.assert_allclose(spearman(long), expected, rtol=1e-10, atol=1e-14)
+
+
+def test_a_constant_feature_has_no_rank_correlation():
+    data = RankingData([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]], [0, 1, 2])
+    np.testing.assert_allclose(spearman(data), [[1, 0], [0, 0]], atol=1e-15)
+
+
+@pytest.mark.parametrize("similarity", ["kendall", "spearman"])
+@pytest.mark.parametrize("importance", ["loss", "measure"])
+@pytest.mark.parametrize("normalise", [True, False])
+def test_parts_are_put_together_as_documented(data, importance, similarity, normalise):
+    values = pair_order_values(data) if importance == "loss" else single_feature_values(data, NDCG(5))
+    s = values.max(axis=0)
+    if normalise:
+        s = (s - s.min()) / (s.max() - s.min())
+    turned = RankingData(data.X * np.where(values[0] >= values[1], 1, -1), data.y, data.qid)
+    e = spearman(turned) if similarity == "spearman" else concordance(turned.X, turned.offsets)
+    selector = GAS(3, None, 0.2, importance, similarity, NDCG(5), normalise).fit(data.X, data.y, qid=data.qid)
+    assert selector.order_.tolist() == greedy_order(s, e, 0.2).tolist()
+
+
+def test_a_copy_is_not_taken_next_whichever_way_it_is_turned(data):
+    for copy in (data.X[:, 1], -data.X[:, 1]):
+        X = np.column_stack([data.X, copy])
+        selector = GAS(c=1.0).fit(X, data.y, qid=data.qid)
+        assert selector.order_[0] in (1, 8)
+        assert selector.order_[1] not in (1, 8)
+        together = GAS(c=0.0).fit(X, data.y, qid=data.qid)
+        assert set(together.order_[:2]) == {1, 8}
+
+
+def test_the_rows_of_the_table_differ_in_importance_and_grid(data):
+    gas, gas_e = make_solver("gas"), make_solver("gas-e")
+    assert (gas.importance, gas_e.importance) == ("loss", "measure")
+    assert len(gas.default_grid(data)) == 7 * len(gas_e.default_grid(data)) == 7 * 5 * 8
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"c": -1.0}, "c must not be negative"),
+        ({"importance": "chi2"}, "importance must be one of"),
+        ({"similarity": "pearson"}, "similarity must be one of"),
+    ],
+)
+def test_wrong_parameters_are_refused(data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        GAS(**parameters).fit(data.X, data.y, qid=data.qid)

@@ -1,0 +1,152 @@
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import minimize
+
+from moerank.data import RankingData
+from moerank.kernels.scores import linear_scores
+from moerank.selectors import nonconvex
+from moerank.selectors.nonconvex import NonconvexRanker
+
+PENALTIES = ("lp", "log", "mcp")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    sizes = [1, 30, 2, 45, 17, 40]
+    X = rng.random((sum(sizes), 10))
+    hidden = 2.0 * X[:, 0] - X[:, 3] + 0.5 * X[:, 7] + rng.normal(scale=0.4, size=len(X))
+    y = np.digitize(hidden, np.quantile(hidden, [0.5, 0.7, 0.9]))
+    return RankingData(X, y, np.repeat(np.arange(len(sizes)), sizes))
+
+
+@pytest.fixture
+def tight(monkeypatch):
+    """Solve the weighted ℓ₁ problems to the last digits."""
+    monkeypatch.setattr(nonconvex, "INNER_TOL", 1e-15)
+    monkeypatch.setattr(nonconvex, "INNER_STEPS", 50_000)
+
+
+def weighted_minimum(data, cost, C):
+    """Minimum and minimiser of Σ costₖ |wₖ| + (C / n_pairs) Σ hinge² by scipy on explicit differences."""
+    D = data.X[data.pairs.better] - data.X[data.pairs.worse]
+    D = np.hstack([D, -D])
+
+    def function(v):
+        slack = np.maximum(0.0, 1.0 - D @ v)
+        return C * np.mean(slack**2) + np.tile(cost, 2) @ v, -2.0 * C * D.T @ slack / len(D) + np.tile(cost, 2)
+
+    options = {"maxiter": 20_000, "maxfun": 50_000, "maxcor": 50, "ftol": 1e-16, "gtol": 1e-10}
+    bounds = [(0, None)] * D.shape[1]
+    found = minimize(function, np.zeros(D.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return found.fun, found.x[: D.shape[1] // 2] - found.x[D.shape[1] // 2 :]
+
+
+def loss(data, w):
+    return np.mean(np.maximum(0.0, 1.0 - (data.X[data.pairs.better] - data.X[data.pairs.worse]) @ w) ** 2)
+
+
+@pytest.mark.parametrize(("lam", "C"), [(1e-3, 1.0), (0.05, 1.0), (0.5, 20.0)])
+def test_the_first_problem_is_the_lasso_that_scipy_solves(data, tight, lam, C):
+    ranker = NonconvexRanker(lam=lam, C=C, max_iter=1).fit(data.X, data.y, qid=data.qid)
+    best, w = weighted_minimum(data, np.full(data.n_features, lam), C)
+    assert C * loss(data, ranker.coef_) + lam * np.abs(ranker.coef_).sum() == pytest.approx(best, rel=1e-8)
+    np.testing.assert_allclose(ranker.coef_, w, atol=1e-3)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize(("lam", "C"), [(2e-2, 1.0), (3e-3, 2.0)])
+def test_the_solution_minimises_the_weighted_problem_of_its_own_costs(data, tight, penalty, lam, C):
+    """A fixed point of the scheme, and so a stationary point of the objective."""
+    ranker = NonconvexRanker(penalty, lam, C, max_iter=200, tol=1e-7).fit(data.X, data.y, qid=data.qid)
+    assert 1 < ranker.n_iter_ < 200
+    w = ranker.coef_
+    cost = ranker.costs(np.abs(w))
+    best, _ = weighted_minimum(data, cost, C)
+    assert C * loss(data, w) + cost @ np.abs(w) == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("lam", [1.0, 0.1, 0.01, 1e-3])
+def test_the_objective_never_rises(data, penalty, lam):
+    ranker = NonconvexRanker(penalty, lam, tol=0.0).fit(data.X, data.y, qid=data.qid)
+    assert (np.diff(ranker.objectives_) <= 0).all()
+    expected = loss(data, ranker.coef_) + ranker.penalties(np.abs(ranker.coef_)).sum()
+    assert ranker.objectives_[-1] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_penalties_are_the_integrals_of_their_costs_and_lie_below_their_tangents(penalty):
+    ranker = NonconvexRanker(penalty, lam=0.3, p=0.4, gamma=1.7, eps=0.05)
+    u = np.linspace(0.0, 2.0, 41)
+    h = ranker.penalties(u)
+    assert h[0] == 0.0
+    assert (np.diff(h) >= 0).all()
+    for end in (0.2, 0.51, 1.3):
+        kink = [0.3 * 1.7]
+        integral, _ = quad(lambda x: ranker.costs(np.array([x]))[0], 0.0, end, points=kink, epsabs=1e-12)
+        assert ranker.penalties(np.array([end]))[0] == pytest.approx(integral, rel=1e-9)
+    tangents = h[:, None] + ranker.costs(u)[:, None] * (u[None, :] - u[:, None])
+    assert (h[None, :] <= tangents + 1e-12).all()
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("lam", [0.01, 0.05, 0.2])
+def test_one_feature_ends_at_a_local_minimum_of_brute_force(tight, penalty, lam):
+    rng = np.random.default_rng(1)
+    x = rng.random(40)
+    data = RankingData(x[:, None], np.digitize(x + 0.3 * rng.normal(size=40), [0.4, 0.7]))
+    ranker = NonconvexRanker(penalty, lam, max_iter=500, tol=1e-9).fit(data.X, data.y)
+    w = ranker.coef_[0]
+    near = w + np.linspace(-0.05, 0.05, 1001)
+    values = [loss(data, np.array([t])) + ranker.penalties(np.array([abs(t)]))[0] for t in near]
+    assert values[500] <= min(values) + 1e-9
+
+
+def test_an_exponent_of_1_is_the_lasso_and_a_smaller_one_shrinks_large_weights_less(data, tight):
+    plain = NonconvexRanker(lam=0.02, max_iter=1).fit(data.X, data.y, qid=data.qid)
+    power = NonconvexRanker(lam=0.02, p=1.0).fit(data.X, data.y, qid=data.qid)
+    np.testing.assert_allclose(power.coef_, plain.coef_, atol=1e-6)
+    sparse = NonconvexRanker(lam=0.02, p=0.5).fit(data.X, data.y, qid=data.qid)
+    assert sparse.support_.sum() < plain.support_.sum()
+    assert np.abs(sparse.coef_).max() > np.abs(plain.coef_).max()
+
+
+def test_entries_solved_together_have_the_bits_of_one_by_one(data):
+    rankers = [
+        NonconvexRanker(penalty, lam, C, max_iter=steps)
+        for penalty in PENALTIES
+        for lam, C, steps in ((0.1, 1.0, 20), (0.01, 3.0, 4), (1e-3, 1.0, 20))
+    ]
+    together = rankers[0]._grid_scores(data, data, rankers)
+    for column, ranker in zip(together.T, rankers, strict=True):
+        alone = ranker.fit(data.X, data.y, qid=data.qid)
+        np.testing.assert_array_equal(column, linear_scores(data.X, alone.coef_[None])[:, 0])
+    assert len({ranker.n_iter_ for ranker in rankers}) > 2
+
+
+def test_the_grid_goes_from_no_feature_to_all(data):
+    grid = NonconvexRanker().default_grid(data)
+    counts = [
+        NonconvexRanker(**entry).fit(data.X, data.y, qid=data.qid).support_.sum() for entry in (grid[0], grid[-1])
+    ]
+    assert counts == [0, data.n_features]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"penalty": "l0"}, "penalty must be one of"),
+        ({"lam": -1.0}, "lam must not be negative"),
+        ({"C": 0.0}, "C must be positive"),
+        ({"gamma": 0.0}, "gamma must be positive"),
+        ({"eps": 0.0}, "eps must be positive"),
+        ({"p": 1.5}, r"p must be in \(0, 1\]"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"tol": -1.0}, "tol must not be negative"),
+    ],
+)
+def test_wrong_parameters_are_refused(data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        NonconvexRanker(**parameters).fit(data.X, data.y, qid=data.qid)
