@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,18 @@ def prepare_folder(folder: Path) -> None:
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk and rename it: it is never seen half written."""
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise OSError(
+            f"cannot write {path}: {error.strerror}; make room, or choose another folder with --out"
+        ) from None
 
 
 def unfinished(folder: Path) -> list[Path]:
