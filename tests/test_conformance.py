@@ -2,7 +2,6 @@
 
 import functools
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -42,9 +41,7 @@ def made(name):
 
 
 def fit(name, train, validation=None):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstantFeatureWarning)
-        return made(name).fit(train.X, train.y, qid=train.qid, validation=train if validation is None else validation)
+    return made(name).fit(train.X, train.y, qid=train.qid, validation=train if validation is None else validation)
 
 
 @functools.lru_cache
@@ -111,10 +108,7 @@ def test_equal_seeds_give_equal_bits(name):
 def test_keeps_the_names_of_the_features(name):
     train, vali, test = planted()
     columns = [f"feature {number}" for number in range(train.n_features)]
-    estimator = made(name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstantFeatureWarning)
-        estimator.fit(pd.DataFrame(train.X, columns=columns), train.y, qid=train.qid, validation=vali)
+    estimator = made(name).fit(pd.DataFrame(train.X, columns=columns), train.y, qid=train.qid, validation=vali)
     assert estimator.feature_names_in_.tolist() == columns
     assert estimator.get_feature_names_out().tolist() == np.array(columns)[estimator.support_].tolist()
     frame = pd.DataFrame(test.X, columns=columns)

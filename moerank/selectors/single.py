@@ -33,8 +33,6 @@ class SingleFeatures(Filter):
 
     Attributes
     ----------
-    importance_ : ndarray, shape (n_features,)
-        Importance of each feature, 0 where it does not vary.
     order_, support_, population_, coef_
         As in `Filter`.
 

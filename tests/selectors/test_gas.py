@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from moerank.data import RankingData
+from moerank.data import RankingData, load_fold
 from moerank.kernels.concordance import concordance
-from moerank.metrics import NDCG
+from moerank.metrics import MAP, NDCG
 from moerank.selectors.gas import GAS, greedy_order, pair_order_values, spearman
 from moerank.selectors.single import single_feature_values
 from moerank.solvers import make_solver
@@ -123,3 +123,13 @@ def test_the_rows_of_the_table_differ_in_importance_and_grid(data):
 def test_wrong_parameters_are_refused(data, parameters, message):
     with pytest.raises(ValueError, match=message):
         GAS(**parameters).fit(data.X, data.y, qid=data.qid)
+
+
+@pytest.mark.parametrize(("name", "ndcg", "mean_ap"), [("MQ2008", 0.2290, 0.4767), ("OHSUMED", 0.4502, 0.4475)])
+def test_five_folds_of_gas_e_are_near_the_published_means(letor_folder, name, ndcg, mean_ap):
+    values = []
+    for fold in range(1, 6):
+        train, vali, test = load_fold(letor_folder / name / f"Fold{fold}")
+        scores = make_solver("gas-e").tune(train, vali).fit(train.X, train.y, qid=train.qid).predict(test.X)
+        values.append((NDCG(10).score(test, scores), MAP().score(test, scores)))
+    np.testing.assert_allclose(np.mean(values, axis=0), (ndcg, mean_ap), atol=0.008)
