@@ -1,4 +1,4 @@
-"""The command line: moerank run, study, solvers and data describe."""
+"""The command line: moerank run, study, report, plot, solvers and data describe."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moerank import __version__
+from moerank.cli_report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
 from moerank.cli_study import STUDY_EXAMPLES, study
 from moerank.messages import INTERRUPTED, notice, sentences
 
@@ -62,6 +63,8 @@ app = typer.Typer(
 data_app = typer.Typer(help="Look at ranking data.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 app.command(epilog=STUDY_EXAMPLES)(study)
+app.command(epilog=REPORT_EXAMPLES)(report)
+app.command(epilog=PLOT_EXAMPLES)(plot)
 
 
 def main() -> None:

@@ -1,12 +1,13 @@
-"""A table of a report, before it is written in any format."""
+"""Sections and tables of a report, before they are written in any format."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import numpy as np
+from matplotlib.figure import Figure
 
-__all__ = ["Entry", "Table", "mark_best", "number", "text", "with_error"]
+__all__ = ["Entry", "Section", "Table", "mark_best", "number", "text", "with_error"]
 
 
 @dataclass
@@ -51,6 +52,28 @@ class Table:
     columns: list[str]
     rows: list[list[Entry]] = field(default_factory=list)
     note: str = ""
+
+
+@dataclass
+class Section:
+    """A part of a report.
+
+    Attributes
+    ----------
+    title : str
+    paragraphs : list of str
+    tables : list of Table
+    figures : dict of str to Figure
+        By a word for files and links.
+    code : str
+        Commands, set apart.
+    """
+
+    title: str
+    paragraphs: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    figures: dict[str, Figure] = field(default_factory=dict)
+    code: str = ""
 
 
 def text(value: object) -> Entry:

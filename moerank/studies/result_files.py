@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from moerank.studies.result import PARTS, RunResult
+from moerank.studies.result import PARTS, RunResult, ScoredRanker
 
-__all__ = ["CHECKPOINT", "prepare_folder", "read_result", "replace_file", "unfinished", "write_result"]
+__all__ = ["CHECKPOINT", "model_of", "prepare_folder", "read_result", "replace_file", "unfinished", "write_result"]
 
 CHECKPOINT = "checkpoint.pkl"
 RESULT = "result.json"
@@ -82,7 +82,7 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
     """
     files = {
         "front.csv": _front_table(result),
-        "model.json": json.dumps(_model(result), indent=1, ensure_ascii=False) + "\n",
+        "model.json": json.dumps(model_of(result, result.best), indent=1, ensure_ascii=False) + "\n",
         RESULT: result.to_json(),
     }
     for name, text in files.items():
@@ -104,10 +104,9 @@ def _front_table(result: RunResult) -> str:
     return text.getvalue()
 
 
-def _model(result: RunResult) -> dict[str, Any]:
-    """Return what a search engine needs: the features in order of columns, and the weight of each."""
-    best = result.best
-    weights: Sequence[float | None] = best.weights or [None] * len(best.features)
+def model_of(result: RunResult, ranker: ScoredRanker) -> dict[str, Any]:
+    """Return what a search engine needs of a ranker: the features in order of columns, and the weight of each."""
+    weights: Sequence[float | None] = ranker.weights or [None] * len(ranker.features)
     linear = "the sum of weight times value of the feature; the largest ranks first"
     other = "not a sum of weights: train this solver with these parameters on these features"
     return {
@@ -115,10 +114,10 @@ def _model(result: RunResult) -> dict[str, Any]:
         "fold": result.fold,
         "solver": result.solver,
         "normalize": result.configuration["data"]["normalize"],
-        "parameters": best.parameters,
-        "score": other if best.weights is None else linear,
+        "parameters": ranker.parameters,
+        "score": other if ranker.weights is None else linear,
         "features": [
             {"name": name, "column": feature, "weight": weight}
-            for name, feature, weight in zip(result.names(best.features), best.features, weights, strict=True)
+            for name, feature, weight in zip(result.names(ranker.features), ranker.features, weights, strict=True)
         ],
     }

@@ -1,0 +1,113 @@
+"""moerank report and moerank plot: what a study says, as a page, as tables, and as figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from moerank.messages import notice, sentences
+
+__all__ = ["PLOT_EXAMPLES", "REPORT_EXAMPLES", "plot", "report"]
+
+REPORT_EXAMPLES = """\
+Examples:
+
+moerank report results/study
+
+moerank report results/study --format latex --out tables.tex
+
+moerank report results/study --reference rankrls
+"""
+
+PLOT_EXAMPLES = """\
+Examples:
+
+moerank plot accuracy results/study
+
+moerank plot fronts results/study --problem mq2008 --fold 2 --out fronts.pdf
+"""
+
+FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv"}
+FIGURES = ("ablation", "accuracy", "attainment", "cost", "frequency", "fronts", "hypervolume", "ranks")
+
+Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
+
+
+def report(
+    folder: Folder,
+    format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "html",
+    reference: Annotated[
+        str | None, typer.Option(help="Solver that the others are compared with.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File, by default report.* in the folder.", show_default=False)
+    ] = None,
+) -> None:
+    """Write a report of a study: results beside published ones, tests, features chosen, ablations.
+
+    The web page is one file with its figures in it and loads nothing. Runs
+    that are missing or failed are named, the others are reported.
+    """
+    with sentences():
+        from moerank.studies.result_files import replace_file
+        from moerank.suggestions import unknown
+
+        if format_ not in FORMATS:
+            raise ValueError(unknown("format", format_, FORMATS))
+        path = out or folder / FORMATS[format_]
+        replace_file(path, _written(folder, format_, reference).encode())
+        notice(f"wrote {path}")
+
+
+def plot(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
+    folder: Folder,
+    problem: Annotated[
+        str | None, typer.Option(help="Which problem, if there are several.", show_default=False)
+    ] = None,
+    fold: Annotated[
+        int | None,
+        typer.Option(help="Which fold, for fronts and attainment; by default the first.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.", show_default=False)
+    ] = None,
+) -> None:
+    """Draw one figure of a study."""
+    with sentences():
+        from moerank import figures
+        from moerank.studies.study import Study
+        from moerank.suggestions import unknown
+
+        if name not in FIGURES:
+            raise ValueError(unknown("figure", name, FIGURES))
+        study = Study.load(folder)
+        results = study.results()
+        if not results:
+            raise ValueError(f"{folder} has no finished cell yet; run the study first")
+        known = {entry.name: entry for entry in study.problems}
+        if problem is not None and problem not in known:
+            raise ValueError(unknown("problem", problem, known))
+        chosen = known[problem] if problem is not None else next(iter(known.values()))
+        if name == "ranks":
+            figure = figures.ranks_figure(results)
+        else:
+            options = {"fold": fold} if name in ("fronts", "attainment") else {}
+            figure = getattr(figures, f"{name}_figure")(results, chosen, **options)
+        path = out or folder / (f"{name}.png" if name == "ranks" else f"{name}-{chosen.name}.png")
+        figures.save_figure(figure, path)
+        notice(f"wrote {path}")
+
+
+def _written(folder: Path, format_: str, reference: str | None) -> str:
+    from moerank.reports.content import Report
+    from moerank.reports.page import html_report
+    from moerank.reports.text import latex_report, markdown_report
+    from moerank.studies.study import Study
+
+    content = Report(Study.load(folder), reference)
+    if format_ == "csv":
+        return str(content.study.frame().to_csv(index=False))
+    return {"html": html_report, "md": markdown_report, "latex": latex_report}[format_](content)

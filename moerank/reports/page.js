@@ -1,0 +1,84 @@
+"use strict";
+// Tables: a click on a head sorts by its column, a second one turns the order round.
+for (const table of document.querySelectorAll("table")) {
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => head.firstChild.addEventListener("click", () => {
+    const down = head.getAttribute("aria-sort") === "ascending";
+    heads.forEach((other) => other.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const key = (row) => row.cells[column].dataset.value;
+    const rows = [...table.tBodies[0].rows].sort((a, b) => {
+      const [x, y] = [key(a), key(b)];
+      if (x !== undefined && y !== undefined) return x - y;
+      return a.cells[column].textContent.localeCompare(b.cells[column].textContent);
+    });
+    if (down) rows.reverse();
+    table.tBodies[0].append(...rows);
+  }));
+}
+// Fronts: pointing at a member shows its features and metrics, a click offers its model.json.
+const fronts = JSON.parse(document.getElementById("fronts").textContent);
+const SVG = "http" + "://www.w3.org/2000/svg";
+const parts = { train: "#0072B2", validation: "#E69F00", test: "#009E73" };
+function element(name, attributes, parent) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  parent.append(made);
+  return made;
+}
+function describe(member, metrics) {
+  const lines = Object.keys(parts).map((part) =>
+    part + ": " + metrics.map((metric) => metric + " " + member.scores[part][metric].toFixed(4)).join(", "));
+  const features = member.model.features.map((f) =>
+    f.name + (f.weight === null ? "" : " (" + f.weight.toPrecision(3) + ")")).join(", ");
+  return member.model.features.length + " features" + (member.chosen ? ", chosen" : "") + "\n" + lines.join("\n") + "\n" + features;
+}
+function download(member) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([JSON.stringify(member.model, null, 1)], { type: "application/json" }));
+  link.download = "model.json";
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+function draw(box, front) {
+  box.querySelector("svg")?.remove();
+  const [width, height, left, bottom] = [640, 300, 60, 40];
+  const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" }, box);
+  const metric = front.metrics[0];
+  const sizes = front.members.map((m) => m.model.features.length);
+  const values = front.members.flatMap((m) => Object.keys(parts).map((part) => m.scores[part][metric]));
+  const [low, high, most] = [Math.min(...values), Math.max(...values), Math.max(...sizes)];
+  const x = (size) => left + (width - left - 20) * (most > 1 ? (size - 1) / (most - 1) : 0.5);
+  const y = (value) => 20 + (height - bottom - 40) * (1 - (value - low) / (high - low || 1));
+  const text = (content, attributes) => { element("text", { "font-size": 12, ...attributes }, svg).textContent = content; };
+  for (const value of [low, (low + high) / 2, high]) text(value.toFixed(3), { x: 8, y: y(value) + 4 });
+  for (const size of [...new Set([1, Math.round(most / 2), most])]) text(size, { x: x(size) - 4, y: height - bottom + 12 });
+  text("number of features", { x: width / 2 - 50, y: height - 8 });
+  text(metric, { x: 8, y: 12 });
+  Object.entries(parts).forEach(([part, colour], i) => {
+    text(part, { x: width - 240 + 80 * i, y: 12, fill: colour });
+    const at = (m) => [x(m.model.features.length), y(m.scores[part][metric])];
+    element("polyline", { points: front.members.map((m) => at(m).join(",")).join(" "), fill: "none", stroke: colour }, svg);
+    for (const member of front.members) {
+      const [cx, cy] = at(member);
+      const dot = element("circle", { cx, cy, r: member.chosen ? 7 : 4, fill: colour, tabindex: 0 }, svg);
+      const show = () => { box.querySelector("output").textContent = describe(member, front.metrics); };
+      dot.addEventListener("pointerenter", show);
+      dot.addEventListener("focus", show);
+      dot.addEventListener("click", () => download(member));
+    }
+  });
+}
+for (const box of document.querySelectorAll(".explorer")) {
+  const mine = fronts[box.dataset.problem] || [];
+  if (!mine.length) { box.remove(); continue; }
+  const label = document.createElement("label");
+  const choice = document.createElement("select");
+  mine.forEach((front, i) => choice.add(new Option(front.solver + ", fold " + front.fold, i)));
+  label.append("What a solver offers: ", choice, " (point at a member for its features, click for its model.json)");
+  const output = document.createElement("output");
+  output.style.whiteSpace = "pre-wrap";
+  box.append(label, output);
+  choice.addEventListener("change", () => draw(box, mine[choice.value]));
+  draw(box, mine[0]);
+}

@@ -1,0 +1,92 @@
+"""A report as one web page that needs nothing else: style, script, figures and data are in it."""
+
+from __future__ import annotations
+
+import io
+import json
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from moerank.figures.style import in_style
+from moerank.reports.content import Report
+from moerank.reports.table import Entry, Section, Table
+from moerank.studies.result_files import model_of
+
+__all__ = ["html_report"]
+
+
+def html_report(report: Report) -> str:
+    """Return the page. It loads nothing from anywhere: all tables can be sorted, the members of fronts pointed at."""
+    sections = report.sections()
+    contents = "".join(f'<li><a href="#s{i}">{escape(s.title)}</a></li>' for i, s in enumerate(sections))
+    parts = [_section(report, i, section) for i, section in enumerate(sections)]
+    data = json.dumps(_fronts(report), separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
+    here = files("moerank.reports")
+    return (
+        "<!doctype html>\n"
+        f'<html lang="en"><head><meta charset="utf-8"><title>{escape(report.title)}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>\n{(here / 'page.css').read_text(encoding='utf-8')}</style></head>\n"
+        f"<body><h1>{escape(report.title)}</h1>\n<nav><ol>{contents}</ol></nav>\n"
+        + "".join(parts)
+        + f'<script type="application/json" id="fronts">{data}</script>\n'
+        f"<script>\n{(here / 'page.js').read_text(encoding='utf-8')}</script></body></html>\n"
+    )
+
+
+def _section(report: Report, number: int, section: Section) -> str:
+    parts = [f'<section id="s{number}"><h2>{escape(section.title)}</h2>\n']
+    parts += [f"<p>{escape(paragraph)}</p>\n" for paragraph in section.paragraphs]
+    if section.code:
+        parts.append(f"<pre>{escape(section.code)}</pre>\n")
+    parts += [_table(table) for table in section.tables]
+    problem = next((p.name for p in report.problems if section.title == f"Results: {p.name}"), None)
+    if problem is not None:
+        parts.append(f'<div class="explorer" data-problem="{escape(problem)}"></div>\n')
+    if section.figures:
+        shown = "".join(f"<figure>{_svg(name, figure)}</figure>\n" for name, figure in section.figures.items())
+        parts.append(f'<div class="figures">{shown}</div>\n')
+    return "".join(parts) + "</section>\n"
+
+
+def _table(table: Table) -> str:
+    heads = "".join(f'<th><button type="button">{escape(column)}</button></th>' for column in table.columns)
+    rows = "".join("<tr>" + "".join(_cell(entry) for entry in row) + "</tr>\n" for row in table.rows)
+    note = f"<p class=note>{escape(table.note)}</p>" if any(e.mark for row in table.rows for e in row) else ""
+    return (
+        f'<div class="table" id="{escape(table.name)}"><table><caption>{escape(table.caption)}</caption>'
+        f"<thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table>{note}</div>\n"
+    )
+
+
+def _cell(entry: Entry) -> str:
+    shown = escape(entry.text) + (f"<sup>{escape(entry.mark)}</sup>" if entry.mark else "")
+    shown = f"<b>{shown}</b>" if entry.best else shown
+    return f"<td>{shown}</td>" if entry.value is None else f'<td class=number data-value="{entry.value!r}">{shown}</td>'
+
+
+def _svg(name: str, figure: Figure) -> str:
+    """Return a figure as an SVG element; the same figure gives the same text."""
+    content = io.StringIO()
+    with in_style(), matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.savefig(content, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = content.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _fronts(report: Report) -> dict[str, list[dict[str, Any]]]:
+    """Return what each solver offers, with its first seed on each fold, for the script of the page."""
+    fronts: dict[str, list[dict[str, Any]]] = {}
+    for cell, result in report.results.items():
+        if cell.seed == 0 and len(result.front) > 1:
+            members = [
+                {"scores": member.scores, "chosen": number == result.chosen, "model": model_of(result, member)}
+                for number, member in enumerate(result.front)
+            ]
+            entry = {"solver": cell.solver.label, "fold": cell.fold, "metrics": result.metrics, "members": members}
+            fronts.setdefault(cell.problem.name, []).append(entry)
+    return fronts

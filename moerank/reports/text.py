@@ -1,0 +1,104 @@
+"""Reports as Markdown and as LaTeX."""
+
+from __future__ import annotations
+
+from moerank.reports.content import Report
+from moerank.reports.table import Entry, Section, Table
+
+__all__ = ["latex_report", "markdown_report"]
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "–": "--",
+    "≥": r"$\geq$",
+}
+
+
+def markdown_report(report: Report) -> str:
+    """Return the report as Markdown, without figures."""
+    lines = [f"# {report.title}", ""]
+    for section in report.sections():
+        lines += [f"## {section.title}", ""]
+        for paragraph in section.paragraphs:
+            lines += [paragraph, ""]
+        if section.code:
+            lines += ["```sh", section.code, "```", ""]
+        for table in section.tables:
+            lines += [*_markdown_table(table), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def latex_report(report: Report) -> str:
+    """Return the tables of the report for a LaTeX document that loads booktabs, without figures."""
+    lines = [f"% {report.title}: tables for a document with \\usepackage{{booktabs}}", ""]
+    for section in report.sections():
+        lines += [*_latex_section(section), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _markdown_table(table: Table) -> list[str]:
+    rule = ["---" if column == 0 else "---:" for column in range(len(table.columns))]
+    rows = [[_markdown(entry) for entry in row] for row in table.rows]
+    lines = [table.caption, ""]
+    lines += ["| " + " | ".join(cells) + " |" for cells in ([_pipe(c) for c in table.columns], rule, *rows)]
+    return [*lines, "", _pipe(table.note)] if _marked(table) else lines
+
+
+def _markdown(entry: Entry) -> str:
+    shown = _pipe(entry.text) + (r"\*" if entry.mark else "")
+    return f"**{shown}**" if entry.best else shown
+
+
+def _pipe(text: str) -> str:
+    """Escape what would end a cell or begin markup."""
+    for sign in "\\|*_<>`":
+        text = text.replace(sign, "\\" + sign)
+    return text.replace("\n", " ")
+
+
+def _latex_section(section: Section) -> list[str]:
+    lines = [rf"\section*{{{latex(section.title)}}}", *(latex(paragraph) + "\n" for paragraph in section.paragraphs)]
+    if section.code:
+        lines += [r"\begin{verbatim}", section.code, r"\end{verbatim}"]
+    for table in section.tables:
+        heads = " & ".join(latex(column) for column in table.columns)
+        lines += [
+            r"\begin{table}",
+            rf"\caption{{{latex(table.caption + (' ' + table.note + '.' if _marked(table) else ''))}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
+            r"\toprule",
+            heads + r" \\",
+            r"\midrule",
+            *(" & ".join(_latex_entry(entry) for entry in row) + r" \\" for row in table.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    return lines
+
+
+def _latex_entry(entry: Entry) -> str:
+    shown = latex(entry.text)
+    if entry.best:
+        shown = rf"\textbf{{{shown}}}"
+    return shown + (r"$^{*}$" if entry.mark else "")
+
+
+def latex(text: str) -> str:
+    """Return text with everything escaped that LaTeX reads as a command."""
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def _marked(table: Table) -> bool:
+    return any(entry.mark for row in table.rows for entry in row)
