@@ -44,6 +44,7 @@ function draw(box, front) {
   box.querySelector("svg")?.remove();
   const [width, height, left, bottom] = [640, 300, 60, 40];
   const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" }, box);
+  box.append(box.querySelector("output"));
   const metric = front.metrics[0];
   const sizes = front.members.map((m) => m.model.features.length);
   const values = front.members.flatMap((m) => Object.keys(parts).map((part) => m.scores[part][metric]));
