@@ -39,3 +39,13 @@ def tiny_result(tiny_problem):
     from moerank.studies.run_one import run_fold
 
     return run_fold(tiny_problem, 2, seed=4)
+
+
+@pytest.fixture(scope="session")
+def tiny_study(tiny_problem_file, tmp_path_factory):
+    """Some solvers and an ablation on two folds, those that draw with three seeds."""
+    from moerank.studies.study import Study
+
+    folder = tmp_path_factory.mktemp("tiny-study")
+    names = ("fsmrank", "ranksvm-primal", "mofsrank", "mofsrank-no-ensemble", "greedy-rankrls")
+    return Study([tiny_problem_file], names, folder, folds=[1, 2], seeds=3).run()

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 import moerank
 from moerank.cli import app
 from moerank.console import StageProgress, output, summary_table
-from moerank.solvers import solvers
+from moerank.rankers import RankRLS
+from moerank.solvers import SolverEntry, solvers
 from moerank.studies.problem import Published
 from moerank.studies.result import RunResult
 from moerank.studies.result_files import prepare_folder
@@ -295,3 +296,58 @@ def test_progress_on_a_terminal_has_a_bar_for_each_stage(monkeypatch, capsys):
     last = captured.err[captured.err.rindex("instance selection") :]
     assert last.count("generation 2") == 2
     assert last.count("left") == 2
+
+
+def test_study_runs_shows_and_reports(command, tmp_path):
+    asked = ("study", "TINY", "--solvers", "fsmrank,fsmrank[lambda1=0.5],ranksvm-primal", "--folds", "1,2")
+    planned = json.loads(command(*asked, "--out", "s", "--dry-run", "--json").stdout)
+    assert [cell["state"] for cell in planned] == ["open"] * 6
+    assert not (tmp_path / "s").exists()
+    outcome = command(*asked, "--out", "s")
+    assert outcome.exit_code == 0
+    assert "6 of 6 cells are finished" in outcome.stdout
+    assert "fsmrank[lambda1=0.5]" in outcome.stdout
+    again = json.loads(command(*asked, "--out", "s", "--json").stdout)
+    assert len(again["cells"]) == 6
+    assert again["failures"] == []
+    assert {cell["state"] for cell in json.loads(command(*asked, "--out", "s", "--dry-run", "--json").stdout)} == {
+        "finished"
+    }
+    for kind, name in (("html", "report.html"), ("md", "report.md"), ("latex", "report.tex"), ("csv", "report.csv")):
+        assert command("report", "s", "--format", kind).exit_code == 0
+        assert (tmp_path / "s" / name).stat().st_size > 200
+    for figure in ("accuracy", "fronts", "frequency", "cost", "ranks"):
+        assert command("plot", figure, "s", "--out", f"{figure}.pdf").exit_code == 0
+        assert (tmp_path / f"{figure}.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("study", "TINY"), "name solvers with --solvers, by commas, or add --ablate"),
+        (("study", "TINY", "--solvers", "fsmrnk"), "did you mean 'fsmrank'"),
+        (("study", "TINY", "--solvers", "fsmrank", "--folds", "one"), "give numbers from 1 to 5 by commas, or all"),
+        (("report", "nowhere"), "holds no study; moerank study makes one"),
+        (("report", "nowhere", "--format", "pdf"), "unknown format 'pdf'"),
+        (("plot", "front", "nowhere"), "did you mean 'fronts'"),
+        (("plot", "fronts", "nowhere"), "holds no study"),
+    ],
+)
+def test_studies_that_cannot_be_are_refused_in_a_sentence(command, words, message):
+    outcome = command(*words)
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_a_cell_that_fails_is_shown_with_its_message(command, monkeypatch):
+    class Broken(RankRLS):
+        def fit(self, X, y, *, qid=None, validation=None):
+            raise RuntimeError("out of luck")
+
+    entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, True, False, (), Broken)
+    monkeypatch.setitem(solvers(), "broken", entry)
+    outcome = command("study", "TINY", "--solvers", "broken,rankrls", "--folds", "1", "--out", "s")
+    assert outcome.exit_code == 0
+    assert "failed: tiny, fold 1, broken: RuntimeError: out of luck" in outcome.stdout
+    assert "1 of 2 cells are finished" in outcome.stdout

@@ -41,7 +41,7 @@ def accuracy_figure(results: Results, problem: Problem, metric: str | None = Non
                 axes.plot(*place, marker="*", color=GREY, markersize=7, linestyle="none")
                 axes.annotate(f"{entry.method}, published", place, (0, 4), textcoords="offset points", fontsize=6)
         axes.set_xlabel("Number of features, at most")
-        axes.set_ylabel(f"{metric}, test (higher is better)")
+        axes.set_ylabel(f"Test {metric}")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         legend_above(figure, axes)
     return figure

@@ -45,7 +45,7 @@ def attainment_figure(results: Results, problem: Problem, *, fold: int | None = 
             axes.fill_between(k, quarter, three_quarters, step="post", color=style["color"], alpha=0.2, linewidth=0)
             axes.step(k, median, where="post", label=labels[number], markevery=3, **style)
         axes.set_xlabel("Number of features")
-        axes.set_ylabel(f"1 − {metric}, training (lower is better)")
+        axes.set_ylabel(f"1 − {metric}, training")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         legend_above(figure, axes)
     return figure

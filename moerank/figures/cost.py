@@ -30,7 +30,7 @@ def cost_figure(results: Results, problem: Problem, metric: str | None = None) -
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel("Seconds to choose parameters and train, one thread")
-        axes.set_ylabel(f"{metric}, test (higher is better)")
+        axes.set_xlabel("Seconds of tuning and training, one thread")
+        axes.set_ylabel(f"Test {metric}")
         legend_above(figure, axes)
     return figure

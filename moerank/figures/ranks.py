@@ -36,10 +36,9 @@ def ranks_figure(results: Results, metric: str | None = None) -> Figure:
         axes.set_yticks(range(len(solvers)), [f"{s} ({r:.2f})" for s, r in zip(solvers, test.ranks, strict=True)])
         axes.set_ylim(len(solvers) + 0.6 * len(groups), -0.7)
         axes.set_xlim(0.4, len(solvers) + 0.4)
-        axes.set_xlabel(f"Mean rank by {metric}")
         figure.supxlabel(
-            f"{test.n_blocks} folds, Friedman p = {test.p:.2g}; bars join ranks closer than the\n"
-            f"critical difference {test.critical_difference:.2f} (Nemenyi, 5 %)",
+            f"Mean rank by {metric} on {test.n_blocks} folds, Friedman p = {test.p:.2g}; bars join\n"
+            f"ranks closer than the critical difference {test.critical_difference:.2f} (Nemenyi, 5 %)",
             fontsize=7,
         )
     return figure

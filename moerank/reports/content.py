@@ -66,8 +66,9 @@ class Report:
     def _question(self) -> Section:
         cells, failures = self.study.cells(), self.study.failures()
         n_solvers = len({cell.solver.label for cell in self.results})
+        asked = "does 1 solver" if n_solvers == 1 else f"do {n_solvers} solvers"
         paragraphs = [
-            f"How well do {n_solvers} solvers rank on {_enumeration([p.name for p in self.problems])}, with how many "
+            f"How well {asked} rank on {_enumeration([p.name for p in self.problems])}, with how many "
             f"features, and which differences are more than chance? {len(self.results)} of {len(cells)} runs are "
             "finished. All parameters are chosen by validation data, all values are those of test queries unless "
             "said otherwise; means are over folds, after seeds, with the standard error over folds."
