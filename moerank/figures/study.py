@@ -19,8 +19,9 @@ Array = NDArray[np.float64]
 # Okabe and Ito (2008) without yellow, which is lost on white; with markers and dashes every solver differs in grey too.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
-TWO_COLUMNS = 22
-"""Longest label, in characters, of a legend in two columns."""
+LEGEND, LEGEND_SMALL = 7.0, 5.5
+LONGEST, LONGEST_SMALL = 22, 31
+"""Longest labels, in characters, of a legend in two columns of these letters."""
 
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
@@ -75,11 +76,19 @@ def mean_by_size(folds: dict[int, list[RunResult]], part: str, metric: str) -> A
 def legend_above(figure: Figure, axes: Axes) -> None:
     """Put the legend of `axes` above all panels, where it hides nothing, in as many columns as names leave room for."""
     handles, labels = axes.get_legend_handles_labels()
-    columns = 2 if len(labels) > 1 and max(map(len, labels)) <= TWO_COLUMNS else 1
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, handlelength=3.0, columnspacing=1.0)
+    columns, size = _legend_layout(labels)
+    options = dict(handlelength=3.0 if size == LEGEND else 2.4, columnspacing=1.0, fontsize=size)
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, **options)
 
 
 def legend_height(labels: list[str]) -> float:
     """Return the inches that `legend_above` takes for these labels."""
-    columns = 2 if len(labels) > 1 and max(map(len, labels)) <= TWO_COLUMNS else 1
-    return 0.15 * -(-len(labels) // columns) + 0.1
+    columns, size = _legend_layout(labels)
+    return 0.0245 * size * -(-len(labels) // columns) + 0.15
+
+
+def _legend_layout(labels: list[str]) -> tuple[int, float]:
+    """Return the number of columns and the size of the letters: two columns, if need be in small letters."""
+    longest = max(map(len, labels))
+    columns = 2 if len(labels) > 1 and longest <= LONGEST_SMALL else 1
+    return columns, LEGEND if columns == 1 or longest <= LONGEST else LEGEND_SMALL
