@@ -54,6 +54,7 @@ _HOME = {
     "InstanceSelection": "moerank.stages",
     "MOFSRank": "moerank.mofsrank",
     "make_solver": "moerank.solvers",
+    "Study": "moerank.studies.study",
 }
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     )
     from moerank.solvers import make_solver
     from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
+    from moerank.studies.study import Study
 
 __all__ = [
     "AdaRank",
@@ -138,6 +140,7 @@ __all__ = [
     "RankingData",
     "SVMMAP",
     "SingleFeatures",
+    "Study",
     "__version__",
     "describe",
     "load_digits_fold",

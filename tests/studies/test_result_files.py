@@ -1,4 +1,5 @@
 import csv
+import errno
 import json
 import os
 
@@ -60,12 +61,13 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     replace_file(path, b"old")
 
     def fail(_):
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(OSError, match=r"cannot write .*file: No space left on device; make room, or choose another"):
         replace_file(path, b"new")
     assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
 def test_checkpoints_tell_an_unfinished_run(tmp_path):

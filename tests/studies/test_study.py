@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import random
@@ -240,3 +241,21 @@ def test_workers_change_nothing(tiny_problem_file, undisturbed, tmp_path):
     Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2).run(workers=2)
     assert contents(tmp_path) == contents(undisturbed)
     assert np.isfinite(Study.load(tmp_path).frame()["test MAP"]).all()
+
+
+def test_a_full_disk_ends_the_study_and_leaves_what_was_there(tiny_problem_file, tmp_path, monkeypatch):
+    """A folder of its own small file system would need rights that tests do not have: the write fails instead."""
+    study = Study([tiny_problem_file], ["rankrls", "ranksvm-primal"], tmp_path, folds=[1])
+    study.run()
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = contents(tmp_path)
+    larger = Study([tiny_problem_file], ["rankrls", "ranksvm-primal", "fsmrank"], tmp_path, folds=[1])
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device; make room"):
+        larger.run()
+    assert contents(tmp_path) == before
+    monkeypatch.undo()
+    assert len(larger.run().results()) == 3
