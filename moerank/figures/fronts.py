@@ -41,11 +41,11 @@ def fronts_figure(
         figure = Figure(figsize=(WIDTH, 4.6 + 0.13 * ((len(runs) + 1) // 2)), layout="constrained")
         panels = figure.subplots(len(PARTS), sharex=True)
         for axes, part in zip(panels, PARTS, strict=True):
-            for number, run in enumerate(runs.values()):
+            for label, run in runs.items():
                 sizes = [len(member.features) for member in run.front]
                 values = [member.scores[part][metric] for member in run.front]
-                label = list(runs)[number]
-                axes.plot(sizes, values, label=label, markevery=max(1, len(sizes) // 8), **solver_style(number))
+                style = solver_style(list(found).index(label))
+                axes.plot(sizes, values, label=label, markevery=max(1, len(sizes) // 8), **style)
             axes.set_title(part.capitalize(), loc="left")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
             axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
