@@ -14,7 +14,6 @@ from moerank.figures.study import of_problem
 from moerank.reports.table import Entry, Section, Table, mark_best, number, p_value, text, with_error
 from moerank.studies.comparison import against_reference, feature_stability, front_quality, solver_ranks
 from moerank.studies.problem import Problem
-from moerank.studies.result import RunResult
 from moerank.studies.statistics import PairedTest, compare_paired, holm, mean_and_error
 from moerank.studies.study import ABLATIONS
 
@@ -174,9 +173,9 @@ def ablations_section(report: Report) -> Section:
     section = Section("Ablations")
     for problem in report.problems:
         found = of_problem(report.results, problem.name)
-        runs = {name: _runs(found[name]) for name in ("mofsrank", *ABLATIONS) if name in found}
-        names = [name for name in ABLATIONS if runs.get(name, set()) & runs.get("mofsrank", set())]
-        if "mofsrank" not in found or not names:
+        full = _runs(report, problem, "mofsrank")
+        names = [name for name in ABLATIONS if _runs(report, problem, name) & full]
+        if not names:
             continue
         quality = front_quality(report.results, problem.name).set_index(["solver", "fold", "seed"])["hypervolume"]
         frame = report.frame
@@ -205,9 +204,13 @@ def ablations_section(report: Report) -> Section:
     return section
 
 
-def _runs(folds: dict[int, list[RunResult]]) -> set[tuple[int, int]]:
-    """Fold and seed of each run."""
-    return {(run.fold, run.seed) for runs in folds.values() for run in runs}
+def _runs(report: Report, problem: Problem, solver: str) -> set[tuple[int, int]]:
+    """Fold and seed of each finished run of a solver; those are shared by solvers, what is drawn from them is not."""
+    return {
+        (cell.fold, cell.seed)
+        for cell in report.results
+        if (cell.problem.name, cell.solver.label) == (problem.name, solver)
+    }
 
 
 def _paired(series: pd.Series, name: str) -> PairedTest:
