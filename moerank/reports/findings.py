@@ -205,7 +205,7 @@ def ablations_section(report: Report) -> Section:
 
 
 def _runs(report: Report, problem: Problem, solver: str) -> set[tuple[int, int]]:
-    """Fold and seed of each finished run of a solver; those are shared by solvers, what is drawn from them is not."""
+    """Fold and number of the seed of each finished run of a solver."""
     return {
         (cell.fold, cell.seed)
         for cell in report.results
