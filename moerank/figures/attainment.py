@@ -41,8 +41,8 @@ def attainment_figure(results: Results, problem: Problem, *, fold: int | None = 
         largest = max(len(member.features) for seeds in runs.values() for run in seeds for member in run.front)
         k = np.arange(1, largest + 1)
         shade = 0.2 if len(runs) <= MANY else 0.07  # many bands lie over each other
-        for number, seeds in enumerate(runs.values()):
-            style = solver_style(number)
+        for number, (solver, seeds) in enumerate(runs.items()):
+            style = solver_style(list(found).index(solver))
             surfaces = attainment_surfaces([front_points(run) for run in seeds])
             quarter, median, three_quarters = (_staircase(surface, k) for surface in surfaces)
             axes.fill_between(k, quarter, three_quarters, step="post", color=style["color"], alpha=shade, linewidth=0)

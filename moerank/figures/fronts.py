@@ -41,10 +41,10 @@ def fronts_figure(
         figure = column_figure(4.2, list(runs))
         panels = figure.subplots(len(PARTS), sharex=True)
         for axes, part in zip(panels, PARTS, strict=True):
-            for number, run in enumerate(runs.values()):
+            for label, run in runs.items():
                 sizes = [len(member.features) for member in run.front]
                 values = [member.scores[part][metric] for member in run.front]
-                label = list(runs)[number]
+                number = list(found).index(label)
                 axes.plot(sizes, values, label=label, markevery=marks_at(number, len(sizes)), **solver_style(number))
             axes.set_title({"train": "Training"}.get(part, part.capitalize()), loc="left")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))

@@ -35,9 +35,9 @@ def hypervolume_figure(results: Results, problem: Problem) -> Figure:
         figure = column_figure(1.2 * len(stages) + 0.3, list(runs))
         panels = figure.subplots(len(stages), squeeze=False)[:, 0]
         for axes, stage in zip(panels, stages, strict=True):
-            for number, (solver, histories) in enumerate(runs.items()):
+            for solver, histories in runs.items():
                 drawn = [history[stage] for history in histories if stage in history]
-                style = {**solver_style(number), "marker": None}
+                style = {**solver_style(list(found).index(solver)), "marker": None}
                 if not drawn:
                     axes.plot([], [], label=solver, **style)  # its line in the legend
                     continue

@@ -67,7 +67,7 @@ def of_problem(results: Results, problem: str) -> dict[str, dict[int, list[RunRe
 
 
 def solver_style(number: int) -> dict[str, Any]:
-    """Return colour, marker and dashes of the solver with this number; the first 385 differ."""
+    """Return colour, marker and dashes of the solver with this number among those of the problem; 385 differ."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],
