@@ -32,6 +32,9 @@ moerank plot fronts results/study --problem mq2008 --fold 2 --out fronts.pdf
 FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv"}
 FIGURES = ("ablation", "accuracy", "attainment", "cost", "frequency", "fronts", "hypervolume", "ranks")
 
+OF_A_FOLD = ("attainment", "fronts")
+"""Figures of a single fold."""
+
 Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
 
 
@@ -83,6 +86,8 @@ def plot(
 
         if name not in FIGURES:
             raise ValueError(unknown("figure", name, FIGURES))
+        if fold is not None and name not in OF_A_FOLD:
+            raise ValueError(f"{name} is drawn over all folds; only {' and '.join(OF_A_FOLD)} take --fold")
         study = Study.load(folder)
         results = study.results()
         if not results:
@@ -94,7 +99,7 @@ def plot(
         if name == "ranks":
             figure = figures.ranks_figure(results)
         else:
-            options = {"fold": fold} if name in ("fronts", "attainment") else {}
+            options = {"fold": fold} if name in OF_A_FOLD else {}
             figure = getattr(figures, f"{name}_figure")(results, chosen, **options)
         path = out or folder / (f"{name}.png" if name == "ranks" else f"{name}-{chosen.name}.png")
         figures.save_figure(figure, path)

@@ -331,6 +331,7 @@ def test_study_runs_shows_and_reports(command, tmp_path):
         (("report", "nowhere", "--format", "pdf"), "unknown format 'pdf'"),
         (("plot", "front", "nowhere"), "did you mean 'fronts'"),
         (("plot", "fronts", "nowhere"), "holds no study"),
+        (("plot", "cost", "nowhere", "--fold", "2"), "only attainment and fronts take --fold"),
     ],
 )
 def test_studies_that_cannot_be_are_refused_in_a_sentence(command, words, message):

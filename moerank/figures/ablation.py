@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.study import legend_above, of_problem, solver_style
-from moerank.figures.style import WIDTH, in_style
+from moerank.figures.study import NothingToDrawError, column_figure, legend_above, marks_at, of_problem, solver_style
+from moerank.figures.style import in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem
 from moerank.studies.result import RunResult
@@ -25,7 +25,7 @@ def ablation_figure(results: Results, problem: Problem) -> Figure:
 
     Raises
     ------
-    ValueError
+    NothingToDrawError
         If MOFSRank or all of its ablations are missing.
     """
     found = of_problem(results, problem.name)
@@ -34,17 +34,19 @@ def ablation_figure(results: Results, problem: Problem) -> Figure:
     }
     shown = {title: found[name] for name, title in names.items() if name in found}
     if "mofsrank" not in found or len(shown) < 2:
-        raise ValueError(f"the study of {problem.name} has no ablations; add them with moerank study … --ablate")
+        raise NothingToDrawError(
+            f"the study of {problem.name} has no ablations; add them with moerank study … --ablate"
+        )
     metric = next(iter(shown["all three stages"].values()))[0].metrics[0]
     with in_style():
-        figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+        figure = column_figure(3.3, list(shown))
         panels = figure.subplots(len(PARTS), sharex=True)
         for axes, part in zip(panels, PARTS, strict=True):
             for number, (title, folds) in enumerate(shown.items()):
                 runs = [_error_by_size(run, part, metric) for runs in folds.values() for run in runs]
                 values = np.mean(runs, axis=0)
                 k = np.arange(1, len(values) + 1)
-                axes.plot(k, values, label=title, markevery=max(1, len(k) // 8), **solver_style(number))
+                axes.plot(k, values, label=title, markevery=marks_at(number, len(k)), **solver_style(number))
             axes.set_title({"train": "Training", "test": "Test"}[part], loc="left")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
             axes.yaxis.set_major_locator(MaxNLocator(nbins=4))

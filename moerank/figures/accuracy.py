@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.study import legend_above, mean_by_size, of_problem, solver_style
-from moerank.figures.style import GREY, WIDTH, in_style
+from moerank.figures.study import column_figure, legend_above, marks_at, mean_by_size, of_problem, solver_style
+from moerank.figures.style import GREY, in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem
 
 __all__ = ["accuracy_figure"]
+
+PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
+"""Markers of published results, which no solver has."""
 
 
 def accuracy_figure(results: Results, problem: Problem, metric: str | None = None) -> Figure:
     """Draw the test metric of the best with at most k features, chosen by validation, as a mean over folds and seeds.
 
     A solver that selects nothing is a point at the number of features it uses. Published results with a number of
-    features are stars.
+    features are grey, each with its own marker.
     """
     solvers = of_problem(results, problem.name)
-    metric = metric or next(iter(results.values())).metrics[0]
+    metric = metric or next(iter(next(iter(solvers.values())).values()))[0].metrics[0]
+    published = [entry for entry in problem.published if entry.features is not None and metric in entry.scores]
+    theirs = [f"{entry.method}, published" for entry in published]
     with in_style():
-        figure = Figure(figsize=(WIDTH, 2.4 + 0.13 * ((len(solvers) + 1) // 2)), layout="constrained")
+        figure = column_figure(2.3, [*solvers, *theirs])
         axes = figure.subplots()
         for number, (solver, folds) in enumerate(solvers.items()):
             style = solver_style(number)
@@ -34,12 +41,10 @@ def accuracy_figure(results: Results, problem: Problem, metric: str | None = Non
                 continue
             values = mean_by_size(folds, "test", metric)
             k = np.arange(1, len(values) + 1)
-            axes.plot(k, values, label=solver, markevery=max(1, len(k) // 8), **style)
-        for entry in problem.published:
-            if entry.features is not None and metric in entry.scores:
-                place = (entry.features, entry.scores[metric])
-                axes.plot(*place, marker="*", color=GREY, markersize=7, linestyle="none")
-                axes.annotate(f"{entry.method}, published", place, (0, 4), textcoords="offset points", fontsize=6)
+            axes.plot(k, values, label=solver, markevery=marks_at(number, len(k)), **style)
+        for entry, label, marker in zip(published, theirs, cycle(PUBLISHED), strict=False):
+            place = np.array([[entry.features], [entry.scores[metric]]], float)
+            axes.plot(*place, label=label, marker=marker, color=GREY, markersize=6, linestyle="none")
         axes.set_xlabel("Number of features, at most")
         axes.set_ylabel(f"Test {metric}")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))

@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from moerank.figures.study import legend_above, of_problem, solver_style
-from moerank.figures.style import WIDTH, in_style
+from moerank.figures.study import column_figure, legend_above, of_problem, solver_style
+from moerank.figures.style import in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem
 
@@ -17,9 +17,9 @@ __all__ = ["cost_figure"]
 def cost_figure(results: Results, problem: Problem, metric: str | None = None) -> Figure:
     """Draw training and tuning time of one fold against the test metric, means over folds and seeds."""
     solvers = of_problem(results, problem.name)
-    metric = metric or next(iter(results.values())).metrics[0]
+    metric = metric or next(iter(next(iter(solvers.values())).values()))[0].metrics[0]
     with in_style():
-        figure = Figure(figsize=(WIDTH, 2.2 + 0.13 * ((len(solvers) + 1) // 2)), layout="constrained")
+        figure = column_figure(2.1, list(solvers))
         axes = figure.subplots()
         for number, (solver, folds) in enumerate(solvers.items()):
             runs = [run for seeds in folds.values() for run in seeds]

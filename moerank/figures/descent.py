@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 from numpy.typing import ArrayLike
 
 from moerank.figures.style import LINES, WIDTH, in_style
@@ -32,7 +33,13 @@ def descent_figure(histories: Mapping[str, ArrayLike], minimum: float) -> Figure
             steps = np.flatnonzero(gap > 0.0)
             axes.plot(steps, gap[steps], label=name, color=look["color"], linestyle=look["linestyle"])
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(_power_of_ten))
+        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("Step")
         axes.set_ylabel("Gap to the minimum, relative")
         figure.legend(loc="outside upper center", ncols=len(histories))
     return figure
+
+
+def _power_of_ten(value: float, _: object) -> str:
+    return "10" + f"{np.log10(value):.0f}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -5,14 +5,19 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.study import of_problem
+from moerank.figures.study import NothingToDrawError, column_figure, folded, height_of_rows, of_problem, width_of
 from moerank.figures.style import WIDTH, in_style
 from moerank.studies.comparison import Results, feature_stability
 from moerank.studies.problem import Problem
 
 __all__ = ["frequency_figure"]
 
-MOST_FEATURES = 30
+NAME_SIZE, FEATURE_SIZE = 6, 5
+LABEL_WIDTH, STABILITY_WIDTH = 1.4, 0.5
+COLUMN = 0.085
+"""Inches of a feature, so that the names below do not touch."""
+
+LONGEST = 30
 
 
 def frequency_figure(results: Results, problem: Problem) -> Figure:
@@ -29,27 +34,37 @@ def frequency_figure(results: Results, problem: Problem) -> Figure:
         if any(len(run.front) > 1 for runs in folds.values() for run in runs)
     }
     if not chosen:
-        raise ValueError(f"no solver of the study of {problem.name} selects features")
+        raise NothingToDrawError(f"no solver of the study of {problem.name} selects features")
     share = np.zeros((len(chosen), len(names)))
     for row, runs in enumerate(chosen.values()):
         for features in runs:
             share[row, features] += 1.0 / len(runs)
-    order = np.argsort(-share.sum(axis=0), kind="stable")[: min(MOST_FEATURES, (share.sum(axis=0) > 0).sum())]
     with in_style():
-        figure = Figure(figsize=(WIDTH, 1.1 + 0.17 * len(chosen)), layout="constrained")
+        labels = [folded(solver, NAME_SIZE, LABEL_WIDTH) for solver in chosen]
+        widest = max(width_of(line, NAME_SIZE) for label in labels for line in label.split("\n"))
+        room = WIDTH - widest - STABILITY_WIDTH
+        used = int((share > 0).any(axis=0).sum())
+        order = np.argsort(-share.sum(axis=0), kind="stable")[: min(used, int(room / COLUMN))]
+        below = [shorten(names[i]) for i in order]
+        figure = column_figure(0.95 + height_of_rows(labels) + max(width_of(name, FEATURE_SIZE) for name in below))
         axes = figure.subplots()
         image = axes.imshow(share[:, order], cmap="Greys", vmin=0, vmax=1, aspect="auto")
-        axes.set_yticks(range(len(chosen)), list(chosen), fontsize=6)
-        axes.set_xticks(range(len(order)), [names[i] for i in order], rotation=90, fontsize=5)
+        axes.set_yticks(range(len(chosen)), labels, fontsize=NAME_SIZE)
+        axes.set_xticks(range(len(order)), below, rotation=90, fontsize=FEATURE_SIZE)
         axes.tick_params(length=0)
-        axes.set_xlabel(f"Feature (the {len(order)} most chosen of {len(names)})")
+        figure.supxlabel(f"Feature (the {len(order)} most chosen of {len(names)})", fontsize=8)
         right = axes.secondary_yaxis("right")
         right.set_yticks(range(len(chosen)), [_stability(runs, len(names)) for runs in chosen.values()], fontsize=6)
         right.tick_params(length=0)
-        right.set_ylabel("Stability")
-        figure.colorbar(image, ax=axes, label="Share of runs", location="top", shrink=0.7, aspect=30)
+        right.set_ylabel("Stability", fontsize=7)
+        figure.colorbar(image, ax=figure.axes, label="Share of runs", location="top", shrink=0.7, aspect=30)
     return figure
 
 
 def _stability(runs: list[list[int]], n_features: int) -> str:
     return f"{feature_stability(runs, n_features)[1]:.2f}" if len(runs) > 1 else "–"
+
+
+def shorten(name: str) -> str:
+    """Leave out the end of a name that would take most of the figure."""
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"

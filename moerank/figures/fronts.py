@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.study import legend_above, of_problem, solver_style
-from moerank.figures.style import WIDTH, in_style
+from moerank.figures.study import NothingToDrawError, column_figure, legend_above, marks_at, of_problem, solver_style
+from moerank.figures.style import in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS
@@ -35,18 +35,18 @@ def fronts_figure(
     runs = {solver: folds[fold][0] for solver, folds in found.items() if fold in folds}
     runs = {solver: run for solver, run in runs.items() if (solver in solvers if solvers else len(run.front) > 1)}
     if not runs:
-        raise ValueError(f"no solver offers more than one size on fold {fold} of {problem.name}")
+        raise NothingToDrawError(f"no solver offers more than one size on fold {fold} of {problem.name}")
     metric = next(iter(runs.values())).metrics[0]
     with in_style():
-        figure = Figure(figsize=(WIDTH, 4.6 + 0.13 * ((len(runs) + 1) // 2)), layout="constrained")
+        figure = column_figure(4.2, list(runs))
         panels = figure.subplots(len(PARTS), sharex=True)
         for axes, part in zip(panels, PARTS, strict=True):
-            for number, run in enumerate(runs.values()):
+            for label, run in runs.items():
                 sizes = [len(member.features) for member in run.front]
                 values = [member.scores[part][metric] for member in run.front]
-                label = list(runs)[number]
-                axes.plot(sizes, values, label=label, markevery=max(1, len(sizes) // 8), **solver_style(number))
-            axes.set_title(part.capitalize(), loc="left")
+                number = list(found).index(label)
+                axes.plot(sizes, values, label=label, markevery=marks_at(number, len(sizes)), **solver_style(number))
+            axes.set_title({"train": "Training"}.get(part, part.capitalize()), loc="left")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
             axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
         panels[-1].set_xlabel("Number of features")

@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.study import legend_above, legend_height, of_problem, solver_style
-from moerank.figures.style import WIDTH, in_style
+from moerank.figures.study import NothingToDrawError, column_figure, legend_above, of_problem, solver_style
+from moerank.figures.style import in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem
 
@@ -19,7 +19,7 @@ def hypervolume_figure(results: Results, problem: Problem) -> Figure:
 
     Raises
     ------
-    ValueError
+    NothingToDrawError
         If no solver of the study is a search.
     """
     found = of_problem(results, problem.name)
@@ -29,16 +29,15 @@ def hypervolume_figure(results: Results, problem: Problem) -> Figure:
     }
     runs = {solver: histories for solver, histories in runs.items() if histories}
     if not runs:
-        raise ValueError(f"no solver of the study of {problem.name} is a search")
+        raise NothingToDrawError(f"no solver of the study of {problem.name} is a search")
     stages = list(dict.fromkeys(stage for histories in runs.values() for stage in histories[0]))
     with in_style():
-        height = 1.2 * len(stages) + 0.4 + legend_height(list(runs))
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        figure = column_figure(1.2 * len(stages) + 0.3, list(runs))
         panels = figure.subplots(len(stages), squeeze=False)[:, 0]
         for axes, stage in zip(panels, stages, strict=True):
-            for number, (solver, histories) in enumerate(runs.items()):
+            for solver, histories in runs.items():
                 drawn = [history[stage] for history in histories if stage in history]
-                style = {**solver_style(number), "marker": None}
+                style = {**solver_style(list(found).index(solver)), "marker": None}
                 if not drawn:
                     axes.plot([], [], label=solver, **style)  # its line in the legend
                     continue

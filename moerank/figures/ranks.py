@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
+from moerank.figures.study import NothingToDrawError, column_figure, folded, height_of_rows
 from moerank.figures.style import GREY, WIDTH, in_style
 from moerank.studies.comparison import Results, solver_ranks
 
 __all__ = ["ranks_figure"]
+
+NAME_SIZE = 6.5
+LABEL_WIDTH = 1.7
 
 
 def ranks_figure(results: Results, metric: str | None = None) -> Figure:
@@ -15,17 +20,19 @@ def ranks_figure(results: Results, metric: str | None = None) -> Figure:
 
     Raises
     ------
-    ValueError
+    NothingToDrawError
         If there are fewer than three solvers or two folds.
     """
     metric = metric or next(iter(results.values())).metrics[0]
     ranks = solver_ranks(results, metric)
     if ranks is None:
-        raise ValueError("ranks need at least three solvers that have at least two folds in common")
+        raise NothingToDrawError("ranks need at least three solvers that have at least two folds in common")
     test, solvers = ranks.test, ranks.solvers
     groups = _groups(test.ranks.tolist(), test.critical_difference)
     with in_style():
-        figure = Figure(figsize=(WIDTH, 1.0 + 0.16 * len(solvers) + 0.1 * len(groups)), layout="constrained")
+        names = [f"{solver} ({rank:.2f})" for solver, rank in zip(solvers, test.ranks, strict=True)]
+        labels = [folded(name, NAME_SIZE, LABEL_WIDTH) for name in names]
+        figure = column_figure(0.9 + height_of_rows(labels) * (1.0 + 0.6 * len(groups) / len(labels)))
         axes = figure.subplots()
         for row, rank in enumerate(test.ranks):
             axes.plot([rank], [row], "o", color="black", markersize=3)
@@ -33,14 +40,15 @@ def ranks_figure(results: Results, metric: str | None = None) -> Figure:
         for number, (first, last) in enumerate(groups):
             height = len(solvers) + 0.6 * number
             axes.plot([test.ranks[first] - 0.05, test.ranks[last] + 0.05], [height, height], color=GREY, linewidth=2.5)
-        axes.set_yticks(range(len(solvers)), [f"{s} ({r:.2f})" for s, r in zip(solvers, test.ranks, strict=True)])
+        axes.set_yticks(range(len(solvers)), labels, fontsize=NAME_SIZE)
         axes.set_ylim(len(solvers) + 0.6 * len(groups), -0.7)
         axes.set_xlim(0.4, len(solvers) + 0.4)
-        figure.supxlabel(
-            f"Mean rank by {metric} on {test.n_blocks} folds, Friedman p = {test.p:.2g}; bars join\n"
-            f"ranks closer than the critical difference {test.critical_difference:.2f} (Nemenyi, 5 %)",
-            fontsize=7,
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
+        caption = (
+            f"Mean rank by {metric} on {test.n_blocks} folds, Friedman p = {test.p:.2g}. Bars join ranks closer than "
+            f"the critical difference {test.critical_difference:.2f} (Nemenyi, 5%)."
         )
+        figure.supxlabel(folded(caption, 7, WIDTH - 0.2), fontsize=7)
     return figure
 
 

@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
 from numpy.typing import NDArray
 
+from moerank.figures.style import WIDTH
 from moerank.studies.comparison import Results
 from moerank.studies.result import RunResult
 
-__all__ = ["best_by_size", "legend_above", "legend_height", "mean_by_size", "of_problem", "solver_style"]
+__all__ = [
+    "NothingToDrawError",
+    "best_by_size",
+    "column_figure",
+    "folded",
+    "height_of_rows",
+    "legend_above",
+    "marks_at",
+    "mean_by_size",
+    "of_problem",
+    "solver_style",
+    "width_of",
+]
 
 Array = NDArray[np.float64]
 
 # Okabe and Ito (2008) without yellow, which is lost on white; with markers and dashes every solver differs in grey too.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
-LEGEND, LEGEND_SMALL = 7.0, 5.5
-LONGEST, LONGEST_SMALL = 22, 31
-"""Longest labels, in characters, of a legend in two columns of these letters."""
-
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+
+LEGEND_SIZE = 6
+LEGEND_LINE = 0.12
+"""Inches from one line of a legend to the next."""
+
+HANDLE = 0.28
+"""Inches of line beside each name."""
+
+
+class NothingToDrawError(ValueError):
+    """A study has nothing of the kind that a figure shows."""
 
 
 def of_problem(results: Results, problem: str) -> dict[str, dict[int, list[RunResult]]]:
@@ -31,7 +54,7 @@ def of_problem(results: Results, problem: str) -> dict[str, dict[int, list[RunRe
 
     Raises
     ------
-    ValueError
+    NothingToDrawError
         If there is none.
     """
     found: dict[str, dict[int, list[RunResult]]] = {}
@@ -39,12 +62,12 @@ def of_problem(results: Results, problem: str) -> dict[str, dict[int, list[RunRe
         if cell.problem.name == problem:
             found.setdefault(cell.solver.label, {}).setdefault(cell.fold, []).append(result)
     if not found:
-        raise ValueError(f"there is no finished cell of {problem} to draw")
+        raise NothingToDrawError(f"there is no finished cell of {problem} to draw")
     return found
 
 
 def solver_style(number: int) -> dict[str, Any]:
-    """Return colour, marker and dashes of the solver with this number; the first 385 differ."""
+    """Return colour, marker and dashes of the solver with this number among those of the problem; 385 differ."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],
@@ -73,22 +96,60 @@ def mean_by_size(folds: dict[int, list[RunResult]], part: str, metric: str) -> A
     )
 
 
+def marks_at(number: int, n_points: int) -> tuple[int, int]:
+    """Return which points of a line have a marker: about eight, not those of the next solver's line."""
+    step = max(1, n_points // 8)
+    return number % step, step
+
+
+def width_of(text: str, size: float) -> float:
+    """Return the inches that a line of text takes in a font of this size."""
+    return float(TextPath((0, 0), text, size=size).get_extents().width) / 72.0
+
+
+def folded(label: str, size: float, width: float) -> str:
+    """Break a label into lines that take at most `width` inches."""
+    full = width_of(label, size)
+    if full <= width:
+        return label
+    n_characters = int(len(label) * width / full) + 3
+    while width_of(max(wrap(label, n_characters), key=len), size) > width:
+        n_characters -= 1
+    return "\n".join(wrap(label, n_characters))
+
+
+def height_of_rows(labels: Sequence[str]) -> float:
+    """Return the inches of rows with these labels, in lines, so that they do not touch."""
+    return len(labels) * (0.15 + 0.1 * max(label.count("\n") for label in labels))
+
+
+def column_figure(height: float, legend: Sequence[str] = ()) -> Figure:
+    """Return an empty figure a column wide, `height` inches high and as much more as `legend_above` takes."""
+    columns, labels = _legend(legend)
+    lines = sum(1 + label.count("\n") for label in labels)
+    return Figure(figsize=(WIDTH, height + LEGEND_LINE * -(-lines // columns)), layout="constrained")
+
+
 def legend_above(figure: Figure, axes: Axes) -> None:
     """Put the legend of `axes` above all panels, where it hides nothing, in as many columns as names leave room for."""
     handles, labels = axes.get_legend_handles_labels()
-    columns, size = _legend_layout(labels)
-    options = dict(handlelength=3.0 if size == LEGEND else 2.4, columnspacing=1.0, fontsize=size)
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, **options)
+    columns, labels = _legend(labels)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=columns,
+        fontsize=LEGEND_SIZE,
+        handlelength=HANDLE * 72.0 / LEGEND_SIZE,
+        handletextpad=0.6,
+        labelspacing=0.3,
+        columnspacing=0.8,
+        borderaxespad=0.2,
+    )
 
 
-def legend_height(labels: list[str]) -> float:
-    """Return the inches that `legend_above` takes for these labels."""
-    columns, size = _legend_layout(labels)
-    return 0.0245 * size * -(-len(labels) // columns) + 0.15
-
-
-def _legend_layout(labels: list[str]) -> tuple[int, float]:
-    """Return the number of columns and the size of the letters: two columns, if need be in small letters."""
-    longest = max(map(len, labels))
-    columns = 2 if len(labels) > 1 and longest <= LONGEST_SMALL else 1
-    return columns, LEGEND if columns == 1 or longest <= LONGEST else LEGEND_SMALL
+def _legend(labels: Sequence[str]) -> tuple[int, list[str]]:
+    """Return the number of columns of a legend, and its labels, in lines where they are longer than a column."""
+    widest = max((width_of(label, LEGEND_SIZE) for label in labels), default=0.0)
+    columns = int((WIDTH - 0.1) / (widest + HANDLE + 0.14))
+    return max(1, min(columns, len(labels), 3)), [folded(label, LEGEND_SIZE, WIDTH - HANDLE - 0.3) for label in labels]

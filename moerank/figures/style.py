@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from moerank.studies.result_files import replace_file
 
-__all__ = ["CHOSEN", "GREY", "LINES", "WIDTH", "in_style", "save_figure"]
+__all__ = ["CHOSEN", "GREY", "LINES", "WIDTH", "encode", "in_style", "save_figure"]
 
 WIDTH = 3.4
 """Inches of a column of a two-column paper."""
@@ -44,7 +44,17 @@ _SETTINGS: dict[Any, Any] = {
     "lines.markersize": 3.5,
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
+    "svg.hashsalt": "moerank",  # else every file has its own names inside
+    "text.parse_math": False,  # names come from data: a $ in them is a $
 }
+
+
+FORMATS: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None},
+    "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
+}
+"""What files can be written, and what of their metadata is left out."""
 
 
 def in_style() -> AbstractContextManager[None]:
@@ -56,11 +66,24 @@ def save_figure(figure: Figure, path: Path) -> Path:
     """Write a figure in the format of the path's ending (png at 200 dpi, pdf, …), and return the path.
 
     Files carry no date, so the same figure gives the same bytes.
+
+    Raises
+    ------
+    ValueError
+        If the ending is no format.
+    OSError
+        If the file cannot be written.
     """
-    content = io.BytesIO()
-    metadata = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
-    kind = path.suffix.lstrip(".")
-    with in_style():
-        figure.savefig(content, format=kind, metadata=metadata.get(kind))
-    replace_file(path, content.getvalue())
+    kind = path.suffix.lstrip(".").lower()
+    if kind not in FORMATS:
+        raise ValueError(f"{path}: a figure's file ends in one of {', '.join('.' + name for name in FORMATS)}")
+    replace_file(path, encode(figure, kind))
     return path
+
+
+def encode(figure: Figure, kind: str) -> bytes:
+    """Return the content of a file of one of the `FORMATS`."""
+    content = io.BytesIO()
+    with in_style():
+        figure.savefig(content, format=kind, metadata=FORMATS[kind])
+    return content.getvalue()

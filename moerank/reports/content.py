@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 
+import pandas as pd
+
 from moerank.reports.findings import ablations_section, features_section, results_section, tests_section
 from moerank.reports.table import Section, Table, number, text
 from moerank.solvers import solvers
 from moerank.studies.cell import Cell
 from moerank.studies.problem import Problem
+from moerank.studies.problem_files import shipped_problems
 from moerank.studies.result import RunResult
 from moerank.studies.study import Study
 
@@ -51,6 +54,11 @@ class Report:
         return f"Feature selection on {_enumeration([problem.name for problem in self.problems])}"
 
     @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The numbers of all finished cells, see `Study.frame`."""
+        return self.study.frame()
+
+    @cached_property
     def problems(self) -> list[Problem]:
         """The problems with at least one finished cell."""
         names = {cell.problem.name for cell in self.results}
@@ -77,7 +85,10 @@ class Report:
         if missing:
             count = Counter((cell.problem.name, cell.solver.label) for cell in missing)
             listed = "; ".join(f"{solver} on {problem}: {n}" for (problem, solver), n in count.items())
-            paragraphs.append(f"Missing runs: {listed}.")
+            paragraphs.append(
+                f"Missing runs: {listed}. The means of a solver are over the folds it has, those of solvers with "
+                "different folds are not comparable."
+            )
         table = Table("failures", "Runs that failed.", ["run", "message"])
         table.rows.extend([text(cell.label), text(failure["error"])] for cell, failure in failures.items())
         return Section("Question", paragraphs, [table] if failures else [])
@@ -85,11 +96,12 @@ class Report:
     def _problems(self) -> Section:
         table = Table(
             "problems",
-            "Problems. Queries of the first fold's training, validation and test part.",
+            "Problems. Queries in the training, validation and test part of the first fold there is.",
             ["problem", "data", "metric", "features", "queries"],
         )
         for problem in self.problems:
-            result = next(result for cell, result in self.results.items() if cell.problem.name == problem.name)
+            fold = min(cell.fold for cell in self.results if cell.problem.name == problem.name)
+            result = next(r for c, r in self.results.items() if (c.problem.name, c.fold) == (problem.name, fold))
             queries = " / ".join(str(len(ids)) for ids in result.queries.values())
             source = getattr(problem.data, "origin", problem.data.source)
             size = number(len(result.feature_names), 0)
@@ -111,12 +123,14 @@ class Report:
                 versions[name].add(version)
         table = Table("versions", "Versions of the libraries that the results come from.", ["library", "version"])
         table.rows.extend([text(name), text(", ".join(sorted(found)))] for name, found in versions.items())
+        own = [problem.name for problem in self.study.problems if problem.name not in shipped_problems()]
+        files = f" Put the path of its problem file in place of {_enumeration(own)}." if own else ""
         return Section(
             "How to reproduce",
             [
                 "Every run draws from a seed that is derived from the names of its problem, fold and solver and the "
                 "number of its seed, so that the same command gives the same results to the bit, on any number of "
-                "processes."
+                f"processes.{files}"
             ],
             [table],
             code="\n".join(self.study.commands()),

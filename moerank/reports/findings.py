@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 
 from moerank import figures
 from moerank.figures.study import of_problem
-from moerank.reports.table import Entry, Section, Table, mark_best, number, text, with_error
+from moerank.reports.table import Entry, Section, Table, mark_best, number, p_value, text, with_error
 from moerank.studies.comparison import against_reference, feature_stability, front_quality, solver_ranks
 from moerank.studies.problem import Problem
 from moerank.studies.statistics import PairedTest, compare_paired, holm, mean_and_error
@@ -34,23 +35,23 @@ def results_section(report: Report, problem: Problem) -> Section:
         columns += [metric, *(["published"] if published else [])]
     table = Table(
         f"results-{problem.name}",
-        f"{problem.name}: means over folds ± standard error; the best of a column is bold.",
-        [*columns, "training", "tuning"],
+        f"{problem.name}: test queries, means over folds ± standard error; the best of a column is bold. Seconds are "
+        "means over the runs.",
+        [*columns, "training (s)", "tuning (s)"],
         note=f"* differs from {report.reference} on the same queries (paired t test, Holm, {ALPHA:.0%})",
     )
     significant = {metric: _significant(report, problem, metric) for metric in metrics}
-    frame = report.study.frame()
+    frame = report.frame
     for solver in found:
         rows = frame[(frame["problem"] == problem.name) & (frame["solver"] == solver)]
         means = rows.groupby("fold").mean(numeric_only=True)
         entries = [text(solver), number(len(rows), 0), with_error(*mean_and_error(means["n_features"]), digits=1)]
-        name = next(cell.solver.name for cell in report.results if cell.solver.label == solver)
         for metric in metrics:
             entry = with_error(*mean_and_error(means[f"test {metric}"]))
             entry.mark = "*" if solver in significant[metric] else ""
             entries.append(entry)
             if published:
-                scores = published[name].scores if name in published else {}
+                scores = published[solver].scores if solver in published else {}  # not of other parameters
                 entries.append(number(scores.get(metric, np.nan)))
         entries += [number(rows[f"{kind} seconds"].mean(), 2) for kind in ("training", "tuning")]
         table.rows.append(entries)
@@ -99,17 +100,18 @@ def _front_table(report: Report, problem: Problem) -> Table:
 
 def tests_section(report: Report) -> Section:
     """Return which differences are more than chance."""
-    tables = []
+    tables, lacking = [], []
     for problem in report.problems:
         metric = next(r for c, r in report.results.items() if c.problem.name == problem.name).metrics[0]
         try:
             found = against_reference(report.results, problem.name, report.reference, metric)
         except ValueError:
+            lacking.append(problem.name)
             continue
         table = Table(
             f"tests-{problem.name}",
             f"{problem.name}: {metric} of each solver minus that of {report.reference}, query by query; wins, ties and "
-            "losses count queries. p is that of the paired t test, then adjusted by Holm's method.",
+            "losses count queries. p is that of the paired t test, then adjusted by Holm's method; bold up to {ALPHA}.",
             ["solver", "difference", "wins / ties / losses", "p", "Holm"],
         )
         for row in found.itertuples():
@@ -118,19 +120,21 @@ def tests_section(report: Report) -> Section:
                     text(row.solver),
                     with_error(row.difference, row.error),
                     Entry(f"{row.wins} / {row.ties} / {row.losses}", float(row.wins - row.losses)),
-                    number(row.p, 3),
-                    Entry(f"{row.holm:.3f}", row.holm, best=row.holm <= ALPHA),
+                    p_value(row.p),
+                    replace(p_value(row.holm), best=row.holm <= ALPHA),
                 ]
             )
         tables.append(table)
     section = Section("Tests", tables=[table for table in tables if table.rows])
+    if lacking:
+        section.paragraphs.append(f"No run of {report.reference} is finished on {', '.join(lacking)}: no tests there.")
     metric = next(iter(report.results.values())).metrics[0]
     ranks = solver_ranks(report.results, metric)
     if ranks is not None:
         section.paragraphs.append(
-            f"Ranked on {ranks.test.n_blocks} folds by {metric}, the solvers differ with p = {ranks.test.p:.3g} "
-            f"(Friedman); mean ranks differ beyond chance from {ranks.test.critical_difference:.2f} on (Nemenyi, "
-            f"{ALPHA:.0%})."
+            f"The solvers are ranked by {metric} on each of {ranks.test.n_blocks} folds. The Friedman test of whether "
+            f"they differ at all has p = {ranks.test.p:.3g}; two solvers differ beyond chance if their mean ranks are "
+            f"at least {ranks.test.critical_difference:.2f} apart (Nemenyi test, {ALPHA:.0%})."
         )
         section.figures["ranks"] = figures.ranks_figure(report.results)
     return section
@@ -169,11 +173,12 @@ def ablations_section(report: Report) -> Section:
     section = Section("Ablations")
     for problem in report.problems:
         found = of_problem(report.results, problem.name)
-        names = [name for name in ABLATIONS if name in found]
-        if "mofsrank" not in found or not names:
+        full = _runs(report, problem, "mofsrank")
+        names = [name for name in ABLATIONS if _runs(report, problem, name) & full]
+        if not names:
             continue
         quality = front_quality(report.results, problem.name).set_index(["solver", "fold", "seed"])["hypervolume"]
-        frame = report.study.frame()
+        frame = report.frame
         frame = frame[frame["problem"] == problem.name].set_index(["solver", "fold", "seed"])
         metric = next(iter(found["mofsrank"].values()))[0].metrics[0]
         measures = {
@@ -192,11 +197,20 @@ def ablations_section(report: Report) -> Section:
         for row, name in enumerate(names):
             entries = [text(name.removeprefix("mofsrank-no-").replace("-", " "))]
             for column, p in zip(columns, adjusted, strict=True):
-                entries += [with_error(column[row].difference, column[row].error), number(float(p[row]), 3)]
+                entries += [with_error(column[row].difference, column[row].error), p_value(p[row])]
             table.rows.append(entries)
         section.tables.append(table)
         section.figures[f"ablation-{problem.name}"] = figures.ablation_figure(report.results, problem)
     return section
+
+
+def _runs(report: Report, problem: Problem, solver: str) -> set[tuple[int, int]]:
+    """Fold and number of the seed of each finished run of a solver."""
+    return {
+        (cell.fold, cell.seed)
+        for cell in report.results
+        if (cell.problem.name, cell.solver.label) == (problem.name, solver)
+    }
 
 
 def _paired(series: pd.Series, name: str) -> PairedTest:

@@ -38,10 +38,11 @@ function download(member) {
   link.href = URL.createObjectURL(new Blob([JSON.stringify(member.model, null, 1)], { type: "application/json" }));
   link.download = "model.json";
   link.click();
-  URL.revokeObjectURL(link.href);
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000); // the browser may still be reading it
 }
 function draw(box, front) {
   box.querySelector("svg")?.remove();
+  if (!front) return;
   const [width, height, left, bottom] = [640, 300, 60, 40];
   const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" }, box);
   box.append(box.querySelector("output"));
@@ -67,19 +68,34 @@ function draw(box, front) {
       dot.addEventListener("pointerenter", show);
       dot.addEventListener("focus", show);
       dot.addEventListener("click", () => download(member));
+      dot.addEventListener("keydown", (event) => { if (event.key === "Enter") download(member); });
     }
   });
 }
 for (const box of document.querySelectorAll(".explorer")) {
   const mine = fronts[box.dataset.problem] || [];
   if (!mine.length) { box.remove(); continue; }
-  const label = document.createElement("label");
-  const choice = document.createElement("select");
-  mine.forEach((front, i) => choice.add(new Option(front.solver + ", fold " + front.fold, i)));
-  label.append("What a solver offers: ", choice, " (point at a member for its features, click for its model.json)");
+  const choose = (title, values) => {
+    const label = document.createElement("label");
+    const choice = document.createElement("select");
+    for (const value of new Set(values)) choice.add(new Option(value, value));
+    label.append(title, choice, " ");
+    box.append(label);
+    return choice;
+  };
+  const solver = choose("What a solver offers: ", mine.map((front) => front.solver));
+  const fold = choose("on fold ", mine.map((front) => front.fold).sort((a, b) => a - b));
+  const hint = document.createElement("p");
+  hint.className = "note";
+  hint.textContent = "First seed. Point at a member for its features and values; click it for its model.json.";
   const output = document.createElement("output");
   output.style.whiteSpace = "pre-wrap";
-  box.append(label, output);
-  choice.addEventListener("change", () => draw(box, mine[choice.value]));
-  draw(box, mine[0]);
+  box.append(hint, output);
+  const show = () => {
+    const front = mine.find((one) => one.solver === solver.value && String(one.fold) === fold.value);
+    output.textContent = front ? "" : "No finished run of this solver on this fold.";
+    draw(box, front);
+  };
+  for (const choice of [solver, fold]) choice.addEventListener("change", show);
+  show();
 }

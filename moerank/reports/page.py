@@ -24,6 +24,22 @@ POLICY = (
     "script-src 'unsafe-inline'; img-src data:\">"
 )
 
+CAPTIONS = {
+    "accuracy": "Test value of the ranker that validation data would choose among those with at most so many features; "
+    "means over folds and seeds, where all runs offer one.",
+    "fronts": "What each solver offers on one fold with its first seed: the same rankers on all three parts.",
+    "attainment": "The error that half of the seeds reach with so many features, on the training data of one fold; the "
+    "band is between the quartiles of the seeds.",
+    "hypervolume": "Hypervolume of the front of each stage during the search: means over folds and seeds; the band is "
+    "between the quartiles.",
+    "cost": "Seconds of tuning and training against the test value; means over folds and seeds.",
+    "ranks": "Mean ranks of the solvers; 1 is best.",
+    "frequency": "Share of the runs in which a solver chooses a feature, and how far its runs agree beyond chance.",
+    "ablation": "Error of the best ranker in training with at most so many features, with and without each part of "
+    "MOFSRank; means over folds and seeds, where all runs offer one.",
+}
+"""What each figure shows, by its name."""
+
 
 def html_report(report: Report) -> str:
     """Return the page. It loads nothing from anywhere: all tables can be sorted, the members of fronts pointed at."""
@@ -54,9 +70,13 @@ def _section(report: Report, number: int, section: Section) -> str:
     if problem is not None:
         parts.append(f'<div class="explorer" data-problem="{escape(problem)}"></div>\n')
     if section.figures:
-        shown = "".join(f"<figure>{_svg(name, figure)}</figure>\n" for name, figure in section.figures.items())
+        shown = "".join(_figure(name, figure) for name, figure in section.figures.items())
         parts.append(f'<div class="figures">{shown}</div>\n')
     return "".join(parts) + "</section>\n"
+
+
+def _figure(name: str, figure: Figure) -> str:
+    return f"<figure>{_svg(name, figure)}<figcaption>{CAPTIONS[name.split('-')[0]]}</figcaption></figure>\n"
 
 
 def _table(table: Table) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from matplotlib.figure import Figure
 
-__all__ = ["Entry", "Section", "Table", "mark_best", "number", "text", "with_error"]
+__all__ = ["Entry", "Section", "Table", "mark_best", "number", "p_value", "text", "with_error"]
 
 
 @dataclass
@@ -90,6 +90,11 @@ def with_error(mean: float, error: float, digits: int = 4) -> Entry:
     """Return a mean with its standard error; a mean of one value has none."""
     plain = number(mean, digits)
     return plain if np.isnan(error) or np.isnan(mean) else Entry(f"{plain.text} ± {error:.{digits}f}", plain.value)
+
+
+def p_value(p: float) -> Entry:
+    """Return an entry with three decimals; a p value is never printed as nothing."""
+    return Entry("< 0.001" if p < 0.0005 else f"{p:.3f}", float(p))
 
 
 def mark_best(entries: list[Entry], *, largest: bool = True) -> None:

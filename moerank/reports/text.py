@@ -7,6 +7,9 @@ from moerank.reports.table import Entry, Section, Table
 
 __all__ = ["latex_report", "markdown_report"]
 
+LONG = 45
+"""Characters from which on a column of text is broken into lines in LaTeX."""
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -22,16 +25,19 @@ _LATEX = {
     "−": "$-$",
     "–": "--",
     "≥": r"$\geq$",
+    "<": "$<$",
+    ">": "$>$",
+    "|": r"\textbar{}",
 }
 
 
 def markdown_report(report: Report) -> str:
     """Return the report as Markdown, without figures."""
-    lines = [f"# {report.title}", ""]
+    lines = [f"# {_escaped(report.title)}", ""]
     for section in report.sections():
-        lines += [f"## {section.title}", ""]
+        lines += [f"## {_escaped(section.title)}", ""]
         for paragraph in section.paragraphs:
-            lines += [paragraph, ""]
+            lines += [_escaped(paragraph), ""]
         if section.code:
             lines += ["```sh", section.code, "```", ""]
         for table in section.tables:
@@ -48,19 +54,19 @@ def latex_report(report: Report) -> str:
 
 
 def _markdown_table(table: Table) -> list[str]:
-    rule = ["---" if column == 0 else "---:" for column in range(len(table.columns))]
+    rule = ["---:" if numeric else "---" for numeric in _numeric(table)]
     rows = [[_markdown(entry) for entry in row] for row in table.rows]
-    lines = [table.caption, ""]
-    lines += ["| " + " | ".join(cells) + " |" for cells in ([_pipe(c) for c in table.columns], rule, *rows)]
-    return [*lines, "", _pipe(table.note)] if _marked(table) else lines
+    lines = [_escaped(table.caption), ""]
+    lines += ["| " + " | ".join(cells) + " |" for cells in ([_escaped(c) for c in table.columns], rule, *rows)]
+    return [*lines, "", _escaped(table.note)] if _marked(table) else lines
 
 
 def _markdown(entry: Entry) -> str:
-    shown = _pipe(entry.text) + (r"\*" if entry.mark else "")
+    shown = _escaped(entry.text) + (r"\*" if entry.mark else "")
     return f"**{shown}**" if entry.best else shown
 
 
-def _pipe(text: str) -> str:
+def _escaped(text: str) -> str:
     """Escape what would end a cell or begin markup."""
     for sign in "\\|*_<>`":
         text = text.replace(sign, "\\" + sign)
@@ -76,7 +82,7 @@ def _latex_section(section: Section) -> list[str]:
         lines += [
             r"\begin{table}",
             rf"\caption{{{latex(table.caption + (' ' + table.note + '.' if _marked(table) else ''))}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
+            rf"\begin{{tabular}}{{{_latex_columns(table)}}}",
             r"\toprule",
             heads + r" \\",
             r"\midrule",
@@ -98,6 +104,21 @@ def _latex_entry(entry: Entry) -> str:
 def latex(text: str) -> str:
     """Return text with everything escaped that LaTeX reads as a command."""
     return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def _numeric(table: Table) -> list[bool]:
+    """Whether each column holds numbers, which stand to the right."""
+    return [any(row[column].value is not None for row in table.rows) for column in range(len(table.columns))]
+
+
+def _latex_columns(table: Table) -> str:
+    """Numbers to the right, text to the left, long text in lines of a third of the page."""
+    kinds = []
+    for column, numeric in enumerate(_numeric(table)):
+        longest = max((len(row[column].text) for row in table.rows), default=0)
+        long = r"p{0.33\linewidth}" if longest > LONG else "l"
+        kinds.append("r" if numeric else long)
+    return "".join(kinds)
 
 
 def _marked(table: Table) -> bool:

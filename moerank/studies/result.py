@@ -121,8 +121,9 @@ class RunResult:
         """
         try:
             values = json.loads(text)
-            if values.pop("format") != FORMAT:
-                raise ValueError("the format is another version's")
+            number = values.pop("format")
+            if number != FORMAT:
+                raise ValueError(f"its format is {number}, this version reads {FORMAT}")
             for key in ("front", "baselines"):
                 values[key] = [ScoredRanker(**ranker) for ranker in values[key]]
             return cls(**values)

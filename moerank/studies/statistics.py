@@ -127,7 +127,7 @@ class PairedTest:
     wins, ties, losses : int
         Queries in which the first is better, equal, worse.
     p : float
-        Of the paired t test; 1 where no query differs.
+        Of the paired t test; 1 where no query differs, and for a single one, which can show nothing.
     """
 
     difference: float
@@ -158,7 +158,10 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     """
     d = np.asarray(first, float) - np.asarray(second, float)
     difference, error = mean_and_error(d)
-    p = 2.0 * stats.t.sf(abs(difference) / error, len(d) - 1) if error > 0 else float(not d.any())
+    if len(d) < 2:
+        p = 1.0
+    else:
+        p = 2.0 * stats.t.sf(abs(difference) / error, len(d) - 1) if error > 0 else float(not d.any())
     return PairedTest(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), float(p))
 
 

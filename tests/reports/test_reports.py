@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,9 +12,12 @@ import pytest
 from scipy import stats
 
 from moerank.reports.content import Report
+from moerank.reports.findings import results_section
 from moerank.reports.page import html_report
-from moerank.reports.table import Entry, mark_best, number, with_error
+from moerank.reports.table import Entry, mark_best, number, p_value, with_error
 from moerank.reports.text import latex, latex_report, markdown_report
+from moerank.studies.cell import Cell, SolverSpec
+from moerank.studies.problem import Published
 from moerank.studies.result_files import model_of
 from moerank.studies.study import Study
 
@@ -105,6 +109,11 @@ def test_the_best_of_a_column_is_marked_as_it_is_printed():
     assert [entry.best for entry in entries][:3] == [False, False, True]
 
 
+def test_a_small_p_is_not_printed_as_nothing():
+    assert [p_value(p).text for p in (1e-9, 0.00051, 0.25)] == ["< 0.001", "0.001", "0.250"]
+    assert latex(p_value(1e-9).text) == "$<$ 0.001"
+
+
 def test_tests_are_those_of_the_queries(report):
     (table,) = sections(report)["Tests"].tables
     assert report.reference == "ranksvm-primal"
@@ -116,7 +125,7 @@ def test_tests_are_those_of_the_queries(report):
     for row in table.rows:
         a, b = flat[row[0].text], flat["ranksvm-primal"]
         expected = stats.ttest_rel(a, b).pvalue if (a != b).any() else 1.0
-        assert float(row[3].text) == pytest.approx(expected, abs=5e-4)
+        assert row[3].value == pytest.approx(expected, rel=1e-9)
         assert row[2].text == f"{(a > b).sum()} / {(a == b).sum()} / {(a < b).sum()}"
 
 
@@ -193,6 +202,44 @@ def test_what_is_missing_is_named_and_the_rest_reported(tiny_study, tiny_problem
     assert "</html>" in html_report(report)
 
 
+def test_ablations_without_a_common_run_are_left_out(tiny_study, monkeypatch):
+    results = tiny_study.results()
+    kept = {
+        cell: result
+        for cell, result in results.items()
+        if {"mofsrank": cell.fold == 1, "mofsrank-no-ensemble": cell.fold == 2}.get(cell.solver.name, True)
+    }
+    monkeypatch.setattr(tiny_study, "results", lambda: kept)
+    assert "Ablations" not in sections(Report(tiny_study))
+
+
+def test_a_single_run_is_never_significant(tiny_study, monkeypatch):
+    kept = {c: r for c, r in tiny_study.results().items() if c.fold == 1 and c.seed == 0}
+    monkeypatch.setattr(tiny_study, "results", lambda: kept)
+    (table,) = sections(Report(tiny_study))["Ablations"].tables
+    assert [row[column].text for row in table.rows for column in (2, 4, 6)] == ["1.000"] * 3
+
+
+def test_published_values_stand_only_beside_the_parameters_of_the_table(tiny_study, monkeypatch):
+    entry = Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25}, source="a paper")
+    problem = tiny_study.problems[0].model_copy(update={"published": (entry,)})
+    results = {}
+    for cell, result in tiny_study.results().items():
+        results[cell] = result
+        if cell.solver.name == "fsmrank":
+            results[Cell(cell.problem, cell.fold, SolverSpec("fsmrank", {"lambda1": 0.5}), cell.seed)] = result
+    monkeypatch.setattr(tiny_study, "results", lambda: results)
+    table = results_section(Report(tiny_study), problem).tables[0]
+    shown = {row[0].text: row[table.columns.index("MAP") + 1].text for row in table.rows}
+    assert shown["fsmrank"] == "0.2500"
+    assert shown["fsmrank[lambda1=0.5]"] == ""
+
+
+def test_every_figure_has_a_caption(page, report):
+    n_figures = sum(len(section.figures) for section in report.sections())
+    assert page.count("<figcaption>") == page.count("<figure>") == n_figures
+
+
 def test_a_reference_that_has_no_results_is_refused(tiny_study):
     with pytest.raises(ValueError, match="the study has no results of rankboost; choose one of fsmrank"):
         Report(tiny_study, reference="rankboost")
@@ -204,23 +251,38 @@ def test_csv_is_the_frame(tiny_study):
     assert float(rows[0]["test MAP"]) == tiny_study.frame()["test MAP"][0]
 
 
-def test_the_page_runs_in_a_browser(page, tmp_path):
+def test_the_page_runs_in_a_browser(page, report, tmp_path):
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         pytest.skip("no Chromium is installed")
-    # The title tells whether the script came to its end and what the page asked for; the log, whether anything failed.
-    probe = (
-        "<script>document.title = document.querySelectorAll('.explorer circle').length + ' circles, '"
-        " + performance.getEntriesByType('resource').length + ' requests'</script>"
-    )
+    # The probe uses the page as a reader would and writes down what came of it; the log tells whether anything failed.
+    probe = """<pre id="probe"></pre><script>
+      const saved = [], made = URL.createObjectURL;
+      URL.createObjectURL = (blob) => { saved.push(blob); return made(blob); };
+      HTMLAnchorElement.prototype.click = () => {};
+      const [solver, fold] = document.querySelectorAll(".explorer select");
+      solver.value = "mofsrank"; fold.value = "2"; fold.dispatchEvent(new Event("change"));
+      const dot = document.querySelector(".explorer circle");
+      dot.dispatchEvent(new Event("pointerenter")); dot.dispatchEvent(new Event("click"));
+      const table = document.querySelector("#results-tiny table");
+      table.querySelectorAll("th button")[2].click();
+      saved[0].text().then((model) => { document.getElementById("probe").textContent = JSON.stringify({
+        model: JSON.parse(model), said: document.querySelector(".explorer output").textContent,
+        sorted: [...table.tBodies[0].rows].map((row) => Number(row.cells[2].dataset.value)),
+        requests: performance.getEntriesByType("resource").length }); });
+    </script>"""
     (tmp_path / "page.html").write_text(page.replace("</body>", probe + "</body>"), encoding="utf-8")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     command += ["--disable-background-networking", "--enable-logging=stderr", "--virtual-time-budget=5000"]
     run = subprocess.run(
         [*command, "--dump-dom", (tmp_path / "page.html").as_uri()], capture_output=True, text=True, timeout=120
     )
-    shown = re.search(r"<title>(\d+) circles, (\d+) requests</title>", run.stdout)
+    shown = re.search(r'<pre id="probe">(.+?)</pre>', run.stdout, re.DOTALL)
     assert shown is not None, run.stderr
-    assert int(shown[1]) > 0
-    assert int(shown[2]) == 0
+    found = json.loads(unescape(shown[1]))
+    result = next(r for c, r in report.results.items() if (c.solver.label, c.fold, c.seed) == ("mofsrank", 2, 0))
+    assert found["model"] == model_of(result, result.front[0])
+    assert all(name in found["said"] for name in result.names(result.front[0].features))
+    assert found["sorted"] == sorted(found["sorted"])
+    assert found["requests"] == 0
     assert "CONSOLE" not in run.stderr, run.stderr

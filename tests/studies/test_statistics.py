@@ -91,6 +91,7 @@ def test_paired_comparison_equals_the_formula():
     assert (found.wins, found.ties, found.losses) == ((a > b).sum(), 5, (a < b).sum())
     assert (found.difference, found.error) == (pytest.approx(d.mean()), pytest.approx(d.std(ddof=1) / np.sqrt(30)))
     assert compare_paired(a, a).p == 1.0
+    assert compare_paired([0.5], [0.4]).p == 1.0  # one pair shows nothing
     assert compare_paired(a + 0.1, a).p < 1e-10
 
 
