@@ -111,7 +111,7 @@ def tests_section(report: Report) -> Section:
         table = Table(
             f"tests-{problem.name}",
             f"{problem.name}: {metric} of each solver minus that of {report.reference}, query by query; wins, ties and "
-            "losses count queries. p is that of the paired t test, then adjusted by Holm's method; bold up to {ALPHA}.",
+            f"losses count queries. p is that of the paired t test, adjusted by Holm's method; bold up to {ALPHA}.",
             ["solver", "difference", "wins / ties / losses", "p", "Holm"],
         )
         for row in found.itertuples():

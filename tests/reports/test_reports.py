@@ -172,6 +172,11 @@ def test_hostile_names_are_only_text(tiny_study, monkeypatch):
     assert evil + "1" in json.dumps(json.loads(reader.scripts[0])).replace('\\"', '"')
 
 
+def test_no_text_shows_what_was_to_be_filled_in(page, report):
+    words = re.sub(r"<style>.*?</style>|<svg.*?</svg>|<script.*?</script>", "", page, flags=re.S)
+    assert not re.search(r"\{[A-Za-z_.]+\}", words + markdown_report(report))
+
+
 def test_markdown_and_latex_show_the_same_tables(report):
     markdown, tex = markdown_report(report), latex_report(report)
     for section in report.sections():
