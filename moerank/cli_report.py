@@ -27,6 +27,8 @@ Examples:
 moerank plot accuracy results/study
 
 moerank plot fronts results/study --problem mq2008 --fold 2 --out fronts.pdf
+
+moerank plot ranks results/study --metric MAP
 """
 
 FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv"}
@@ -34,6 +36,9 @@ FIGURES = ("ablation", "accuracy", "attainment", "cost", "frequency", "fronts", 
 
 OF_A_FOLD = ("attainment", "fronts")
 """Figures of a single fold."""
+
+OF_A_METRIC = ("accuracy", "cost", "ranks")
+"""Figures of any metric of the study; the others are of the objectives."""
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
 
@@ -60,7 +65,10 @@ def report(
         if format_ not in FORMATS:
             raise ValueError(unknown("format", format_, FORMATS))
         path = out or folder / FORMATS[format_]
-        replace_file(path, _written(folder, format_, reference).encode())
+        content, missing = _written(folder, format_, reference)
+        replace_file(path, content.encode())
+        if missing:
+            notice(f"{missing} runs are missing or failed; the report names them")
         notice(f"wrote {path}")
 
 
@@ -73,6 +81,10 @@ def plot(
     fold: Annotated[
         int | None,
         typer.Option(help="Which fold, for fronts and attainment; by default the first.", show_default=False),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="For accuracy, cost and ranks; by default that of the objectives.", show_default=False),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.", show_default=False)
@@ -88,6 +100,8 @@ def plot(
             raise ValueError(unknown("figure", name, FIGURES))
         if fold is not None and name not in OF_A_FOLD:
             raise ValueError(f"{name} is drawn over all folds; only {' and '.join(OF_A_FOLD)} take --fold")
+        if metric is not None and name not in OF_A_METRIC:
+            raise ValueError(f"{name} is of the metric of the objectives; {', '.join(OF_A_METRIC)} take --metric")
         study = Study.load(folder)
         results = study.results()
         if not results:
@@ -96,23 +110,27 @@ def plot(
         if problem is not None and problem not in known:
             raise ValueError(unknown("problem", problem, known))
         chosen = known[problem] if problem is not None else next(iter(known.values()))
-        if name == "ranks":
-            figure = figures.ranks_figure(results)
-        else:
-            options = {"fold": fold} if name in OF_A_FOLD else {}
-            figure = getattr(figures, f"{name}_figure")(results, chosen, **options)
+        of = {cell: r for cell, r in results.items() if name == "ranks" or cell.problem.name == chosen.name}
+        metrics = list(dict.fromkeys(m for result in of.values() for m in result.metrics))
+        if metric is not None and metric not in metrics:
+            raise ValueError(unknown("metric", metric, metrics))
+        options = {"fold": fold} if name in OF_A_FOLD else {"metric": metric} if name in OF_A_METRIC else {}
+        what = (results,) if name == "ranks" else (results, chosen)
+        figure = getattr(figures, f"{name}_figure")(*what, **options)
         path = out or folder / (f"{name}.png" if name == "ranks" else f"{name}-{chosen.name}.png")
         figures.save_figure(figure, path)
         notice(f"wrote {path}")
 
 
-def _written(folder: Path, format_: str, reference: str | None) -> str:
+def _written(folder: Path, format_: str, reference: str | None) -> tuple[str, int]:
+    """Return the text of a report, and how many runs it lacks."""
     from moerank.reports.content import Report
     from moerank.reports.page import html_report
     from moerank.reports.text import latex_report, markdown_report
     from moerank.studies.study import Study
 
     content = Report(Study.load(folder), reference)
+    missing = len(content.study.cells()) - len(content.results)
     if format_ == "csv":
-        return str(content.study.frame().to_csv(index=False))
-    return {"html": html_report, "md": markdown_report, "latex": latex_report}[format_](content)
+        return str(content.frame.to_csv(index=False)), missing
+    return {"html": html_report, "md": markdown_report, "latex": latex_report}[format_](content), missing

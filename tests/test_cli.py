@@ -332,6 +332,7 @@ def test_study_runs_shows_and_reports(command, tmp_path):
         (("plot", "front", "nowhere"), "did you mean 'fronts'"),
         (("plot", "fronts", "nowhere"), "holds no study"),
         (("plot", "cost", "nowhere", "--fold", "2"), "only attainment and fronts take --fold"),
+        (("plot", "fronts", "nowhere", "--metric", "MAP"), "accuracy, cost, ranks take --metric"),
     ],
 )
 def test_studies_that_cannot_be_are_refused_in_a_sentence(command, words, message):
@@ -352,3 +353,42 @@ def test_a_cell_that_fails_is_shown_with_its_message(command, monkeypatch):
     assert outcome.exit_code == 0
     assert "failed: tiny, fold 1, broken: RuntimeError: out of luck" in outcome.stdout
     assert "1 of 2 cells are finished" in outcome.stdout
+
+
+def test_a_report_of_an_unfinished_study_says_so(command, tmp_path):
+    command("study", "TINY", "--solvers", "rankrls,fsmrank", "--folds", "1,2", "--out", "s")
+    one, *_ = sorted((tmp_path / "s" / "cells").iterdir())
+    one.unlink()
+    outcome = command("report", "s", "--format", "md")
+    assert outcome.exit_code == 0
+    assert "1 runs are missing or failed; the report names them" in outcome.stderr
+    assert "3 of 4 runs are finished" in (tmp_path / "s" / "report.md").read_text()
+    for words, message in [
+        (("plot", "cost", "s", "--metric", "MPA"), "did you mean 'MAP'"),
+        (("plot", "cost", "s", "--out", "cost.jpeg"), "ends in one of .png, .pdf, .svg"),
+        (("plot", "cost", "s", "--problem", "tiney"), "did you mean 'tiny'"),
+    ]:
+        outcome = command(*words)
+        assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
+        assert message in outcome.stderr
+    assert command("plot", "cost", "s", "--metric", "MAP", "--out", "cost.svg").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not a study of this version of moerank"),
+        ("[]", "not a study of this version of moerank"),
+        ('{"format": 0, "grids": []}', "its format is 0, this version reads 1"),
+        ('{"format": 1, "grids": [{}]}', "not a study of this version of moerank"),
+        ('{"format": 1, "grids": [{"problems": [{"name": "x"}], "solvers": [], "folds": [1], "seeds": 1}]}', "data"),
+        ('{"format": 1, "grids": [{"problems": [], "solvers": [{"name": "gone"}], "folds": [1], "seeds": 1}]}', "gone"),
+    ],
+)
+def test_a_foreign_folder_is_refused_in_a_sentence(command, tmp_path, text, message):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "study.json").write_text(text)
+    outcome = command("report", "s")
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+    assert outcome.stderr.count("\n") == 1

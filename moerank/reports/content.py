@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
 from moerank.reports.findings import ablations_section, features_section, results_section, tests_section
@@ -78,8 +79,8 @@ class Report:
         paragraphs = [
             f"How well {asked} rank on {_enumeration([p.name for p in self.problems])}, with how many "
             f"features, and which differences are more than chance? {len(self.results)} of {len(cells)} runs are "
-            "finished. All parameters are chosen by validation data, all values are those of test queries unless "
-            "said otherwise; means are over folds, after seeds, with the standard error over folds."
+            "finished. Parameters are chosen by validation data unless they are given; values are those of test queries "
+            "unless said otherwise; means are over folds, after seeds, with the standard error over folds."
         ]
         missing = [cell for cell in cells if cell not in self.results and cell not in failures]
         if missing:
@@ -106,10 +107,23 @@ class Report:
             source = getattr(problem.data, "origin", problem.data.source)
             size = number(len(result.feature_names), 0)
             table.rows.append([text(problem.name), text(source), text(problem.metric.name), size, text(queries)])
-        return Section("Problems", tables=[table])
+        return Section("Problems", tables=[table, *filter(None, map(self._published, self.problems))])
+
+    def _published(self, problem: Problem) -> Table | None:
+        """All published results on a problem, with their sources."""
+        if not problem.published:
+            return None
+        metrics = list(dict.fromkeys(metric for entry in problem.published for metric in entry.scores))
+        columns = ["method", "solver here", "features", *metrics, "source"]
+        table = Table(f"published-{problem.name}", f"{problem.name}: published results.", columns)
+        for entry in problem.published:
+            scores = [number(entry.scores.get(metric, np.nan)) for metric in metrics]
+            size = number(np.nan if entry.features is None else entry.features, 1)
+            table.rows.append([text(entry.method), text(entry.solver or ""), size, *scores, text(entry.source)])
+        return table
 
     def _solvers(self) -> Section:
-        table = Table("solvers", "Solvers.", ["solver", "family", "published", "given parameters"])
+        table = Table("solvers", "Solvers.", ["solver", "family", "paper", "given parameters"])
         for spec in self.study.solvers:
             row = solvers()[spec.name]
             given = ", ".join(f"{key} = {value}" for key, value in spec.parameters.items()) or "none"
@@ -129,8 +143,8 @@ class Report:
             "How to reproduce",
             [
                 "Every run draws from a seed that is derived from the names of its problem, fold and solver and the "
-                "number of its seed, so that the same command gives the same results to the bit, on any number of "
-                f"processes.{files}"
+                "number of its seed, so that with these versions the same command gives the same results, on any "
+                f"number of processes.{files}"
             ],
             [table],
             code="\n".join(self.study.commands()),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from moerank import figures
-from moerank.figures.study import of_problem
+from moerank.figures.study import NothingToDrawError, of_problem
 from moerank.reports.table import Entry, Section, Table, mark_best, number, p_value, text, with_error
 from moerank.studies.comparison import against_reference, feature_stability, front_quality, solver_ranks
 from moerank.studies.problem import Problem
@@ -68,7 +68,7 @@ def results_section(report: Report, problem: Problem) -> Section:
     ):
         try:
             section.figures[f"{name}-{problem.name}"] = draw(report.results, problem)
-        except ValueError:  # this study has nothing of the kind
+        except NothingToDrawError:  # this study has nothing of the kind
             continue
     return section
 

@@ -10,6 +10,7 @@ for (const table of document.querySelectorAll("table")) {
     const rows = [...table.tBodies[0].rows].sort((a, b) => {
       const [x, y] = [key(a), key(b)];
       if (x !== undefined && y !== undefined) return x - y;
+      if (x !== undefined || y !== undefined) return x === undefined ? 1 : -1; // what has no value comes after
       return a.cells[column].textContent.localeCompare(b.cells[column].textContent);
     });
     if (down) rows.reverse();
@@ -18,7 +19,13 @@ for (const table of document.querySelectorAll("table")) {
 }
 // Fronts: pointing at a member shows its features and metrics, a click offers its model.json.
 const fronts = JSON.parse(document.getElementById("fronts").textContent);
-const SVG = "http" + "://www.w3.org/2000/svg";
+for (const { names, members } of Object.values(fronts).flat()) {
+  for (const { model } of members) {
+    const [columns, weights] = model.features;
+    model.features = columns.map((column, i) => ({ name: names[column], column, weight: weights[i] }));
+  }
+}
+const SVG = "http://www.w3.org/2000/svg";
 const parts = { train: "#0072B2", validation: "#E69F00", test: "#009E73" };
 function element(name, attributes, parent) {
   const made = document.createElementNS(SVG, name);

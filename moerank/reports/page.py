@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
+import re
 from html import escape
 from importlib.resources import files
 from typing import Any
 
-import matplotlib
 from matplotlib.figure import Figure
 
-from moerank.figures.style import in_style
+from moerank.figures.style import encode
 from moerank.reports.content import Report
 from moerank.reports.table import Entry, Section, Table
 from moerank.studies.result_files import model_of
@@ -96,12 +95,16 @@ def _cell(entry: Entry) -> str:
 
 
 def _svg(name: str, figure: Figure) -> str:
-    """Return a figure as an SVG element; the same figure gives the same text."""
-    content = io.StringIO()
-    with in_style(), matplotlib.rc_context({"svg.hashsalt": name}):
-        figure.savefig(content, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    text = content.getvalue()
-    return text[text.index("<svg") :]
+    """Return a figure as an SVG element, with names in it that no other figure of the page has."""
+    text = encode(figure, "svg").decode()
+    named = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+    return named.replace("<svg ", '<svg role="img" ', 1)
+
+
+def _compact(model: dict[str, Any]) -> dict[str, Any]:
+    """Return a model.json with columns and weights in place of features, whose names the script puts back."""
+    columns, weights = ([feature[key] for feature in model["features"]] for key in ("column", "weight"))
+    return {**model, "features": [columns, weights]}
 
 
 def _fronts(report: Report) -> dict[str, list[dict[str, Any]]]:
@@ -110,9 +113,19 @@ def _fronts(report: Report) -> dict[str, list[dict[str, Any]]]:
     for cell, result in report.results.items():
         if cell.seed == 0 and len(result.front) > 1:
             members = [
-                {"scores": member.scores, "chosen": number == result.chosen, "model": model_of(result, member)}
+                {
+                    "scores": member.scores,
+                    "chosen": number == result.chosen,
+                    "model": _compact(model_of(result, member)),
+                }
                 for number, member in enumerate(result.front)
             ]
-            entry = {"solver": cell.solver.label, "fold": cell.fold, "metrics": result.metrics, "members": members}
+            entry = {
+                "solver": cell.solver.label,
+                "fold": cell.fold,
+                "metrics": result.metrics,
+                "names": result.feature_names,
+                "members": members,
+            }
             fronts.setdefault(cell.problem.name, []).append(entry)
     return fronts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from moerank.reports.content import Report
 from moerank.reports.table import Entry, Section, Table
 
@@ -28,6 +30,15 @@ _LATEX = {
     "<": "$<$",
     ">": "$>$",
     "|": r"\textbar{}",
+    "[": "{[}",  # else the argument of a line's end before it
+    "]": "{]}",
+    "*": "{*}",
+    "'": r"\textquotesingle{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    "×": r"$\times$",
+    "≤": r"$\leq$",
+    "\n": " ",
 }
 
 
@@ -39,15 +50,17 @@ def markdown_report(report: Report) -> str:
         for paragraph in section.paragraphs:
             lines += [_escaped(paragraph), ""]
         if section.code:
-            lines += ["```sh", section.code, "```", ""]
+            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", section.code)), default=0))
+            lines += [fence + "sh", section.code, fence, ""]
         for table in section.tables:
             lines += [*_markdown_table(table), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def latex_report(report: Report) -> str:
-    """Return the tables of the report for a LaTeX document that loads booktabs, without figures."""
-    lines = [f"% {report.title}: tables for a document with \\usepackage{{booktabs}}", ""]
+    """Return the tables of the report for a LaTeX document that loads booktabs and T1 letters, without figures."""
+    title = " ".join(report.title.split())
+    lines = [f"% {title}: tables for a document with \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}", ""]
     for section in report.sections():
         lines += [*_latex_section(section), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -68,7 +81,7 @@ def _markdown(entry: Entry) -> str:
 
 def _escaped(text: str) -> str:
     """Escape what would end a cell or begin markup."""
-    for sign in "\\|*_<>`":
+    for sign in "\\|*_<>`[]&":
         text = text.replace(sign, "\\" + sign)
     return text.replace("\n", " ")
 
@@ -76,12 +89,14 @@ def _escaped(text: str) -> str:
 def _latex_section(section: Section) -> list[str]:
     lines = [rf"\section*{{{latex(section.title)}}}", *(latex(paragraph) + "\n" for paragraph in section.paragraphs)]
     if section.code:
-        lines += [r"\begin{verbatim}", section.code, r"\end{verbatim}"]
+        lines += [r"{\ttfamily\raggedright", *(latex(line) + r"\par" for line in section.code.splitlines()), "}"]
     for table in section.tables:
         heads = " & ".join(latex(column) for column in table.columns)
         lines += [
             r"\begin{table}",
+            r"\centering",
             rf"\caption{{{latex(table.caption + (' ' + table.note + '.' if _marked(table) else ''))}}}",
+            rf"\label{{tab:{table.name}}}",
             rf"\begin{{tabular}}{{{_latex_columns(table)}}}",
             r"\toprule",
             heads + r" \\",
@@ -96,6 +111,8 @@ def _latex_section(section: Section) -> list[str]:
 
 def _latex_entry(entry: Entry) -> str:
     shown = latex(entry.text)
+    if entry.value is not None and entry.text.startswith("-"):
+        shown = "$-$" + shown[1:]  # a minus, not a hyphen
     if entry.best:
         shown = rf"\textbf{{{shown}}}"
     return shown + (r"$^{*}$" if entry.mark else "")
@@ -103,7 +120,8 @@ def _latex_entry(entry: Entry) -> str:
 
 def latex(text: str) -> str:
     """Return text with everything escaped that LaTeX reads as a command."""
-    return "".join(_LATEX.get(sign, sign) for sign in text)
+    escaped = "".join(_LATEX.get(sign, sign) for sign in text)
+    return escaped if "--" not in text else escaped.replace("-", "-{}")  # two hyphens are no dash
 
 
 def _numeric(table: Table) -> list[bool]:

@@ -39,8 +39,12 @@ class SolverSpec:
         --------
         >>> SolverSpec("fsmrank", {"lambda1": 0.1}).label
         'fsmrank[lambda1=0.1]'
+        >>> read_solver("mofsrank[ensemble=false]").label
+        'mofsrank[ensemble=false]'
         """
-        given = ",".join(f"{key}={value}" for key, value in self.parameters.items())
+        given = ",".join(
+            f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in self.parameters.items()
+        )
         return f"{self.name}[{given}]" if given else self.name
 
     @property

@@ -11,6 +11,7 @@ from typing import Any, Self
 import pandas as pd
 
 from moerank.data.folds import N_FOLDS
+from moerank.solvers import solvers
 from moerank.studies.cell import Cell, SolverSpec, read_solver
 from moerank.studies.problem import Problem
 from moerank.studies.problem_files import load_problem
@@ -127,9 +128,17 @@ class Study:
         """
         study = cls.__new__(cls)
         study.out, study.data = Path(folder), data
-        study._grids = [_Grid.from_dict(grid) for grid in Store(folder, write=False).read_grids()]
-        if not study._grids:
+        grids = Store(folder, write=False).read_grids()
+        if not grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
+        try:
+            study._grids = [_Grid.from_dict(grid) for grid in grids]
+        except (KeyError, TypeError, AttributeError, ValueError) as error:  # pydantic's are ValueErrors
+            reason = " ".join(str(error).split())
+            raise ValueError(f"{study.out / 'study.json'}: not a study of this version of moerank ({reason})") from None
+        missing = [solver.name for solver in study.solvers if solver.name not in solvers()]
+        if missing:
+            raise ValueError(f"{folder} has the solver {missing[0]}, which is not installed here")
         return study
 
     @property

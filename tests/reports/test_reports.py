@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -157,7 +158,11 @@ def test_the_page_holds_every_table_and_the_models_of_all_members(page, report):
     fronts = json.loads(reader.scripts[0])["tiny"]
     cell, result = next((c, r) for c, r in report.results.items() if c.solver.name == "mofsrank" and c.seed == 0)
     front = next(f for f in fronts if (f["solver"], f["fold"]) == ("mofsrank", cell.fold))
-    assert [member["model"] for member in front["members"]] == [model_of(result, member) for member in result.front]
+    for member, ranker in zip(front["members"], result.front, strict=True):
+        columns, weights = member["model"]["features"]
+        names = [front["names"][column] for column in columns]
+        features = [dict(name=n, column=c, weight=w) for n, c, w in zip(names, columns, weights, strict=True)]
+        assert {**member["model"], "features": features} == model_of(result, ranker)
     assert sum(member["chosen"] for member in front["members"]) == 1
 
 
@@ -193,6 +198,81 @@ def test_latex_escapes_what_it_reads_as_commands():
     assert latex(r"50 % of {x_1} & $y^2$ ~ #3 \ ±") == (
         r"50 \% of \{x\_1\} \& \$y\textasciicircum{}2\$ \textasciitilde{} \#3 \textbackslash{} $\pm$"
     )
+    assert latex("--seeds 3") == "-{}-{}seeds 3"
+    assert latex("[a]\n*'") == r"{[}a{]} {*}\textquotesingle{}"
+
+
+def unescaped(tex):
+    """LaTeX without the commands of this package's own."""
+    return re.sub(r"\\([A-Za-z]+\*?|.)", "", tex)
+
+
+def test_latex_of_hostile_names_is_balanced(tiny_study, monkeypatch):
+    results = {}
+    for cell, result in tiny_study.results().items():
+        names = [f"}}{{\\input{{x}} % & # $ ^ _ ~ [{number}]" for number in range(len(result.feature_names))]
+        spec = SolverSpec(cell.solver.name, {"x": "} $ & %\n\\\\"})
+        moved = dataclasses.replace(result, feature_names=names)
+        results[Cell(cell.problem, cell.fold, spec, cell.seed)] = moved
+    monkeypatch.setattr(tiny_study, "results", lambda: results)
+    monkeypatch.setattr(
+        type(tiny_study), "solvers", property(lambda _: list({c.solver.label: c.solver for c in results}.values()))
+    )
+    tex = latex_report(Report(tiny_study))
+    assert r"\input" not in tex
+    body = "\n".join(unescaped(tex).splitlines()[1:])
+    depth = 0
+    for sign in body:
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        assert depth >= 0
+    assert depth == 0
+    assert body.count("$") % 2 == 0
+    assert not set("%#_~") & set(body)
+    tables = re.findall(r"begin\{tabular\}\{([^\n]*)\}\n(.*?)\\end\{tabular\}", tex, re.DOTALL)
+    for columns, rows in tables:
+        n_columns = len(re.sub(r"p\{[^}]*\}", "p", columns))
+        for row in rows.splitlines():
+            if row.endswith(r" \\"):
+                assert len(re.findall(r"(?<!\\)&", row)) == n_columns - 1
+
+
+def test_markdown_code_ends_where_it_should(tiny_study, monkeypatch):
+    monkeypatch.setattr(tiny_study, "commands", lambda: ["moerank study x", "```", "# not a title"])
+    lines = markdown_report(Report(tiny_study)).splitlines()
+    first, last = lines.index("````sh"), lines.index("````")
+    assert lines[first + 1 : last] == ["moerank study x", "```", "# not a title"]
+
+
+def test_markdown_tables_read_back(report):
+    lines = markdown_report(report).splitlines()
+    read = [
+        [re.sub(r"\\(.)", r"\1", cell.strip().strip("*")) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in lines
+        if line.startswith("| ") and "---" not in line
+    ]
+    tables = [table for section in report.sections() for table in section.tables]
+    assert read == [
+        row for t in tables for row in [t.columns, *([entry.text + entry.mark for entry in row] for row in t.rows)]
+    ]
+
+
+def test_names_in_the_page_are_its_only_ones(page):
+    names = re.findall(r'\bid="([^"]+)"', page)
+    assert len(set(names)) == len(names)
+    assert set(re.findall(r'href="#([^"]+)"', page)) | set(re.findall(r"url\(#([^)]+)\)", page)) <= set(names)
+
+
+def test_the_same_study_gives_the_same_page(page, tiny_study):
+    assert html_report(Report(tiny_study)) == page
+
+
+def test_published_results_have_their_sources(tiny_study, monkeypatch):
+    entry = Published(method="Theirs", solver="fsmrank", features=3.0, scores={"MAP": 0.25}, source="a paper")
+    problem = tiny_study.problems[0].model_copy(update={"published": (entry,)})
+    monkeypatch.setattr(type(tiny_study), "problems", property(lambda _: [problem]))
+    published = sections(Report(tiny_study))["Problems"].tables[1]
+    assert published.columns == ["method", "solver here", "features", "MAP", "source"]
+    assert [e.text for e in published.rows[0]] == ["Theirs", "fsmrank", "3.0", "0.2500", "a paper"]
 
 
 def test_what_is_missing_is_named_and_the_rest_reported(tiny_study, tiny_problem_file, tmp_path):

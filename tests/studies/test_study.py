@@ -259,3 +259,10 @@ def test_a_full_disk_ends_the_study_and_leaves_what_was_there(tiny_problem_file,
     assert contents(tmp_path) == before
     monkeypatch.undo()
     assert len(larger.run().results()) == 3
+
+
+def test_the_label_of_a_solver_reads_back():
+    for text in ("fsmrank[lambda1=0.1]", "mofsrank[ensemble=false]", "mofsrank[adaptive_mutation=true]", "fsmrank"):
+        spec = read_solver(text)
+        assert spec.label == text
+        assert read_solver(spec.label) == spec
