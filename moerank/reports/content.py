@@ -79,8 +79,8 @@ class Report:
         paragraphs = [
             f"How well {asked} rank on {_enumeration([p.name for p in self.problems])}, with how many "
             f"features, and which differences are more than chance? {len(self.results)} of {len(cells)} runs are "
-            "finished. Parameters are chosen by validation data unless they are given; values are those of test queries "
-            "unless said otherwise; means are over folds, after seeds, with the standard error over folds."
+            "finished. Parameters are chosen by validation data unless they are given; values are those of test "
+            "queries unless said otherwise; means are over folds, after seeds, with the standard error over folds."
         ]
         missing = [cell for cell in cells if cell not in self.results and cell not in failures]
         if missing:
