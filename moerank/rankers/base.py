@@ -59,8 +59,8 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Whether a score is a sum over single features: one that is constant in every query moves no document then."""
 
     _size: ClassVar[str | None] = None
-    _trained_together: ClassVar[tuple[str, ...]] = ()
-    """Parameters in which the entries of a grid may differ and still share their training, beside the size."""
+    _trained_together: ClassVar[tuple[str, ...] | None] = ()
+    """Parameters, beside the size, in which entries of a grid may differ and yet be trained together; None for all."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike | None = None, validation: Any = None) -> Self:
         """Train on all preference pairs and all features.
@@ -170,6 +170,8 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _groups(self, candidates: list[Self]) -> list[list[int]]:
         """Return the entries of a grid that are trained together, by their numbers."""
+        if self._trained_together is None:
+            return [list(range(len(candidates)))]
         groups: dict[str, list[int]] = {}
         for i, candidate in enumerate(candidates):
             setting = {
@@ -237,6 +239,8 @@ class LinearBackend(LinearRanker):
     A subclass implements `fit_population`.
     """
 
+    _trained_together = None
+
     def fit_population(
         self,
         train: RankingData,
@@ -250,9 +254,6 @@ class LinearBackend(LinearRanker):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self.fit_population(train)[0])
-
-    def _groups(self, candidates: list[Self]) -> list[list[int]]:
-        return [list(range(len(candidates)))]
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, self._fit_candidates(train, candidates))

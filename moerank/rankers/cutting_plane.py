@@ -143,6 +143,8 @@ class CuttingPlaneRanker(LinearRanker):
         Separations.
     """
 
+    _trained_together = None
+
     def __init__(self, C: float, eps: float, max_iter: int) -> None:
         self.C = C
         self.eps = eps
@@ -166,9 +168,6 @@ class CuttingPlaneRanker(LinearRanker):
             raise ValueError(f"max_iter must be at least 1, not {self.max_iter}")
         with one_blas_thread():
             return planes.minimise(self.C, self.eps, self.max_iter)
-
-    def _groups(self, candidates: list[Self]) -> list[list[int]]:
-        return [list(range(len(candidates)))]
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         """Train the entries of a grid on the same planes, from the smallest C up."""

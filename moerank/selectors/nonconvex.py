@@ -86,7 +86,7 @@ class NonconvexRanker(LargestWeightsPath):
     [True, False]
     """
 
-    _trained_together = ("penalty", "lam", "C", "p", "gamma", "eps", "max_iter", "tol")
+    _trained_together = None
 
     def __init__(
         self,
@@ -137,9 +137,6 @@ class NonconvexRanker(LargestWeightsPath):
         self.objectives_ = np.array(histories[0])
         self.n_iter_ = len(self.objectives_)
         return W[0]
-
-    def _groups(self, candidates: list[Self]) -> list[list[int]]:
-        return [list(range(len(candidates)))]
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, _solve(train, candidates)[0])

@@ -80,9 +80,7 @@ def run_cells(
         except TerminatedWorkerError as error:
             for cell in under_way.values():
                 deaths[cell.key] += 1
-                if deaths[cell.key] < MOST_DEATHS:
-                    store.release(cell)
-                else:
+                if deaths[cell.key] == MOST_DEATHS:
                     reason = f"the process died {MOST_DEATHS} times while the cell was under way: {error}"
                     store.fail(cell, {"error": reason, "traceback": ""})
         finally:
