@@ -97,7 +97,8 @@ class Report:
     def _problems(self) -> Section:
         table = Table(
             "problems",
-            "Problems. Queries in the training, validation and test part of the first fold there is.",
+            "Data, metric of the objectives, and the number of features; queries are those in the training, validation "
+            "and test part of the first finished fold.",
             ["problem", "data", "metric", "features", "queries"],
         )
         for problem in self.problems:
@@ -123,7 +124,8 @@ class Report:
         return table
 
     def _solvers(self) -> Section:
-        table = Table("solvers", "Solvers.", ["solver", "family", "paper", "given parameters"])
+        caption = "Solvers, the paper of each, and the parameters that are given to it."
+        table = Table("solvers", caption, ["solver", "family", "paper", "given parameters"])
         for spec in self.study.solvers:
             row = solvers()[spec.name]
             given = ", ".join(f"{key} = {value}" for key, value in spec.parameters.items()) or "none"

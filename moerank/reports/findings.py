@@ -196,8 +196,8 @@ def ablations_section(report: Report) -> Section:
         adjusted = [holm([test.p for test in column]) for column in columns]
         for row, name in enumerate(names):
             entries = [text(name.removeprefix("mofsrank-no-").replace("-", " "))]
-            for column, p in zip(columns, adjusted, strict=True):
-                entries += [with_error(column[row].difference, column[row].error), p_value(p[row])]
+            for column, p, digits in zip(columns, adjusted, (4, 4, 1), strict=True):
+                entries += [with_error(column[row].difference, column[row].error, digits), p_value(p[row])]
             table.rows.append(entries)
         section.tables.append(table)
         section.figures[f"ablation-{problem.name}"] = figures.ablation_figure(report.results, problem)

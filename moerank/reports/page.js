@@ -27,6 +27,7 @@ for (const { names, members } of Object.values(fronts).flat()) {
 }
 const SVG = "http://www.w3.org/2000/svg";
 const parts = { train: "#0072B2", validation: "#E69F00", test: "#009E73" };
+const dashes = { train: "", validation: "7 3", test: "2 3" }; // told apart in grey, too
 function element(name, attributes, parent) {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -62,12 +63,16 @@ function draw(box, front) {
   const text = (content, attributes) => { element("text", { "font-size": 12, ...attributes }, svg).textContent = content; };
   for (const value of [low, (low + high) / 2, high]) text(value.toFixed(3), { x: 8, y: y(value) + 4 });
   for (const size of [...new Set([1, Math.round(most / 2), most])]) text(size, { x: x(size) - 4, y: height - bottom + 12 });
+  element("path", { d: `M${left - 8} 16V${height - bottom}H${width}`, fill: "none", stroke: "#111" }, svg);
   text("number of features", { x: width / 2 - 50, y: height - 8 });
   text(metric, { x: 8, y: 12 });
   Object.entries(parts).forEach(([part, colour], i) => {
-    text(part, { x: width - 240 + 80 * i, y: 12, fill: colour });
+    text(part, { x: width - 300 + 110 * i, y: 12 });
     const at = (m) => [x(m.model.features.length), y(m.scores[part][metric])];
-    element("polyline", { points: front.members.map((m) => at(m).join(",")).join(" "), fill: "none", stroke: colour }, svg);
+    const look = { fill: "none", stroke: colour, "stroke-width": 1.5, "stroke-dasharray": dashes[part] };
+    element("polyline", { points: front.members.map((m) => at(m).join(",")).join(" "), ...look }, svg);
+    const key = width - 330 + 110 * i; // beside its name in the legend
+    element("polyline", { points: `${key},8 ${key + 26},8`, ...look }, svg);
     for (const member of front.members) {
       const [cx, cy] = at(member);
       const dot = element("circle", { cx, cy, r: member.chosen ? 7 : 4, fill: colour, tabindex: 0 }, svg);

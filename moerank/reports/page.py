@@ -79,11 +79,15 @@ def _figure(name: str, figure: Figure) -> str:
 
 
 def _table(table: Table) -> str:
-    heads = "".join(f'<th><button type="button">{escape(column)}</button></th>' for column in table.columns)
+    heads = "".join(
+        f'<th{" class=number" if numeric else ""}><button type="button">{escape(column)}</button></th>'
+        for column, numeric in zip(table.columns, table.numeric(), strict=True)
+    )
     rows = "".join("<tr>" + "".join(_cell(entry) for entry in row) + "</tr>\n" for row in table.rows)
     note = f"<p class=note>{escape(table.note)}</p>" if any(e.mark for row in table.rows for e in row) else ""
     return (
-        f'<div class="table" id="{escape(table.name)}"><table><caption>{escape(table.caption)}</caption>'
+        f'<div class="table" id="{escape(table.name)}"><p class="caption" id="{escape(table.name)}-caption">'
+        f'{escape(table.caption)}</p><table aria-describedby="{escape(table.name)}-caption">'
         f"<thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table>{note}</div>\n"
     )
 

@@ -53,6 +53,10 @@ class Table:
     rows: list[list[Entry]] = field(default_factory=list)
     note: str = ""
 
+    def numeric(self) -> list[bool]:
+        """Whether each column holds numbers, which stand to the right."""
+        return [any(row[column].value is not None for row in self.rows) for column in range(len(self.columns))]
+
 
 @dataclass
 class Section:

@@ -67,7 +67,7 @@ def latex_report(report: Report) -> str:
 
 
 def _markdown_table(table: Table) -> list[str]:
-    rule = ["---:" if numeric else "---" for numeric in _numeric(table)]
+    rule = ["---:" if numeric else "---" for numeric in table.numeric()]
     rows = [[_markdown(entry) for entry in row] for row in table.rows]
     lines = [_escaped(table.caption), ""]
     lines += ["| " + " | ".join(cells) + " |" for cells in ([_escaped(c) for c in table.columns], rule, *rows)]
@@ -124,15 +124,10 @@ def latex(text: str) -> str:
     return escaped if "--" not in text else escaped.replace("-", "-{}")  # two hyphens are no dash
 
 
-def _numeric(table: Table) -> list[bool]:
-    """Whether each column holds numbers, which stand to the right."""
-    return [any(row[column].value is not None for row in table.rows) for column in range(len(table.columns))]
-
-
 def _latex_columns(table: Table) -> str:
     """Numbers to the right, text to the left, long text in lines of a third of the page."""
     kinds = []
-    for column, numeric in enumerate(_numeric(table)):
+    for column, numeric in enumerate(table.numeric()):
         longest = max((len(row[column].text) for row in table.rows), default=0)
         long = r"p{0.33\linewidth}" if longest > LONG else "l"
         kinds.append("r" if numeric else long)

@@ -371,3 +371,43 @@ def test_the_page_runs_in_a_browser(page, report, tmp_path):
     assert found["sorted"] == sorted(found["sorted"])
     assert found["requests"] == 0
     assert "CONSOLE" not in run.stderr, run.stderr
+
+
+def test_every_sentence_is_filled_in(report):
+    for section in report.sections():
+        said = [section.title, *section.paragraphs]
+        said += [words for table in section.tables for words in (table.caption, table.note, *table.columns)]
+        assert not [words for words in said if "{" in words or "nan" in words.split() or "None" in words]
+
+
+def runs_of(report, solver):
+    return {(c.fold, c.seed): r for c, r in report.results.items() if c.solver.label == solver}
+
+
+def test_fronts_are_measured_by_the_area_under_their_steps(report):
+    table = sections(report)["Results: tiny"].tables[1]
+    assert [row[0].text for row in table.rows] == list(dict.fromkeys(c.solver.label for c in report.results))
+    for row in table.rows:
+        folds = {1: [], 2: []}
+        for (fold, _), result in runs_of(report, row[0].text).items():
+            points = [(len(m.features), m.scores["train"]["NDCG@10"]) for m in result.front]
+            best = [max((value for size, value in points if size <= k), default=0.0) for k in range(1, 20)]
+            folds[fold].append(sum(best) / 20)
+        means = [np.mean(values) for values in folds.values()]
+        assert row[1].text == f"{np.mean(means):.4f} ± {abs(means[0] - means[1]) / 2:.4f}"
+
+
+def test_features_are_counted_over_the_runs(report):
+    (table,) = sections(report)["Features chosen"].tables
+    assert "ranksvm-primal" not in [row[0].text for row in table.rows]  # it selects nothing
+    for row in table.rows:
+        runs = list(runs_of(report, row[0].text).values())
+        chosen = [{result.feature_names[i] for i in result.best.features} for result in runs]
+        assert row[1].text == f"{sum(map(len, chosen)) / len(chosen):.1f}"
+        pairs = [(a, b) for i, a in enumerate(chosen) for b in chosen[:i]]
+        assert row[2].value == pytest.approx(np.mean([len(a & b) / len(a | b) for a, b in pairs]))
+        listed = re.findall(r"([^,()]+) \((\d+)%\)", row[4].text)
+        shares = [sum(name.strip() in names for names in chosen) / len(chosen) for name, _ in listed]
+        assert [f"{share:.0%}" for share in shares] == [f"{percent}%" for _, percent in listed]
+        assert shares == sorted(shares, reverse=True)
+        assert len(listed) == min(8, len(set.union(*chosen)))
