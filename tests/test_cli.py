@@ -379,10 +379,13 @@ def test_a_report_of_an_unfinished_study_says_so(command, tmp_path):
     [
         ("{", "not a study of this version of moerank"),
         ("[]", "not a study of this version of moerank"),
-        ('{"format": 0, "grids": []}', "its format is 0, this version reads 1"),
-        ('{"format": 1, "grids": [{}]}', "not a study of this version of moerank"),
-        ('{"format": 1, "grids": [{"problems": [{"name": "x"}], "solvers": [], "folds": [1], "seeds": 1}]}', "data"),
-        ('{"format": 1, "grids": [{"problems": [], "solvers": [{"name": "gone"}], "folds": [1], "seeds": 1}]}', "gone"),
+        (
+            '{"format": 0, "grids": []}',
+            "format 0, written by another version; moerank",
+        ),
+        ('{"format": 2, "grids": [{}]}', "not a study of this version of moerank"),
+        ('{"format": 2, "grids": [{"problems": [{"name": "x"}], "solvers": [], "folds": [1], "seeds": 1}]}', "data"),
+        ('{"format": 2, "grids": [{"problems": [], "solvers": [{"name": "gone"}], "folds": [1], "seeds": 1}]}', "gone"),
     ],
 )
 def test_a_foreign_folder_is_refused_in_a_sentence(command, tmp_path, text, message):

@@ -15,7 +15,7 @@ __all__ = ["cost_figure"]
 
 
 def cost_figure(results: Results, problem: Problem, metric: str | None = None) -> Figure:
-    """Draw training and tuning time of one fold against the test metric, means over folds and seeds."""
+    """Draw processor time of tuning and training on one fold against the test metric, means over folds and seeds."""
     solvers = of_problem(results, problem.name)
     metric = metric or next(iter(next(iter(solvers.values())).values()))[0].metrics[0]
     with in_style():
@@ -23,14 +23,14 @@ def cost_figure(results: Results, problem: Problem, metric: str | None = None) -
         axes = figure.subplots()
         for number, (solver, folds) in enumerate(solvers.items()):
             runs = [run for seeds in folds.values() for run in seeds]
-            seconds = np.mean([run.times["tuning"] + run.times["solver"] for run in runs])
+            seconds = np.mean([sum(run.times["processor"][step] for step in ("tuning", "solver")) for run in runs])
             value = np.mean([np.mean([run.best.scores["test"][metric] for run in seeds]) for seeds in folds.values()])
             style = {**solver_style(number), "linestyle": "none"}
             axes.plot([max(seconds, 1e-3)], [value], label=solver, **style)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel("Seconds of tuning and training, one thread")
+        axes.set_xlabel("Processor seconds of tuning and training")
         axes.set_ylabel(f"Test {metric}")
         legend_above(figure, axes)
     return figure

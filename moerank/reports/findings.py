@@ -36,7 +36,7 @@ def results_section(report: Report, problem: Problem) -> Section:
     table = Table(
         f"results-{problem.name}",
         f"{problem.name}: test queries, means over folds ± standard error; the best of a column is bold. Seconds are "
-        "means over the runs.",
+        "the processor's, means over the runs.",
         [*columns, "training (s)", "tuning (s)"],
         note=f"* differs from {report.reference} on the same queries (paired t test, Holm, {ALPHA:.0%})",
     )

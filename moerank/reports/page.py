@@ -31,7 +31,7 @@ CAPTIONS = {
     "band is between the quartiles of the seeds.",
     "hypervolume": "Hypervolume of the front of each stage during the search: means over folds and seeds; the band is "
     "between the quartiles.",
-    "cost": "Seconds of tuning and training against the test value; means over folds and seeds.",
+    "cost": "Processor seconds of tuning and training against the test value; means over folds and seeds.",
     "ranks": "Mean ranks of the solvers; 1 is best.",
     "frequency": "Share of the runs in which a solver chooses a feature, and how far its runs agree beyond chance.",
     "ablation": "Error of the best ranker in training with at most so many features, with and without each part of "

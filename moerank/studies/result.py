@@ -6,10 +6,12 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["PARTS", "RunResult", "ScoredRanker"]
+from moerank import __version__
 
-FORMAT = 1
-"""Number of the format of result.json; raised whenever older files cannot be read any more."""
+__all__ = ["FORMAT", "PARTS", "RunResult", "ScoredRanker", "check_format"]
+
+FORMAT = 2
+"""Number of the format of results and studies; raised whenever older files cannot be read any more."""
 
 PARTS = ("train", "validation", "test")
 
@@ -67,7 +69,9 @@ class RunResult:
         For each stage the lists "generation", "evaluations" and "hypervolume".
     n_evaluations : int
     times : dict
-        Seconds. With `versions` all that differs between two runs of the same configuration.
+        Seconds of each step; under "processor" those that the processor worked, which do not grow when others use the
+        machine; under "stages" those of each generation. With `versions` all that differs between two runs of the same
+        configuration.
     versions : dict of str
     """
 
@@ -121,11 +125,22 @@ class RunResult:
         """
         try:
             values = json.loads(text)
-            number = values.pop("format")
-            if number != FORMAT:
-                raise ValueError(f"its format is {number}, this version reads {FORMAT}")
+            check_format(values.pop("format"), values.get("versions", {}).get("moerank"))
             for key in ("front", "baselines"):
                 values[key] = [ScoredRanker(**ranker) for ranker in values[key]]
             return cls(**values)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"not a result of this version of moerank ({error})") from None
+
+
+def check_format(number: object, version: str | None) -> None:
+    """Refuse files of another format; `version` is that of the package which wrote them, where it is known.
+
+    Raises
+    ------
+    ValueError
+        If `number` is not `FORMAT`.
+    """
+    if number != FORMAT:
+        writer = f"moerank {version}" if version else "another version"
+        raise ValueError(f"format {number}, written by {writer}; moerank {__version__} here reads format {FORMAT}")

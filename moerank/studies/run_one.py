@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -146,7 +146,11 @@ def run_fold(
             for stage, table in history.items()
         },
         n_evaluations=int(getattr(estimator, "n_evaluations_", 0)),
-        times={**clock.times, "stages": {stage: table["seconds"].tolist() for stage, table in history.items()}},
+        times={
+            **clock.times,
+            "processor": clock.processor,
+            "stages": {stage: table["seconds"].tolist() for stage, table in history.items()},
+        },
         versions={
             "moerank": moerank.__version__,
             "python": platform.python_version(),
@@ -282,14 +286,17 @@ def _front(estimator: Any, solver: str, measure: _Measure) -> tuple[list[ScoredR
 
 
 class _Clock:
-    """Seconds between its stops."""
+    """Seconds between its stops, and how many of them the processor worked for this process."""
 
     def __init__(self) -> None:
         self.times: dict[str, float] = {}
-        self._last = perf_counter()
+        self.processor: dict[str, float] = {}
+        self._last = perf_counter(), process_time()
 
     def stop(self, name: str) -> None:
         """Write down the seconds since the last stop."""
-        now = perf_counter()
-        self.times[name] = round(now - self._last, 3)
+        now = perf_counter(), process_time()
+        self.times[name], self.processor[name] = (
+            round(after - before, 3) for after, before in zip(now, self._last, strict=True)
+        )
         self._last = now

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+from moerank import __version__
 from moerank.studies.cell import Cell
-from moerank.studies.result import RunResult
+from moerank.studies.result import FORMAT, RunResult, check_format
 from moerank.studies.result_files import prepare_folder, replace_file
 
 __all__ = ["Failure", "Store"]
@@ -23,9 +24,6 @@ CLAIMS = ".claims"
 STARTS = "starts.log"
 REQUESTS = 1 << 60
 """The byte of `.claims` that stands for study.json, beyond those of the cells."""
-
-FORMAT = 1
-"""Number of the layout of the folder; raised whenever older folders cannot be read any more."""
 
 
 class Store:
@@ -76,8 +74,7 @@ class Store:
             return []
         try:
             request = json.loads(path.read_text(encoding="utf-8"))
-            if request["format"] != FORMAT:
-                raise ValueError(f"its format is {request['format']}, this version reads {FORMAT}")
+            check_format(request["format"], request.get("moerank"))
             grids: list[dict[str, Any]] = request["grids"]
             return grids
         except (KeyError, TypeError, ValueError) as error:
@@ -90,7 +87,8 @@ class Store:
             grids = self.read_grids()
             check(grids)
             if grid not in grids:
-                text = json.dumps({"format": FORMAT, "grids": [*grids, grid]}, indent=1, ensure_ascii=False)
+                request = {"format": FORMAT, "moerank": __version__, "grids": [*grids, grid]}
+                text = json.dumps(request, indent=1, ensure_ascii=False)
                 replace_file(self.folder / STUDY, (text + "\n").encode())
         finally:
             fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, REQUESTS)

@@ -226,7 +226,7 @@ class Study:
         """Return one row a finished cell.
 
         Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, ``n_features``, the metrics of the chosen
-        ranker as ``train NDCG@10`` and so on, ``tuning seconds`` and ``training seconds``.
+        ranker as ``train NDCG@10`` and so on, ``tuning seconds`` and ``training seconds`` of the processor.
         """
         rows = []
         for cell, result in self.results().items():
@@ -239,8 +239,8 @@ class Study:
                     "seed": cell.seed,
                     "n_features": len(best.features),
                     **{f"{part} {name}": value for part in PARTS for name, value in best.scores[part].items()},
-                    "tuning seconds": result.times["tuning"],
-                    "training seconds": result.times["solver"],
+                    "tuning seconds": result.times["processor"]["tuning"],
+                    "training seconds": result.times["processor"]["solver"],
                 }
             )
         return pd.DataFrame(rows)

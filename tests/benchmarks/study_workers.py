@@ -2,8 +2,8 @@
 
     python tests/benchmarks/study_workers.py [PROBLEM …] [--solvers mofsrank,mofsrank-no-ensemble] [--seeds 2]
 
-Both runs start from nothing, so that the time includes starting Python and the processes. The last line is the most
-that the machine allows: two processes that each run the same cell at the same time, against one alone.
+Both times include starting Python and the processes. First comes the most that the machine allows: two processes
+that each run the same cell at the same time, against one alone.
 """
 
 import argparse
@@ -51,6 +51,9 @@ def main():
     parser.add_argument("--solvers", default="mofsrank,mofsrank-no-ensemble")
     parser.add_argument("--seeds", type=int, default=2)
     arguments = parser.parse_args()
+    solver = arguments.solvers.split(",")[0]
+    alone, both = (together(n, arguments.problems[0], solver) for n in (1, 2))
+    print(f"the machine allows {2 * alone / both:.2f} times", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folders = {workers: Path(name) / str(workers) for workers in (1, 2)}
         given = arguments.problems, arguments.solvers, arguments.seeds
@@ -58,9 +61,6 @@ def main():
         results = [cells(folder) for folder in folders.values()]
     print(f"{len(results[0])} cells: {seconds[1]:.1f} s with one process, {seconds[2]:.1f} s with two")
     print(f"two processes are {seconds[1] / seconds[2]:.2f} times as fast; results equal: {results[0] == results[1]}")
-    solver = arguments.solvers.split(",")[0]
-    alone, both = (together(n, arguments.problems[0], solver) for n in (1, 2))
-    print(f"the machine allows {2 * alone / both:.2f} times")
 
 
 if __name__ == "__main__":

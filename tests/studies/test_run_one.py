@@ -3,10 +3,12 @@
 import dataclasses
 import itertools
 import json
+import time
 
 import numpy as np
 import pytest
 
+import moerank
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import Ranker
 from moerank.solvers import SolverEntry, solvers
@@ -96,15 +98,22 @@ def test_a_feature_that_ranks_downwards_is_found_as_such(tmp_path, monkeypatch):
 
 def test_json_keeps_everything(tiny_result):
     assert RunResult.from_json(tiny_result.to_json()) == tiny_result
-    for text in (
-        "",
-        "{}",
-        "[1]",
-        tiny_result.to_json()[:-9],
-        tiny_result.to_json().replace('"format": 1', '"format": 0'),
-    ):
+    for text in ("", "{}", "[1]", tiny_result.to_json()[:-9]):
         with pytest.raises(ValueError, match="not a result of this version"):
             RunResult.from_json(text)
+
+
+def test_a_result_of_an_older_version_is_refused_with_its_version(tiny_result):
+    older = tiny_result.to_json().replace('"format": 2', '"format": 1').replace(moerank.__version__, "0.0.9")
+    with pytest.raises(ValueError, match=r"format 1, written by moerank 0\.0\.9; moerank .* reads format 2"):
+        RunResult.from_json(older)
+
+
+def test_the_processor_does_not_count_waiting(tiny_problem):
+    waiting = run_fold(tiny_problem, 2, progress=lambda stage, *_: time.sleep(0.3 if stage == "baselines" else 0.0))
+    assert waiting.times["baselines"] > 0.9
+    assert waiting.times["processor"]["baselines"] < waiting.times["baselines"] - 0.6
+    assert set(waiting.times) == {*waiting.times["processor"], "processor", "stages"}
 
 
 def test_the_result_does_not_depend_on_workers(tiny_problem, tiny_result):

@@ -191,8 +191,8 @@ def test_a_folder_keeps_what_was_asked_for(tiny_problem_file, tiny_problem, undi
 def test_folders_without_a_study_are_refused(tmp_path):
     with pytest.raises(ValueError, match="holds no study; moerank study makes one"):
         Study.load(tmp_path)
-    (tmp_path / "study.json").write_text('{"format": 0, "grids": []}')
-    with pytest.raises(ValueError, match="not a study of this version of moerank"):
+    (tmp_path / "study.json").write_text('{"format": 1, "moerank": "0.0.9", "grids": []}')
+    with pytest.raises(ValueError, match=r"format 1, written by moerank 0\.0\.9"):
         Study.load(tmp_path)
 
 
