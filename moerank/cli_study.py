@@ -33,7 +33,8 @@ moerank study mq2008 --solvers rankboost --dask tcp://scheduler:8786
 def study(
     problems: Annotated[list[str], typer.Argument(help="Problem files, or names of shipped problems.")],
     solvers: Annotated[
-        str, typer.Option(help="Names from moerank solvers, by commas; parameters in brackets: NAME\\[key=value].")
+        str,
+        typer.Option(help="Names from moerank solvers, by commas, or all; parameters in brackets: NAME\\[key=value]."),
     ] = "",
     ablate: Annotated[
         bool, typer.Option("--ablate", help="Add mofsrank, and mofsrank without each of its three parts.")

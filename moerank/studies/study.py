@@ -11,7 +11,7 @@ from typing import Any, Self
 import pandas as pd
 
 from moerank.data.folds import N_FOLDS
-from moerank.solvers import solvers
+from moerank.solvers import solvers as solver_table
 from moerank.studies.cell import Cell, SolverSpec, read_solver
 from moerank.studies.problem import Problem
 from moerank.studies.problem_files import load_problem
@@ -69,7 +69,7 @@ class Study:
         Names of shipped problems, or problem files.
     solvers : sequence of str
         Names in the table of solvers, with parameters as ``fsmrank[lambda1=0.1]``; what is not given is chosen by
-        validation data.
+        validation data. "all" stands for the whole table.
     out : path
         The folder of the study. Cells that it holds already are not run again; what other studies asked for in it
         stays.
@@ -103,7 +103,8 @@ class Study:
             raise ValueError(f"seeds must be at least 1, not {seeds}")
         if not set(folds) <= set(range(1, N_FOLDS + 1)):
             raise ValueError(f"there are folds 1 to {N_FOLDS}, not {sorted(set(folds))}")
-        specs = [read_solver(name) for name in [*solvers, *(("mofsrank", *ABLATIONS) if ablate else ())]]
+        named = [name for given in solvers for name in (solver_table() if given == "all" else (given,))]
+        specs = [read_solver(name) for name in [*named, *(("mofsrank", *ABLATIONS) if ablate else ())]]
         loaded = [problem if isinstance(problem, Problem) else load_problem(problem) for problem in problems]
         grid = _Grid(
             tuple({problem.name: problem for problem in loaded}.values()),
@@ -136,7 +137,7 @@ class Study:
         except (KeyError, TypeError, AttributeError, ValueError) as error:  # pydantic's are ValueErrors
             reason = " ".join(str(error).split())
             raise ValueError(f"{study.out / 'study.json'}: not a study of this version of moerank ({reason})") from None
-        missing = [solver.name for solver in study.solvers if solver.name not in solvers()]
+        missing = [solver.name for solver in study.solvers if solver.name not in solver_table()]
         if missing:
             raise ValueError(f"{folder} has the solver {missing[0]}, which is not installed here")
         return study

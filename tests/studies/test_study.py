@@ -64,6 +64,11 @@ def test_cells_are_solvers_times_folds_times_seeds_of_those_that_draw(tiny_probl
     assert len({cell.key for cell in cells}) == 8
 
 
+def test_all_stands_for_the_whole_table(tiny_problem):
+    study = Study([tiny_problem], ["fsmrank[lambda1=0.1]", "all"], "nowhere", folds=[1])
+    assert [solver.label for solver in study.solvers] == ["fsmrank[lambda1=0.1]", *solvers()]
+
+
 def test_seeds_depend_on_the_names_of_the_cell_alone(tiny_problem):
     cell = Cell(tiny_problem, 1, SolverSpec("mofsrank"), 0)
     same = Study([tiny_problem], ["rankrls", "mofsrank"], "nowhere", folds=[1]).cells()[1]
