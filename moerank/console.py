@@ -176,14 +176,20 @@ def study_table(problem: Problem, frame: pd.DataFrame) -> Table:
             table.add_column("published", justify="right")
     for solver, rows in frame.groupby("solver", sort=False):
         folds = rows.groupby("fold").mean(numeric_only=True)
-        cells = [str(len(rows)), f"{folds['n_features'].mean():.1f}"]
+        cells = [str(len(rows)), _with_error(folds["n_features"], 1)]
         for metric in metrics:
-            mean, error = mean_and_error(folds[f"test {metric}"])
             scores = published[solver].scores if solver in published else {}
-            cells += [_number(mean) + ("" if len(folds) == 1 else f" ± {_number(error)}")]
+            cells += [_with_error(folds[f"test {metric}"], 4)]
             cells += [_number(scores[metric]) if metric in scores else ""] if published else []
-        table.add_row(str(solver), *cells, f"{(rows['tuning seconds'] + rows['training seconds']).mean():.1f}")
+        seconds = folds["tuning seconds"] + folds["training seconds"]
+        table.add_row(str(solver), *cells, _with_error(seconds, 1))
     return table
+
+
+def _with_error(values: pd.Series, digits: int) -> str:
+    """Return the mean over folds and its standard error, which a single fold does not have."""
+    mean, error = mean_and_error(values)
+    return f"{mean:.{digits}f}" if len(values) == 1 else f"{mean:.{digits}f} ± {error:.{digits}f}"
 
 
 class CellProgress:
