@@ -12,6 +12,7 @@ from moerank.reports.findings import ablations_section, features_section, result
 from moerank.reports.table import Section, Table, number, text
 from moerank.solvers import solvers
 from moerank.studies.cell import Cell
+from moerank.studies.comparison import front_quality, results_frame
 from moerank.studies.problem import Problem
 from moerank.studies.problem_files import shipped_problems
 from moerank.studies.result import RunResult
@@ -41,6 +42,7 @@ class Report:
     def __init__(self, study: Study, reference: str | None = None) -> None:
         self.study = study
         self.results: dict[Cell, RunResult] = study.results()
+        self._quality: dict[str, pd.DataFrame] = {}
         if not self.results:
             raise ValueError(f"{study.out} has no finished cell yet; run the study first")
         labels = list(dict.fromkeys(cell.solver.label for cell in self.results))
@@ -56,8 +58,14 @@ class Report:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """The numbers of all finished cells, see `Study.frame`."""
-        return self.study.frame()
+        """The numbers of all finished cells, see `results_frame`."""
+        return results_frame(self.results)
+
+    def quality(self, problem: Problem) -> pd.DataFrame:
+        """Return the quality of each front on a problem, see `front_quality`."""
+        if problem.name not in self._quality:
+            self._quality[problem.name] = front_quality(self.results, problem.name)
+        return self._quality[problem.name]
 
     @cached_property
     def problems(self) -> list[Problem]:

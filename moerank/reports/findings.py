@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from moerank import figures
 from moerank.figures.study import NothingToDrawError, of_problem
 from moerank.reports.table import Entry, Section, Table, mark_best, number, p_value, text, with_error
-from moerank.studies.comparison import against_reference, feature_stability, front_quality, solver_ranks
+from moerank.studies.comparison import against_reference, compare_runs, feature_stability, solver_ranks
 from moerank.studies.problem import Problem
-from moerank.studies.statistics import PairedTest, compare_paired, holm, mean_and_error
+from moerank.studies.statistics import holm, mean_and_error
 from moerank.studies.study import ABLATIONS
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ def results_section(report: Report, problem: Problem) -> Section:
         columns += [metric, *(["published"] if published else [])]
     table = Table(
         f"results-{problem.name}",
-        f"{problem.name}: test queries, means over folds ± standard error; the best of a column is bold. Seconds are "
-        "the processor's, means over the runs.",
+        f"{problem.name}: test queries, means over folds, after seeds, ± standard error; the best of a column is bold. "
+        "Seconds are the processor's.",
         [*columns, "training (s)", "tuning (s)"],
         note=f"* differs from {report.reference} on the same queries (paired t test, Holm, {ALPHA:.0%})",
     )
@@ -53,7 +52,8 @@ def results_section(report: Report, problem: Problem) -> Section:
             if published:
                 scores = published[solver].scores if solver in published else {}  # not of other parameters
                 entries.append(number(scores.get(metric, np.nan)))
-        entries += [number(rows[f"{kind} seconds"].mean(), 2) for kind in ("training", "tuning")]
+        seconds = [means[f"{kind} seconds"] for kind in ("training", "tuning")]
+        entries += [with_error(*mean_and_error(values), digits=2) for values in seconds]
         table.rows.append(entries)
     for metric in metrics:
         column = table.columns.index(metric)
@@ -82,7 +82,7 @@ def _significant(report: Report, problem: Problem, metric: str) -> set[str]:
 
 
 def _front_table(report: Report, problem: Problem) -> Table:
-    quality = front_quality(report.results, problem.name)
+    quality = report.quality(problem)
     table = Table(
         f"fronts-{problem.name}",
         f"{problem.name}: quality of what each solver offers, on the training data. Hypervolume as a share of the "
@@ -132,9 +132,10 @@ def tests_section(report: Report) -> Section:
     ranks = solver_ranks(report.results, metric)
     if ranks is not None:
         section.paragraphs.append(
-            f"The solvers are ranked by {metric} on each of {ranks.test.n_blocks} folds. The Friedman test of whether "
-            f"they differ at all has p = {ranks.test.p:.3g}; two solvers differ beyond chance if their mean ranks are "
-            f"at least {ranks.test.critical_difference:.2f} apart (Nemenyi test, {ALPHA:.0%})."
+            f"The solvers are ranked by {metric} on each of the {ranks.test.n_blocks} folds of "
+            f"{', '.join(ranks.problems)} that all of them have. The Friedman test of whether they differ at all has "
+            f"p = {ranks.test.p:.3g}; two solvers differ beyond chance if their mean ranks are at least "
+            f"{ranks.test.critical_difference:.2f} apart (Nemenyi test, {ALPHA:.0%})."
         )
         section.figures["ranks"] = figures.ranks_figure(report.results)
     return section
@@ -160,8 +161,9 @@ def features_section(report: Report) -> Section:
             count = Counter(names[feature] for features in chosen for feature in features)
             often = ", ".join(f"{name} ({n / len(runs):.0%})" for name, n in count.most_common(8))
             stable = feature_stability(chosen, len(names)) if len(runs) > 1 else (np.nan, np.nan)
-            size = float(np.mean([len(features) for features in chosen]))
-            table.rows.append([text(solver), number(size, 1), *(number(s, 2) for s in stable), text(often)])
+            sizes = [np.mean([len(run.best.features) for run in seeds]) for seeds in folds.values()]
+            size = with_error(*mean_and_error(sizes), digits=1)
+            table.rows.append([text(solver), size, *(number(s, 2) for s in stable), text(often)])
         if table.rows:
             section.tables.append(table)
             section.figures[f"frequency-{problem.name}"] = figures.frequency_figure(report.results, problem)
@@ -177,7 +179,7 @@ def ablations_section(report: Report) -> Section:
         names = [name for name in ABLATIONS if _runs(report, problem, name) & full]
         if not names:
             continue
-        quality = front_quality(report.results, problem.name).set_index(["solver", "fold", "seed"])["hypervolume"]
+        quality = report.quality(problem).set_index(["solver", "fold", "seed"])["hypervolume"]
         frame = report.frame
         frame = frame[frame["problem"] == problem.name].set_index(["solver", "fold", "seed"])
         metric = next(iter(found["mofsrank"].values()))[0].metrics[0]
@@ -188,11 +190,12 @@ def ablations_section(report: Report) -> Section:
         }
         table = Table(
             f"ablations-{problem.name}",
-            f"{problem.name}: MOFSRank without one of its parts minus MOFSRank with all, over the same folds and "
-            "seeds; p of the paired t test over the runs, adjusted by Holm's method within a column.",
+            f"{problem.name}: MOFSRank without one of its parts minus MOFSRank with all, on the same folds with "
+            "the same seeds: means over folds, after seeds, ± standard error; p of the paired t test over the folds, "
+            "adjusted by Holm's method within a column.",
             ["without", *(head for name in measures for head in (name, "p"))],
         )
-        columns = [[_paired(series, name) for name in names] for series in measures.values()]
+        columns = [[compare_runs(series, name, "mofsrank") for name in names] for series in measures.values()]
         adjusted = [holm([test.p for test in column]) for column in columns]
         for row, name in enumerate(names):
             entries = [text(name.removeprefix("mofsrank-no-").replace("-", " "))]
@@ -211,9 +214,3 @@ def _runs(report: Report, problem: Problem, solver: str) -> set[tuple[int, int]]
         for cell in report.results
         if (cell.problem.name, cell.solver.label) == (problem.name, solver)
     }
-
-
-def _paired(series: pd.Series, name: str) -> PairedTest:
-    """Compare the runs of an ablation with those of the full search."""
-    shared = series.loc[name].index.intersection(series.loc["mofsrank"].index)
-    return compare_paired(series.loc[name].loc[shared], series.loc["mofsrank"].loc[shared])

@@ -12,13 +12,72 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from moerank.studies.cell import Cell
-from moerank.studies.result import RunResult
-from moerank.studies.statistics import RankTest, compare_paired, friedman, holm, hypervolume, igd_plus, joint_front
+from moerank.studies.result import PARTS, RunResult
+from moerank.studies.statistics import (
+    PairedTest,
+    RankTest,
+    compare_paired,
+    friedman,
+    holm,
+    hypervolume,
+    igd_plus,
+    joint_front,
+)
 
-__all__ = ["SolverRanks", "against_reference", "feature_stability", "front_points", "front_quality", "solver_ranks"]
+__all__ = [
+    "SolverRanks",
+    "against_reference",
+    "compare_runs",
+    "feature_stability",
+    "front_points",
+    "front_quality",
+    "results_frame",
+    "solver_ranks",
+]
 
 Results: TypeAlias = Mapping[Cell, RunResult]
 Array: TypeAlias = NDArray[np.float64]
+
+
+def results_frame(results: Results) -> pd.DataFrame:
+    """Return one row a cell.
+
+    Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, ``n_features``, the metrics of the chosen ranker
+    as ``train NDCG@10`` and so on, ``tuning seconds`` and ``training seconds`` of the processor.
+    """
+    rows = []
+    for cell, result in results.items():
+        best, seconds = result.best, result.times["processor"]
+        rows.append(
+            {
+                "problem": cell.problem.name,
+                "fold": cell.fold,
+                "solver": cell.solver.label,
+                "seed": cell.seed,
+                "n_features": len(best.features),
+                **{f"{part} {name}": value for part in PARTS for name, value in best.scores[part].items()},
+                "tuning seconds": seconds["tuning"],
+                "training seconds": seconds["solver"],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:
+    """Compare two solvers by a value of each run, over the folds and seeds that both have.
+
+    The differences of the seeds are averaged on each fold first, so that the test is over folds: runs of one fold share
+    their queries, and say nothing about others.
+
+    Parameters
+    ----------
+    values : Series
+        By ``solver``, ``fold`` and ``seed``.
+    solver, reference : str
+        Labels of solvers in `values`.
+    """
+    difference = (values.loc[solver] - values.loc[reference]).dropna().groupby("fold").mean()
+    return compare_paired(difference, np.zeros(len(difference)))
 
 
 def against_reference(results: Results, problem: str, reference: str, metric: str, part: str = "test") -> pd.DataFrame:
@@ -56,10 +115,13 @@ class SolverRanks:
     solvers : list of str
         The best mean rank first, as in `test.ranks`.
     test : RankTest
+    problems : list of str
+        Those whose folds are the blocks.
     """
 
     solvers: list[str]
     test: RankTest
+    problems: list[str]
 
 
 def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float = 0.05) -> SolverRanks | None:
@@ -79,7 +141,8 @@ def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float
     test = friedman(table.to_numpy(), alpha)
     order = np.argsort(test.ranks, kind="stable")
     ranked = RankTest(test.ranks[order], test.p, test.critical_difference, test.n_blocks)
-    return SolverRanks([str(table.columns[i]) for i in order], ranked)
+    problems = list(dict.fromkeys(table.index.get_level_values("problem")))
+    return SolverRanks([str(table.columns[i]) for i in order], ranked, problems)
 
 
 def front_points(result: RunResult, part: str = "train") -> Array:

@@ -13,9 +13,10 @@ import pandas as pd
 from moerank.data.folds import N_FOLDS
 from moerank.solvers import solvers as solver_table
 from moerank.studies.cell import Cell, SolverSpec, read_solver
+from moerank.studies.comparison import results_frame
 from moerank.studies.problem import Problem
 from moerank.studies.problem_files import load_problem
-from moerank.studies.result import PARTS, RunResult
+from moerank.studies.result import RunResult
 from moerank.studies.running import run_cells
 from moerank.studies.store import Failure, Store
 
@@ -224,27 +225,8 @@ class Study:
         ]
 
     def frame(self) -> pd.DataFrame:
-        """Return one row a finished cell.
-
-        Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, ``n_features``, the metrics of the chosen
-        ranker as ``train NDCG@10`` and so on, ``tuning seconds`` and ``training seconds`` of the processor.
-        """
-        rows = []
-        for cell, result in self.results().items():
-            best = result.best
-            rows.append(
-                {
-                    "problem": cell.problem.name,
-                    "fold": cell.fold,
-                    "solver": cell.solver.label,
-                    "seed": cell.seed,
-                    "n_features": len(best.features),
-                    **{f"{part} {name}": value for part in PARTS for name, value in best.scores[part].items()},
-                    "tuning seconds": result.times["processor"]["tuning"],
-                    "training seconds": result.times["processor"]["solver"],
-                }
-            )
-        return pd.DataFrame(rows)
+        """Return one row a finished cell, see `results_frame`."""
+        return results_frame(self.results())
 
     def _check_problems(self, grids: list[dict[str, Any]]) -> None:
         """Refuse a folder where a problem of the same name has other settings."""

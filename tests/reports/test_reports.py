@@ -130,14 +130,17 @@ def test_tests_are_those_of_the_queries(report):
         assert row[2].text == f"{(a > b).sum()} / {(a == b).sum()} / {(a < b).sum()}"
 
 
-def test_ablations_are_compared_run_by_run(report, tiny_study):
+def test_ablations_are_compared_fold_by_fold_after_seeds(report, tiny_study):
     (table,) = sections(report)["Ablations"].tables
-    ((row),) = table.rows
+    (row,) = table.rows
     assert row[0].text == "ensemble"
-    frame = tiny_study.frame().set_index(["fold", "seed"])
-    a, b = (frame[frame["solver"] == name] for name in ("mofsrank-no-ensemble", "mofsrank"))
-    difference = (a["n_features"] - b["n_features"]).mean()
-    assert row[table.columns.index("features")].value == pytest.approx(difference, abs=1e-4)
+    means = tiny_study.frame().groupby(["solver", "fold"])[["n_features", "test NDCG@10"]].mean()
+    for head, name in (("features", "n_features"), ("test NDCG@10", "test NDCG@10")):
+        a, b = (means.loc[solver, name].to_numpy() for solver in ("mofsrank-no-ensemble", "mofsrank"))
+        column = table.columns.index(head)
+        assert row[column].value == pytest.approx((a - b).mean(), abs=1e-12)
+        expected = stats.ttest_rel(a, b).pvalue if np.ptp(a - b) else float((a == b).all())
+        assert row[column + 1].value == pytest.approx(expected)
 
 
 def test_the_page_loads_nothing_and_is_well_formed(page):
@@ -403,7 +406,11 @@ def test_features_are_counted_over_the_runs(report):
     for row in table.rows:
         runs = list(runs_of(report, row[0].text).values())
         chosen = [{result.feature_names[i] for i in result.best.features} for result in runs]
-        assert row[1].text == f"{sum(map(len, chosen)) / len(chosen):.1f}"
+        sizes = [
+            np.mean([len(r.best.features) for c, r in runs_of(report, row[0].text).items() if c[0] == f])
+            for f in (1, 2)
+        ]
+        assert row[1].text == f"{np.mean(sizes):.1f} ± {abs(sizes[0] - sizes[1]) / 2:.1f}"
         pairs = [(a, b) for i, a in enumerate(chosen) for b in chosen[:i]]
         assert row[2].value == pytest.approx(np.mean([len(a & b) / len(a | b) for a, b in pairs]))
         listed = re.findall(r"([^,()]+) \((\d+)%\)", row[4].text)
