@@ -125,8 +125,9 @@ def plot(
 def _written(folder: Path, format_: str, reference: str | None) -> tuple[str, int]:
     """Return the text of a report, and how many runs it lacks."""
     from moerank.reports.content import Report
+    from moerank.reports.latex import latex_report
+    from moerank.reports.markdown import markdown_report
     from moerank.reports.page import html_report
-    from moerank.reports.text import latex_report, markdown_report
     from moerank.studies.study import Study
 
     content = Report(Study.load(folder), reference)

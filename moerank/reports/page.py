@@ -84,7 +84,7 @@ def _table(table: Table) -> str:
         for column, numeric in zip(table.columns, table.numeric(), strict=True)
     )
     rows = "".join("<tr>" + "".join(_cell(entry) for entry in row) + "</tr>\n" for row in table.rows)
-    note = f"<p class=note>{escape(table.note)}</p>" if any(e.mark for row in table.rows for e in row) else ""
+    note = f"<p class=note>{escape(table.note)}</p>" if table.marked() else ""
     return (
         f'<div class="table" id="{escape(table.name)}"><p class="caption" id="{escape(table.name)}-caption">'
         f'{escape(table.caption)}</p><table aria-describedby="{escape(table.name)}-caption">'

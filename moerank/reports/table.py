@@ -57,6 +57,10 @@ class Table:
         """Whether each column holds numbers, which stand to the right."""
         return [any(row[column].value is not None for row in self.rows) for column in range(len(self.columns))]
 
+    def marked(self) -> bool:
+        """Whether any entry has a mark, which `note` explains."""
+        return any(entry.mark for row in self.rows for entry in row)
+
 
 @dataclass
 class Section:

@@ -14,9 +14,11 @@ from scipy import stats
 
 from moerank.reports.content import Report
 from moerank.reports.findings import results_section
+from moerank.reports.latex import latex, latex_report
+from moerank.reports.markdown import markdown_report
 from moerank.reports.page import html_report
 from moerank.reports.table import Entry, mark_best, number, p_value, with_error
-from moerank.reports.text import latex, latex_report, markdown_report
+from moerank.solvers import solvers
 from moerank.studies.cell import Cell, SolverSpec
 from moerank.studies.problem import Published
 from moerank.studies.result_files import model_of
@@ -235,8 +237,35 @@ def test_latex_of_hostile_names_is_balanced(tiny_study, monkeypatch):
     for columns, rows in tables:
         n_columns = len(re.sub(r"p\{[^}]*\}", "p", columns))
         for row in rows.splitlines():
-            if row.endswith(r" \\"):
+            if row.endswith((r" \\", r" \tabularnewline")):
                 assert len(re.findall(r"(?<!\\)&", row)) == n_columns - 1
+
+
+def test_latex_compiles_and_fits_on_its_pages(tiny_study, monkeypatch, tmp_path):
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex is installed")
+    mine = {c.solver.name: (c, r) for c, r in tiny_study.results().items()}
+    results = {}
+    for position, name in enumerate(solvers()):  # as many rows as there may be, each with two folds
+        cell, result = list(mine.values())[position % len(mine)]
+        for fold in (1, 2):
+            results[Cell(cell.problem, fold, SolverSpec(name), 0)] = result
+    monkeypatch.setattr(tiny_study, "results", lambda: results)
+    specs = list({cell.solver.label: cell.solver for cell in results}.values())
+    monkeypatch.setattr(type(tiny_study), "solvers", property(lambda _: specs))
+    entry = Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25, "NDCG@10": 0.5}, source="a paper, " * 20)
+    problem = tiny_study.problems[0].model_copy(update={"published": (entry,) * 12})
+    monkeypatch.setattr(type(tiny_study), "problems", property(lambda _: [problem]))
+    (tmp_path / "report.tex").write_text(latex_report(Report(tiny_study)), encoding="utf-8")
+    (tmp_path / "paper.tex").write_text(
+        r"\documentclass[a4paper]{article}\textwidth16cm\oddsidemargin0cm\textheight24.5cm\topmargin-1.5cm"
+        r"\usepackage{booktabs}\usepackage[T1]{fontenc}\begin{document}\input{report}\end{document}"
+    )
+    for _ in range(2):  # the second time with the numbers of tables
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
+        assert run.returncode == 0, run.stdout[-3000:]
+    assert not re.findall(r"Overfull \\hbox.*|Float too large.*|undefined.*", run.stdout)
 
 
 def test_markdown_code_ends_where_it_should(tiny_study, monkeypatch):
