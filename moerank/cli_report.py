@@ -59,13 +59,14 @@ def report(
     that are missing or failed are named, the others are reported.
     """
     with sentences():
-        from moerank.studies.result_files import replace_file
+        from moerank.studies.result_files import prepare_folder, replace_file
         from moerank.suggestions import unknown
 
         if format_ not in FORMATS:
             raise ValueError(unknown("format", format_, FORMATS))
         path = out or folder / FORMATS[format_]
         content, missing = _written(folder, format_, reference)
+        prepare_folder(path.parent)
         replace_file(path, content.encode())
         if missing:
             notice(f"{missing} runs are missing or failed; the report names them")
@@ -124,6 +125,7 @@ def plot(
 
 def _written(folder: Path, format_: str, reference: str | None) -> tuple[str, int]:
     """Return the text of a report, and how many runs it lacks."""
+    from moerank.console import StageProgress
     from moerank.reports.content import Report
     from moerank.reports.latex import latex_report
     from moerank.reports.markdown import markdown_report
@@ -134,4 +136,6 @@ def _written(folder: Path, format_: str, reference: str | None) -> tuple[str, in
     missing = len(content.study.cells()) - len(content.results)
     if format_ == "csv":
         return str(content.frame.to_csv(index=False)), missing
-    return {"html": html_report, "md": markdown_report, "latex": latex_report}[format_](content), missing
+    write = {"html": html_report, "md": markdown_report, "latex": latex_report}[format_]
+    with StageProgress() as progress:
+        return write(content, progress), missing

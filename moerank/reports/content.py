@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,10 @@ from moerank.studies.problem_files import shipped_problems
 from moerank.studies.result import RunResult
 from moerank.studies.study import Study
 
-__all__ = ["Report"]
+__all__ = ["Progress", "Report"]
+
+Progress = Callable[[str, float, str], object]
+"""Hears how far a report is: a word for the step, the share of it that is done, and what was done last."""
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
 """With whom solvers are compared unless the user says so: the first of these that the study has."""
@@ -73,12 +77,32 @@ class Report:
         names = {cell.problem.name for cell in self.results}
         return [problem for problem in self.study.problems if problem.name in names]
 
-    def sections(self) -> list[Section]:
-        """Return all sections in reading order."""
-        found = [self._question(), self._problems(), self._solvers()]
-        found += [results_section(self, problem) for problem in self.problems]
-        found += [tests_section(self), features_section(self), ablations_section(self), self._reproduction()]
-        return [section for section in found if section.paragraphs or section.tables or section.figures]
+    def sections(self, progress: Progress | None = None) -> list[Section]:
+        """Return all sections in reading order.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called as ``progress(step, fraction, text)`` after each section.
+        """
+        makers: list[Callable[[], Section]] = [
+            self._question,
+            self._problems,
+            self._solvers,
+            *(partial(results_section, self, problem) for problem in self.problems),
+            partial(tests_section, self),
+            partial(features_section, self),
+            partial(ablations_section, self),
+            self._reproduction,
+        ]
+        found = []
+        for done, make in enumerate(makers, start=1):
+            section = make()
+            if section.paragraphs or section.tables or section.figures:
+                found.append(section)
+            if progress is not None:
+                progress("sections", done / len(makers), section.title)
+        return found
 
     def _question(self) -> Section:
         cells, failures = self.study.cells(), self.study.failures()

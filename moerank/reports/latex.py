@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import ceil
 
-from moerank.reports.content import Report
+from moerank.reports.content import Progress, Report
 from moerank.reports.table import Entry, Section, Table
 
 __all__ = ["latex", "latex_report"]
@@ -58,7 +58,7 @@ _LATEX = {
 }
 
 
-def latex_report(report: Report) -> str:
+def latex_report(report: Report, progress: Progress | None = None) -> str:
     """Return the tables of the report for a LaTeX document that loads booktabs and T1 letters, without figures.
 
     They fit on A4 pages with margins of 2.5 cm: wide tables have smaller letters and text broken into lines, and long
@@ -66,7 +66,7 @@ def latex_report(report: Report) -> str:
     """
     title = " ".join(report.title.split())
     lines = [f"% {title}: tables for a document with \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}", ""]
-    for section in report.sections():
+    for section in report.sections(progress):
         lines += [*_section(section), ""]
     return "\n".join(lines).rstrip() + "\n"
 

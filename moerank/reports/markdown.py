@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from moerank.reports.content import Report
+from moerank.reports.content import Progress, Report
 from moerank.reports.table import Entry, Table
 
 __all__ = ["markdown_report"]
 
 
-def markdown_report(report: Report) -> str:
+def markdown_report(report: Report, progress: Progress | None = None) -> str:
     """Return the report as Markdown, without figures."""
     lines = [f"# {_escaped(report.title)}", ""]
-    for section in report.sections():
+    for section in report.sections(progress):
         lines += [f"## {_escaped(section.title)}", ""]
         for paragraph in section.paragraphs:
             lines += [_escaped(paragraph), ""]

@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from moerank.figures.style import encode
-from moerank.reports.content import Report
+from moerank.reports.content import Progress, Report
 from moerank.reports.table import Entry, Section, Table
 from moerank.studies.result_files import model_of
 
@@ -22,6 +22,9 @@ POLICY = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; img-src data:\">"
 )
+
+LONG = 40
+"""Letters of text that should not be squeezed into a narrow column."""
 
 CAPTIONS = {
     "accuracy": "Test value of the ranker that validation data would choose among those with at most so many features; "
@@ -40,11 +43,18 @@ CAPTIONS = {
 """What each figure shows, by its name."""
 
 
-def html_report(report: Report) -> str:
-    """Return the page. It loads nothing from anywhere: all tables can be sorted, the members of fronts pointed at."""
-    sections = report.sections()
+def html_report(report: Report, progress: Progress | None = None) -> str:
+    """Return the page. It loads nothing from anywhere: all tables can be sorted, the members of fronts pointed at.
+
+    `progress` is as in `Report.sections`.
+    """
+    sections = report.sections(progress)
     contents = "".join(f'<li><a href="#s{i}">{escape(s.title)}</a></li>' for i, s in enumerate(sections))
-    parts = [_section(report, i, section) for i, section in enumerate(sections)]
+    parts = []
+    for i, section in enumerate(sections):
+        parts.append(_section(report, i, section))
+        if progress is not None:
+            progress("page", (i + 1) / len(sections), section.title)
     data = json.dumps(_fronts(report), separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
     here = files("moerank.reports")
     return (
@@ -95,7 +105,9 @@ def _table(table: Table) -> str:
 def _cell(entry: Entry) -> str:
     shown = escape(entry.text) + (f"<sup>{escape(entry.mark)}</sup>" if entry.mark else "")
     shown = f"<b>{shown}</b>" if entry.best else shown
-    return f"<td>{shown}</td>" if entry.value is None else f'<td class=number data-value="{entry.value!r}">{shown}</td>'
+    if entry.value is None:
+        return f"<td class=long>{shown}</td>" if len(entry.text) > LONG else f"<td>{shown}</td>"
+    return f'<td class=number data-value="{entry.value!r}">{shown}</td>'
 
 
 def _svg(name: str, figure: Figure) -> str:

@@ -92,6 +92,13 @@ def test_sections_are_in_reading_order(report):
     ]
 
 
+def test_progress_tells_how_far_the_page_is(report):
+    heard = []
+    html_report(report, lambda step, share, text: heard.append((step, round(share, 3), text)))
+    titles = [section.title for section in report.sections()]
+    assert heard == [(step, (i + 1) / 8, title) for step in ("sections", "page") for i, title in enumerate(titles)]
+
+
 def test_results_are_means_over_folds_after_seeds(report, tiny_study):
     frame = tiny_study.frame()
     table = sections(report)["Results: tiny"].tables[0]
