@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from moerank.figures.lettering import folded, width_of
+from moerank.figures.limits import beyond, limits_of
 from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, by_family, family_of
-from moerank.figures.study import Runs, first_metric, mean_by_size, mean_score, of_problem, offers_sizes
+from moerank.figures.study import Runs, first_metric, mean_by_size, mean_score, named, of_problem, offers_sizes
 from moerank.figures.style import GREY, in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem, Published
@@ -49,28 +50,23 @@ def accuracy_figure(
     solvers : sequence of str
         Labels; by default all.
     limits : tuple of float, optional
-        Of the y axis, which all panels share. By default it holds all values but those that lie below the lower
-        quartile by more than 1.5 times the distance of the quartiles, as many solvers do with one feature; some value
-        of every solver is always inside. The note below the figure says what is not.
+        Of the y axis, which all panels share; by default those of `limits.limits_of`. The note below the figure says
+        what is beyond.
     """
     found = of_problem(results, problem.name, solvers)
     metric = metric or first_metric(found)
     curves = {solver: mean_by_size(folds, "test", metric) for solver, folds in found.items() if offers_sizes(folds)}
     points = {solver: _point(folds, metric) for solver, folds in found.items() if solver not in curves}
+    theirs = [entry for entry in problem.published if entry.features is not None and metric in entry.scores]
     published = {
-        f"{entry.method}, published": (entry, marker)
-        for entry, marker in zip(
-            [entry for entry in problem.published if entry.features is not None and metric in entry.scores],
-            [PUBLISHED[i % len(PUBLISHED)] for i in range(len(problem.published))],
-            strict=False,
-        )
+        f"{entry.method}, published": (entry, marker) for entry, marker in zip(theirs, cycle(PUBLISHED), strict=False)
     }
     apart = [solver for solver in points if family_of(solver) == "ranker"] if len(found) > MOST_LINES else []
     groups = by_family([solver for solver in found if solver not in apart]) if len(found) > len(apart) else {"": []}
     for label, (entry, _) in published.items():
         groups[_home(entry, groups)].append(label)
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
-    low, high = limits or _limits(values, [entry.scores[metric] for entry, _ in published.values()])
+    limits = limits or limits_of(values, [entry.scores[metric] for entry, _ in published.values()])
 
     def draw(axes: Axes, _: str, look: Look) -> None:
         if look.label in curves:
@@ -88,17 +84,17 @@ def accuracy_figure(
         panels = Panels(
             groups,
             [""],
-            height=2.0 if len(groups) == 1 else 0.8,
+            height=2.0 if len(groups) == 1 else 0.68,
             xlabel="Number of features, at most",
             ylabel=f"Test {metric}",
-            note=_cut_off(values, low, high),
-            strip=0.85 if apart else 0.0,
+            note=named("Some values lie beyond the axis", beyond(values, limits)),
+            strip=0.7 if apart else 0.0,
             below=max((width_of(line, NAME_SIZE) for name in names for line in name.split("\n")), default=0.0) + 0.2,
         )
         panels.draw(draw)
         if panels.strip is not None:
             _columns(panels.strip, {solver: points[solver] for solver in apart})
-        next(iter(panels.axes.values())).set_ylim(low, high)
+        next(iter(panels.axes.values())).set_ylim(*limits)
     return panels.figure
 
 
@@ -111,27 +107,6 @@ def _point(folds: Runs, metric: str) -> tuple[float, float]:
 def _home(entry: Published, groups: Mapping[str, Sequence[str]]) -> str:
     """Return the panel of a published result: that of its solver, else the first."""
     return next((title for title, labels in groups.items() if entry.solver in labels), next(iter(groups)))
-
-
-def _limits(values: Mapping[str, NDArray[np.float64]], published: Sequence[float]) -> tuple[float, float]:
-    """Return the limits of the y axis that the docstring of the figure states, with a margin."""
-    everything = np.concatenate([*values.values(), published])
-    everything = everything[np.isfinite(everything)]
-    lower, upper = np.quantile(everything, (0.25, 0.75))
-    low = max(everything.min(), lower - 1.5 * (upper - lower))
-    low = min([low, *published, *(np.nanmax(value) for value in values.values() if np.isfinite(value).any())])
-    margin = 0.05 * (everything.max() - low) or 0.01
-    return low - margin, everything.max() + margin
-
-
-def _cut_off(values: Mapping[str, NDArray[np.float64]], low: float, high: float) -> str:
-    """Return the sentence about the solvers with values beyond the limits."""
-    beyond = {solver: np.flatnonzero((value < low) | (value > high)) for solver, value in values.items()}
-    beyond = {solver: places for solver, places in beyond.items() if len(places)}
-    if not beyond:
-        return ""
-    most = 1 + max(int(places[-1]) for places in beyond.values())
-    return f"Not drawn: values beyond the axis, of {len(beyond)} solvers with at most {most} features."
 
 
 def _columns(axes: Axes, points: Mapping[str, tuple[float, float]]) -> None:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from moerank.figures.panels import Look, Panels, by_family
+from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
 from moerank.figures.study import NothingToDrawError, first_fold, first_metric, named, of_problem
 from moerank.figures.style import in_style
 from moerank.studies.comparison import Results, front_points
@@ -34,7 +34,7 @@ def attainment_figure(
         By default the first there is.
     solvers : sequence of str
         Labels; by default all. Those without several seeds on the fold, and those that offer one size, have no
-        surface; the note below the figure names them. More than eight are divided by family into panels.
+        surface; the note below the figure names them. More than five are divided by family into panels.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def attainment_figure(
     surfaces = {solver: attainment_surfaces([front_points(run) for run in seeds]) for solver, seeds in runs.items()}
     largest = max(len(member.features) for seeds in runs.values() for run in seeds for member in run.front)
     k = np.arange(1, largest + 1)
-    groups = by_family(list(runs))
+    groups = by_family(list(runs), FEW_LINES)
     shade = 0.2 if max(map(len, groups.values())) <= MANY else 0.1  # many bands lie over each other
 
     def draw(axes: Axes, _: str, look: Look) -> None:

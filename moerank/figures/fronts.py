@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.panels import Look, Panels, by_family
+from moerank.figures.limits import beyond, limits_of
+from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
 from moerank.figures.study import NothingToDrawError, first_fold, first_metric, named, of_problem
 from moerank.figures.style import in_style
 from moerank.studies.comparison import Results
@@ -24,6 +26,8 @@ def fronts_figure(
 ) -> Figure:
     """Draw what each solver offers on one fold, with its first seed: a panel for each part of the data.
 
+    The limits of each part are those of `limits.limits_of`; the note below the figure says what is beyond.
+
     Parameters
     ----------
     results : mapping of Cell to RunResult
@@ -32,7 +36,7 @@ def fronts_figure(
         By default the first there is.
     solvers : sequence of str
         Labels; by default all. Those that offer a single size there, or have not run, have no front; the note below
-        the figure names them. More than eight are divided by family into rows of panels.
+        the figure names them. More than five are divided by family into rows of panels.
 
     Raises
     ------
@@ -46,24 +50,31 @@ def fronts_figure(
     if not runs:
         raise NothingToDrawError(f"no solver offers more than one size on fold {fold} of {problem.name}")
     metric = first_metric(found)
+    values = {
+        part: {solver: np.array([member.scores[part][metric] for member in run.front]) for solver, run in runs.items()}
+        for part in PARTS
+    }
+    limits = {part: limits_of(of) for part, of in values.items()}
     parts = {TITLES[part]: part for part in PARTS}
 
     def draw(axes: Axes, column: str, look: Look) -> None:
-        front = runs[look.label].front
-        values = [member.scores[parts[column]][metric] for member in front]
-        look.plot(axes, [len(member.features) for member in front], values)
+        sizes = [len(member.features) for member in runs[look.label].front]
+        look.plot(axes, sizes, values[parts[column]][look.label])
+        axes.set_ylim(*limits[parts[column]])
 
+    lacking = named("Not run", [solver for solver in found if solver not in first])
+    sizeless = named("No front, for they offer one size", [solver for solver in first if solver not in runs])
+    outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))
+    cut = named("Some values lie beyond the axis", outside)
     with in_style():
-        groups = by_family(list(runs))
-        lacking = named("Not run", [solver for solver in found if solver not in first])
-        sizeless = named("No front, for they offer one size", [solver for solver in first if solver not in runs])
+        groups = by_family(list(runs), FEW_LINES)
         panels = Panels(
             groups,
             list(parts),
-            height=1.1 if len(groups) == 1 else 0.9,
+            height=1.1 if len(groups) == 1 else 0.76,
             xlabel="Number of features",
             ylabel=f"{metric}, fold {fold} (higher is better)",
-            note=" ".join(filter(None, [lacking, sizeless])),
+            note=" ".join(filter(None, [lacking, sizeless, cut])),
         )
         panels.draw(draw)
     return panels.figure

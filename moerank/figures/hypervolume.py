@@ -71,7 +71,7 @@ def hypervolume_figure(results: Results, problem: Problem, *, solvers: Sequence[
         panels = Panels(
             groups,
             list(stages),
-            height=0.95 if len(groups) == 1 else 1.2,
+            height=0.95 if len(groups) == 1 else 1.1,
             xlabel="Evaluations",
             ylabel="Hypervolume of the front",
             same_x=False,

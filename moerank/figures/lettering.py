@@ -29,7 +29,7 @@ LEGEND_SIZE = 6
 LEGEND_LINE = 0.125
 """Inches from one line of a legend to the next."""
 
-HANDLE = 0.26
+HANDLE = 0.24
 """Inches of line beside each name."""
 
 MOST_COLUMNS = 4

@@ -19,7 +19,7 @@ from moerank.figures.style import WIDTH
 from moerank.solvers import solvers as solver_table
 from moerank.studies.study import ABLATIONS
 
-__all__ = ["FAMILIES", "MOST_LINES", "Look", "Panels", "by_family", "family_of", "solver_style"]
+__all__ = ["FAMILIES", "FEW_LINES", "MOST_LINES", "Look", "Panels", "by_family", "family_of", "solver_style"]
 
 MOST_LINES = 8
 """More lines than these in one panel cannot be told apart."""
@@ -59,10 +59,10 @@ def family_of(solver: str) -> str:
     return solver_table()[solver.partition("[")[0]].family
 
 
-def by_family(solvers: Sequence[str]) -> dict[str, list[str]]:
+def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, list[str]]:
     """Divide solvers into panels of at most `MOST_LINES`, each with its title.
 
-    Up to `MOST_LINES` stay together under the title "". More are divided by family, where neighbours of wrapper,
+    Up to `together` stay in one panel under the title "". More are divided by family, where neighbours of wrapper,
     filter and embedded that have few share a panel; of too many searches MOFSRank and its ablations are a panel of
     their own; what is still too large is cut into equal parts.
 
@@ -71,7 +71,7 @@ def by_family(solvers: Sequence[str]) -> dict[str, list[str]]:
     >>> by_family(["gas", "fsmrank"])
     {'': ['gas', 'fsmrank']}
     """
-    if len(solvers) <= MOST_LINES:
+    if len(solvers) <= together:
         return {"": list(solvers)}
     of = {family: [solver for solver in solvers if family_of(solver) == family] for family in FAMILIES}
     searches = of["evolutionary"]
@@ -127,14 +127,13 @@ class Look:
         """Draw a line with some markers, which are not those of the next solver's line."""
         x, y = np.asarray(x, float), np.asarray(y, float)
         if self.number is None:
-            steps = {key: value for key, value in changes.items() if key == "drawstyle"}
             kept = _corners(y)
-            axes.plot(x[kept], y[kept], color=FAINT, linewidth=0.5, zorder=0.5, label=f"_{self.label}", **steps)
+            axes.plot(x[kept], y[kept], drawstyle=changes.get("drawstyle", "default"))  # for `_join`
             return
-        step = max(1, len(x) // (4 if self.small else 8))
+        step = max(1, len(x) // (5 if self.small else 8))
         style = {**solver_style(self.number), "label": self.label, "markevery": (self.number % step, step)}
         if self.small:
-            style |= {"markersize": 2.5, "linewidth": 0.8}
+            style |= {"markersize": 2.6, "linewidth": 0.8}
         axes.plot(x, y, **{**style, **changes})
 
 
@@ -147,6 +146,18 @@ def _corners(y: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 Draw: TypeAlias = Callable[[Axes, str, Look], None]
 """Draws one solver, by the label of its look, into the panel of a column."""
+
+
+def _join(axes: Axes) -> None:
+    """Make one faint line with gaps of all lines that are there: a vector file describes the look of each line."""
+    lines = list(axes.lines)
+    if lines:
+        points = [np.column_stack([*line.get_data()]).astype(float) for line in lines]
+        joined = np.concatenate([part for line in points for part in (line, [[np.nan, np.nan]])])
+        for line in lines:
+            line.remove()
+        style: dict[str, Any] = {"color": FAINT, "linewidth": 0.5, "zorder": 0.5, "label": "_others"}
+        axes.plot(*joined.T, drawstyle=lines[0].get_drawstyle(), **style)
 
 
 class Panels:
@@ -204,7 +215,7 @@ class Panels:
         heights: list[float] = []
         for legend in legends:
             heights += [legend, *([height] * (1 if self.many else len(columns)))]
-        heights += [0.13, *([strip] if strip else []), *([key_height(key)] if key else [])]
+        heights += [0.15, *([strip] if strip else []), *([key_height(key)] if key else [])]
         numbers = len(columns) if not self.many and not same_x else 1
         titles = 0 if len(columns) == 1 else 1 if self.many else len(columns)
         gaps = PAD * len(heights) + 0.16 * (numbers + titles) + 0.05
@@ -222,14 +233,14 @@ class Panels:
                 here = grid[row + 1, place] if self.many else grid[row + 1 + place, 0]
                 self.axes[title, column] = self._panel(here, column, same_x=same_x)
             row += 2 if self.many else 1 + len(columns)
-        self._empty(grid, row).text(0.5, 0.0, xlabel, ha="center", va="bottom", fontsize=8)
+        self._empty(grid, row).text(0.5, 1.0, xlabel, ha="center", va="top", fontsize=8)
         self.strip = self.figure.add_subplot(grid[row + 1, :], sharey=next(iter(self.axes.values()))) if strip else None
         self.key = self._empty(grid, len(heights) - 1) if key else None
         self._inner_labels(same_x=same_x)
         if len(self.axes) == 1:
             next(iter(self.axes.values())).set_ylabel(ylabel)
         else:
-            self.figure.supylabel(ylabel, fontsize=8, x=0.0, ha="left")
+            self.figure.supylabel(ylabel, fontsize=8)
         put_note(self.figure, note)
 
     def draw(self, draw: Draw) -> None:
@@ -238,7 +249,8 @@ class Panels:
             for other, labels in self.groups.items():
                 if other != title:
                     for label in labels:
-                        draw(axes, column, Look(label, None, self.many))
+                        draw(axes, column, Look(label, None))
+            _join(axes)
             for number, label in enumerate(self.groups[title]):
                 draw(axes, column, Look(label, number, self.many))
         for title, place in self._legends.items():

@@ -97,14 +97,23 @@ def _smaller(svg: bytes) -> bytes:
     That halves the file. Sizes of letters are factors, and stay.
     """
     svg = re.sub(rb"\n *(?=<)", b"\n", svg)
-    svg = re.sub(rb' d="(M [-\d.]+ [-\d.]+ \n(?:L [-\d.]+ [-\d.]+ \n)+)', _steps, svg)
+    svg = re.sub(rb"M [-\d.]+ [-\d.]+ \n(?:L [-\d.]+ [-\d.]+ \n)+", _steps, svg)
+    svg = re.sub(
+        rb'<g([^>]*)>\n((?:<use [^>]* style="([^"]*)"/>\n)(?:<use [^>]* style="\3"/>\n)*)</g>', _one_style, svg
+    )
     places = re.compile(rb' (?:d|x|y)="[^"]*"|translate\([^)]*\)')
     return places.sub(lambda found: re.sub(rb"(\.\d\d)\d+", rb"\1", found[0]).replace(b" \n", b" "), svg)
 
 
+def _one_style(group: re.Match[bytes]) -> bytes:
+    """Write the style that all markers of a line share once."""
+    style = b' style="' + group[3] + b'"'
+    return b"<g" + group[1] + style + b">\n" + group[2].replace(style, b"") + b"</g>"
+
+
 def _steps(path: re.Match[bytes]) -> bytes:
     """Write a line as a point and steps from each point to the next, exact to a hundredth: errors do not add up."""
-    values = np.rint(100.0 * np.array(path[1].translate(None, b"ML").split(), float)).astype(int).reshape(-1, 2)
+    values = np.rint(100.0 * np.array(path[0].translate(None, b"ML").split(), float)).astype(int).reshape(-1, 2)
     first, steps = values[0], np.diff(values, axis=0)
     words = [f"h{dx / 100:g}" if dy == 0 else f"l{dx / 100:g} {dy / 100:g}" for dx, dy in steps.tolist()]
-    return f' d="M{first[0] / 100:g} {first[1] / 100:g}{"".join(words)}'.replace(" -", "-").encode()
+    return f"M{first[0] / 100:g} {first[1] / 100:g}{''.join(words)}".replace(" -", "-").encode()
