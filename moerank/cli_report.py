@@ -132,7 +132,7 @@ def plot(
             raise ValueError(f"fold {fold} has no finished cell; there are {', '.join(map(str, folds))}")
         options = {"fold": fold} if name in OF_A_FOLD else {"metric": metric} if name in OF_A_METRIC else {}
         named = [read_solver(text).label for text in split_solvers(solvers)]
-        if name == "ranks":
+        if name == "ranks" or shown is None:
             figure = figures.ranks_figure(results, problem=shown, solvers=named, metric=metric)
         else:
             figure = getattr(figures, f"{name}_figure")(results, known[shown], solvers=named, **options)
