@@ -84,11 +84,11 @@ def accuracy_figure(
         panels = Panels(
             groups,
             [""],
-            height=2.0 if len(groups) == 1 else 0.68,
+            height=2.0 if len(groups) == 1 else 0.62,
             xlabel="Number of features, at most",
             ylabel=f"Test {metric}",
             note=named("Some values lie beyond the axis", beyond(values, limits)),
-            strip=0.7 if apart else 0.0,
+            strip=0.62 if apart else 0.0,
             below=max((width_of(line, NAME_SIZE) for name in names for line in name.split("\n")), default=0.0) + 0.2,
         )
         panels.draw(draw)

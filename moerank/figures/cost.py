@@ -114,7 +114,7 @@ def _number(figure: Figure, axes: Axes, places: Sequence[Place], bold: Sequence[
     inside = Bbox(frame.get_points() * 72.0)
     taken = [Bbox.from_bounds(x - MARKER / 2, y - MARKER / 2, MARKER, MARKER) for x, y in points]
     for number, ((x, y), place, strong) in enumerate(zip(points, places, bold, strict=True), start=1):
-        size = (72.0 * width_of(str(number), NUMBER_SIZE) + 1.0, 0.85 * NUMBER_SIZE)
+        size = (72.0 * width_of(str(number), NUMBER_SIZE, "bold") + 1.5, 1.2 * NUMBER_SIZE)
         dx, dy = _free(x, y, size, taken, inside)
         taken.append(_box(x + dx, y + dy, size))
         far = hypot(dx, dy) > 2.0 * NUMBER_SIZE

@@ -7,6 +7,7 @@ from textwrap import wrap
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import blended_transform_factory
 
@@ -45,20 +46,22 @@ KEY_SIZE, KEY_LINE = 5.5, 0.1
 LONGEST = 30
 
 
-def width_of(text: str, size: float) -> float:
-    """Return the inches that a line of text takes in a font of this size."""
-    return float(TextPath((0, 0), text, size=size).get_extents().width) / 72.0 if text.strip() else 0.0
+def width_of(text: str, size: float, weight: str = "normal") -> float:
+    """Return the inches that a line of text takes in a font of this size and weight."""
+    if not text.strip():
+        return 0.0
+    return float(TextPath((0, 0), text, prop=FontProperties(size=size, weight=weight)).get_extents().width) / 72.0
 
 
-def folded(label: str, size: float, width: float, *, at_hyphens: bool = True) -> str:
+def folded(label: str, size: float, width: float, *, at_hyphens: bool = True, weight: str = "normal") -> str:
     """Break a label into lines that take at most `width` inches."""
-    full = width_of(label, size)
+    full = width_of(label, size, weight)
     if full <= width:
         return label
     n_characters = int(len(label) * width / full) + 8
     while n_characters > 1:
         lines = wrap(label, n_characters, break_on_hyphens=at_hyphens)
-        if max(width_of(line, size) for line in lines) <= width:
+        if max(width_of(line, size, weight) for line in lines) <= width:
             break
         n_characters -= 1
     return "\n".join(lines)
@@ -132,6 +135,7 @@ def put_key(place: Axes, names: Sequence[str], bold: Collection[str] = ()) -> No
                 transform=across,
                 va="top",
                 fontsize=KEY_SIZE,
+                linespacing=1.0,
                 fontweight="bold" if name in bold else "normal",
             )
             text.set_in_layout(False)
@@ -153,7 +157,7 @@ def put_note(figure: Figure, text: str) -> None:
 
 def _key(names: Sequence[str]) -> list[list[tuple[str, str]]]:
     """Divide names, each with its lines, into columns of about the same height."""
-    folds = [(name, folded(name, KEY_SIZE, KEY_COLUMN - 0.15).replace("\n", "\n     ")) for name in names]
+    folds = [(name, folded(name, KEY_SIZE, KEY_COLUMN - 0.2, weight="bold").replace("\n", "\n     ")) for name in names]
     most = -(-sum(lines_of(lines) for _, lines in folds) // KEY_COLUMNS)
     columns: list[list[tuple[str, str]]] = [[]]
     for fold in folds:

@@ -38,7 +38,10 @@ FAMILIES = {
 # Okabe and Ito (2008) without yellow, which is lost on white; with markers and dashes every solver differs in grey too.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
-DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+DASHES: tuple[Any, ...] = (
+    *("-", "--", "-.", ":"),
+    *((0, (5, 1, 1, 1, 1, 1)), (0, (9, 2)), (0, (1, 3)), (0, (6, 1, 2, 1))),
+)
 FAINT = "0.84"
 
 PAD = 0.05
@@ -46,7 +49,7 @@ PAD = 0.05
 
 
 def solver_style(number: int) -> dict[str, Any]:
-    """Return colour, marker and dashes of the solver with this number in a panel; 385 differ."""
+    """Return colour, marker and dashes of the solver with this number in a panel; 616 differ."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],
