@@ -15,8 +15,8 @@ Values = Mapping[str, NDArray[np.float64]]
 def limits_of(values: Values, always: Sequence[float] = ()) -> tuple[float, float]:
     """Return limits for values of which larger ones are better, with a margin.
 
-    They hold all values but those that lie below the lower quartile by more than 1.5 times the distance of the
-    quartiles, as those of many solvers with a single feature do. The best value of every solver is inside nevertheless.
+    The poorest twentieth of the values, such as those of many solvers with a single feature, gets at most half of the
+    axis; what is poorer still lies beyond. The best value of every solver is inside nevertheless.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ def limits_of(values: Values, always: Sequence[float] = ()) -> tuple[float, floa
     """
     drawn = np.concatenate([*values.values(), np.asarray(always, float)])
     drawn = drawn[np.isfinite(drawn)]
-    lower, upper = np.quantile(drawn, (0.25, 0.75))
-    low = max(drawn.min(), lower - 1.5 * (upper - lower))
+    poorest = np.quantile(drawn, 0.05)
+    low = max(drawn.min(), poorest - (drawn.max() - poorest))
     low = min([low, *always, *(np.nanmax(value) for value in values.values() if np.isfinite(value).any())])
     margin = 0.05 * (drawn.max() - low) or 0.01
     return float(low - margin), float(drawn.max() + margin)

@@ -203,7 +203,7 @@ def test_vector_files_are_made_without_a_warning_and_are_small(name, large, publ
 
 
 def test_a_small_svg_has_lines_and_markers_where_they_were(results, problem):
-    figure = draw("fronts", results, problem, solvers=["greedy-rankrls"])
+    figure = draw("accuracy", results, problem, solvers=["greedy-rankrls"], limits=(0.0, 1.0))
     svg = ElementTree.fromstring(encode(figure, "svg"))
     axes = panels_of(figure)[0]
     figure.dpi = 72  # that of the file, for which the panels were laid out
