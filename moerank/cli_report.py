@@ -137,7 +137,6 @@ def plot(
         else:
             figure = getattr(figures, f"{name}_figure")(results, known[shown], solvers=named, **options)
         path = out or folder / f"{'-'.join(filter(None, (name, shown)))}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
         figures.save_figure(figure, path)
         notice(f"wrote {path}")
 

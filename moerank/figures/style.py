@@ -67,7 +67,7 @@ def in_style() -> AbstractContextManager[None]:
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write a figure in the format of the path's ending (png at 200 dpi, pdf, …), and return the path.
 
-    Files carry no date, so the same figure gives the same bytes.
+    The folder is made if it is not there. Files carry no date, so the same figure gives the same bytes.
 
     Raises
     ------
@@ -79,6 +79,7 @@ def save_figure(figure: Figure, path: Path) -> Path:
     kind = path.suffix.lstrip(".").lower()
     if kind not in FORMATS:
         raise ValueError(f"{path}: a figure's file ends in one of {', '.join('.' + name for name in FORMATS)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, encode(figure, kind))
     return path
 
