@@ -76,6 +76,7 @@ def ablation_figure(
             height=1.25,
             xlabel="Number of features, at most",
             ylabel=f"1 − {metric} (lower is better)",
+            same_x=False,  # the members of a front end long before all features
         )
         panels.draw(draw)
     return panels.figure

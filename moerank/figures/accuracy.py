@@ -77,7 +77,9 @@ def accuracy_figure(
         elif not look.faint:
             entry, marker = published[look.label]
             place = np.array([[entry.features], [entry.scores[metric]]], float)
-            axes.plot(*place, label=look.label, marker=marker, color=GREY, markersize=5, linestyle="none")
+            axes.plot(
+                *place, label=look.label, marker=marker, color=GREY, markersize=5, linestyle="none", clip_on=False
+            )
 
     with in_style():
         names = [_column_name(solver, points[solver][0]) for solver in apart]

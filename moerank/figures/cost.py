@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import Bbox
 
 from moerank.figures.lettering import put_key, width_of
@@ -79,6 +79,9 @@ def cost_figure(
         panels.draw(draw)
         (axes,) = panels.axes.values()
         axes.set_xscale("log")
+        times = [time for time, _ in places.values()]
+        if max(times) < 100.0 * min(times):  # powers of ten would be one number or two
+            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
         stairs = np.array([places[solver] for solver in best])

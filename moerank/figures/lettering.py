@@ -157,7 +157,11 @@ def put_note(figure: Figure, text: str) -> None:
 
 def _key(names: Sequence[str]) -> list[list[tuple[str, str]]]:
     """Divide names, each with its lines, into columns of about the same height."""
-    folds = [(name, folded(name, KEY_SIZE, KEY_COLUMN - 0.2, weight="bold").replace("\n", "\n     ")) for name in names]
+    folds = []
+    for name in names:
+        fits = width_of(name, KEY_SIZE, "bold") <= KEY_COLUMN - 0.08
+        lines = name if fits else folded(name, KEY_SIZE, KEY_COLUMN - 0.22, weight="bold").replace("\n", "\n     ")
+        folds.append((name, lines))
     most = -(-sum(lines_of(lines) for _, lines in folds) // KEY_COLUMNS)
     columns: list[list[tuple[str, str]]] = [[]]
     for fold in folds:
