@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from moerank.cli_study import split_solvers
 from moerank.messages import notice, sentences
 
 __all__ = ["PLOT_EXAMPLES", "REPORT_EXAMPLES", "plot", "report"]
@@ -28,14 +29,16 @@ moerank plot accuracy results/study
 
 moerank plot fronts results/study --problem mq2008 --fold 2 --out fronts.pdf
 
-moerank plot ranks results/study --metric MAP
+moerank plot ranks results/study --metric MAP --problem ohsumed
+
+moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
 """
 
 FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv"}
 FIGURES = ("ablation", "accuracy", "attainment", "cost", "frequency", "fronts", "hypervolume", "ranks")
 
-OF_A_FOLD = ("attainment", "fronts")
-"""Figures of a single fold."""
+OF_A_FOLD = ("ablation", "attainment", "fronts")
+"""Figures that show a single fold."""
 
 OF_A_METRIC = ("accuracy", "cost", "ranks")
 """Figures of any metric of the study; the others are of the objectives."""
@@ -77,11 +80,16 @@ def plot(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
     folder: Folder,
     problem: Annotated[
-        str | None, typer.Option(help="Which problem, if there are several.", show_default=False)
+        str | None,
+        typer.Option(help="Which problem, by default the first; for ranks, by default all.", show_default=False),
     ] = None,
+    solvers: Annotated[
+        str,
+        typer.Option(help="Which solvers, by commas and as moerank study names them.", show_default="all of the study"),
+    ] = "",
     fold: Annotated[
         int | None,
-        typer.Option(help="Which fold, for fronts and attainment; by default the first.", show_default=False),
+        typer.Option(help=f"Which fold, for {', '.join(OF_A_FOLD)}; by default the first.", show_default=False),
     ] = None,
     metric: Annotated[
         str | None,
@@ -91,16 +99,21 @@ def plot(
         Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.", show_default=False)
     ] = None,
 ) -> None:
-    """Draw one figure of a study."""
+    """Draw one figure of a study.
+
+    Many solvers are divided by family into panels. A note below the figure
+    names those that have nothing of its kind to show.
+    """
     with sentences():
         from moerank import figures
+        from moerank.studies.cell import read_solver
         from moerank.studies.study import Study
         from moerank.suggestions import unknown
 
         if name not in FIGURES:
             raise ValueError(unknown("figure", name, FIGURES))
         if fold is not None and name not in OF_A_FOLD:
-            raise ValueError(f"{name} is drawn over all folds; only {' and '.join(OF_A_FOLD)} take --fold")
+            raise ValueError(f"{name} is drawn over all folds; only {', '.join(OF_A_FOLD)} take --fold")
         if metric is not None and name not in OF_A_METRIC:
             raise ValueError(f"{name} is of the metric of the objectives; {', '.join(OF_A_METRIC)} take --metric")
         study = Study.load(folder)
@@ -110,15 +123,21 @@ def plot(
         known = {entry.name: entry for entry in study.problems}
         if problem is not None and problem not in known:
             raise ValueError(unknown("problem", problem, known))
-        chosen = known[problem] if problem is not None else next(iter(known.values()))
-        of = {cell: r for cell, r in results.items() if name == "ranks" or cell.problem.name == chosen.name}
-        metrics = list(dict.fromkeys(m for result in of.values() for m in result.metrics))
+        shown = problem or (None if name == "ranks" else next(iter(known)))
+        of = [(cell, result) for cell, result in results.items() if shown in (None, cell.problem.name)]
+        metrics = list(dict.fromkeys(m for _, result in of for m in result.metrics))
         if metric is not None and metric not in metrics:
             raise ValueError(unknown("metric", metric, metrics))
+        folds = sorted({cell.fold for cell, _ in of})
+        if fold is not None and fold not in folds:
+            raise ValueError(f"fold {fold} has no finished cell; there are {', '.join(map(str, folds))}")
         options = {"fold": fold} if name in OF_A_FOLD else {"metric": metric} if name in OF_A_METRIC else {}
-        what = (results,) if name == "ranks" else (results, chosen)
-        figure = getattr(figures, f"{name}_figure")(*what, **options)
-        path = out or folder / (f"{name}.png" if name == "ranks" else f"{name}-{chosen.name}.png")
+        named = [read_solver(text).label for text in split_solvers(solvers)]
+        if name == "ranks" or shown is None:
+            figure = figures.ranks_figure(results, problem=shown, solvers=named, metric=metric)
+        else:
+            figure = getattr(figures, f"{name}_figure")(results, known[shown], solvers=named, **options)
+        path = out or folder / f"{'-'.join(filter(None, (name, shown)))}.png"
         figures.save_figure(figure, path)
         notice(f"wrote {path}")
 

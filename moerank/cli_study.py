@@ -15,7 +15,7 @@ from moerank.messages import INTERRUPTED, notice, sentences
 if TYPE_CHECKING:
     from moerank.studies.study import Study
 
-__all__ = ["STUDY_EXAMPLES", "study"]
+__all__ = ["STUDY_EXAMPLES", "split_solvers", "study"]
 
 STUDY_EXAMPLES = """\
 Examples:
@@ -67,7 +67,7 @@ def study(
     with sentences():
         from moerank.studies.study import Study
 
-        names = [name for name in _split(solvers) if name]
+        names = split_solvers(solvers)
         if not names and not ablate:
             raise ValueError("name solvers with --solvers, by commas, or add --ablate; moerank solvers lists them")
         asked = Study(problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data)
@@ -137,11 +137,11 @@ def _show_results(study: Study, *, as_json: bool) -> None:
     console.print(f"{len(frame)} of {len(study.cells())} cells are finished, in {study.out}", soft_wrap=True)
 
 
-def _split(solvers: str) -> list[str]:
-    """Split at the commas outside of brackets."""
+def split_solvers(solvers: str) -> list[str]:
+    """Split a list of solvers at the commas outside of brackets."""
     import re
 
-    return [part.strip() for part in re.split(r",(?![^\[]*\])", solvers)]
+    return [part.strip() for part in re.split(r",(?![^\[]*\])", solvers) if part.strip()]
 
 
 def _folds(folds: str) -> list[int]:

@@ -331,7 +331,7 @@ def test_study_runs_shows_and_reports(command, tmp_path):
         (("report", "nowhere", "--format", "pdf"), "unknown format 'pdf'"),
         (("plot", "front", "nowhere"), "did you mean 'fronts'"),
         (("plot", "fronts", "nowhere"), "holds no study"),
-        (("plot", "cost", "nowhere", "--fold", "2"), "only attainment and fronts take --fold"),
+        (("plot", "cost", "nowhere", "--fold", "2"), "only ablation, attainment, fronts take --fold"),
         (("plot", "fronts", "nowhere", "--metric", "MAP"), "accuracy, cost, ranks take --metric"),
     ],
 )
@@ -372,6 +372,55 @@ def test_a_report_of_an_unfinished_study_says_so(command, tmp_path):
         assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
         assert message in outcome.stderr
     assert command("plot", "cost", "s", "--metric", "MAP", "--out", "cost.svg").exit_code == 0
+
+
+def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
+    command, tiny_problem_file, tmp_path, monkeypatch
+):
+    from moerank import figures
+
+    drawn = []
+
+    def save(figure, path):
+        drawn.append((figure, path))
+
+    monkeypatch.setattr(figures, "save_figure", save)
+    (tmp_path / "other.toml").write_text(tiny_problem_file.read_text().replace('"tiny"', '"other"'))
+    labels = ["fsmrank", "fsmrank[lambda1=0.5,lambda2=0.1]", "rankrls"]
+    command("study", "TINY", tmp_path / "other.toml", "--solvers", ",".join(labels), "--folds", "1,2", "--out", "s")
+    asked = ("--solvers", "rankrls,fsmrank[lambda1=0.5, lambda2=0.1]")
+    assert command("plot", "cost", "s", *asked).exit_code == 0
+    figure, path = drawn.pop()
+    assert path.name == "cost-tiny.png"
+    assert {text for axes in figure.axes for text in axes.get_legend_handles_labels()[1]} == set(labels[1:])
+    for words, n_folds, name in (((), 4, "ranks.png"), (("--problem", "other"), 2, "ranks-other.png")):
+        assert command("plot", "ranks", "s", *words).exit_code == 0
+        figure, path = drawn.pop()
+        assert path.name == name
+        assert f"on {n_folds} folds" in figure._supxlabel.get_text().replace("\n", " ")
+    for words, message in [
+        (("cost", "s", "--solvers", "fsmrnk"), "did you mean 'fsmrank'"),
+        (("cost", "s", "--solvers", "gas"), "unknown solver 'gas'"),
+        (("fronts", "s", "--fold", "3"), "fold 3 has no finished cell; there are 1, 2"),
+        (("ranks", "s", "--solvers", "fsmrank,rankrls"), "at least three solvers"),
+    ]:
+        outcome = command("plot", *words)
+        assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
+        assert message in outcome.stderr
+    assert drawn == []
+
+
+def test_a_plot_makes_the_folder_of_its_file(command, tmp_path):
+    command("study", "TINY", "--solvers", "fsmrank", "--folds", "1", "--out", "s")
+    assert command("plot", "cost", "s", "--out", "new/folder/cost.pdf").exit_code == 0
+    assert (tmp_path / "new" / "folder" / "cost.pdf").read_bytes().startswith(b"%PDF")
+    outcome = command("plot", "cost", "s", "--out", "other/cost.jpeg")
+    assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
+    assert not (tmp_path / "other").exists()
+    (tmp_path / "file").write_text("")
+    outcome = command("plot", "cost", "s", "--out", "file/cost.pdf")
+    assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
+    assert "file" in outcome.stderr
 
 
 @pytest.mark.parametrize(

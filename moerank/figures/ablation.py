@@ -2,64 +2,81 @@
 
 from __future__ import annotations
 
-import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from collections.abc import Sequence
 
-from moerank.figures.study import NothingToDrawError, column_figure, legend_above, marks_at, of_problem, solver_style
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from moerank.figures.panels import Look, Panels, by_family
+from moerank.figures.study import NothingToDrawError, first_fold, first_metric, mean_by_size, of_problem
 from moerank.figures.style import in_style
-from moerank.studies.comparison import Results
+from moerank.studies.comparison import Results, front_points
 from moerank.studies.problem import Problem
-from moerank.studies.result import RunResult
 from moerank.studies.study import ABLATIONS
 
 __all__ = ["ablation_figure"]
 
-PARTS = ("train", "test")
+FRONTS, TRAINING, TEST = (
+    "Fronts of fold {}, first seed",
+    "Training, mean of all folds and seeds",
+    "Test, the same members",
+)
 
 
-def ablation_figure(results: Results, problem: Problem) -> Figure:
-    """Draw the least error with at most k features that the front holds, as a mean over folds and seeds.
+def ablation_figure(
+    results: Results, problem: Problem, *, fold: int | None = None, solvers: Sequence[str] = ()
+) -> Figure:
+    """Draw the fronts of one run over each other, and the least error with at most k features over all runs.
 
-    The members are the same on training and test queries: those that are best in training.
+    The first panel has all members of the fronts, as Figures 4 to 6 of Cheng et al. (2018). In the others the member
+    with at most k features is the one that is best in training, for training and test queries.
+
+    Parameters
+    ----------
+    results : mapping of Cell to RunResult
+    problem : Problem
+    fold : int, optional
+        Of the first panel, by default the first there is.
+    solvers : sequence of str
+        Labels; by default MOFSRank and those of its ablations that there are.
 
     Raises
     ------
     NothingToDrawError
-        If MOFSRank or all of its ablations are missing.
+        If MOFSRank or all of its ablations are missing, and no solvers were named.
     """
-    found = of_problem(results, problem.name)
-    names = {"mofsrank": "all three stages"} | {
+    known = {"mofsrank": "all three stages"} | {
         name: name.removeprefix("mofsrank-").replace("no-", "without ").replace("-", " ") for name in ABLATIONS
     }
-    shown = {title: found[name] for name, title in names.items() if name in found}
-    if "mofsrank" not in found or len(shown) < 2:
+    found = of_problem(results, problem.name, solvers)
+    shown = {solver: folds for solver, folds in found.items() if solvers or solver in known}
+    if not solvers and ("mofsrank" not in shown or len(shown) < 2):
         raise NothingToDrawError(
             f"the study of {problem.name} has no ablations; add them with moerank study … --ablate"
         )
-    metric = next(iter(shown["all three stages"].values()))[0].metrics[0]
+    titles = {known.get(solver, solver): folds for solver, folds in shown.items()}
+    metric = first_metric(shown)
+    fold = first_fold(shown) if fold is None else fold
+    columns = {FRONTS.format(fold): "", TRAINING: "train", TEST: "test"}
+
+    def draw(axes: Axes, column: str, look: Look) -> None:
+        if part := columns[column]:
+            error = 1.0 - mean_by_size(titles[look.label], part, metric, chosen_on="train")
+            look.plot(axes, np.arange(1, len(error) + 1), error)
+            return
+        run = next(iter(titles[look.label].get(fold, [])), None)
+        points = front_points(run) if run else np.empty((0, 2))
+        look.plot(axes, points[:, 0], points[:, 1], drawstyle="steps-post", markevery=1)
+
     with in_style():
-        figure = column_figure(3.3, list(shown))
-        panels = figure.subplots(len(PARTS), sharex=True)
-        for axes, part in zip(panels, PARTS, strict=True):
-            for number, (title, folds) in enumerate(shown.items()):
-                runs = [_error_by_size(run, part, metric) for runs in folds.values() for run in runs]
-                values = np.mean(runs, axis=0)
-                k = np.arange(1, len(values) + 1)
-                axes.plot(k, values, label=title, markevery=marks_at(number, len(k)), **solver_style(number))
-            axes.set_title({"train": "Training", "test": "Test"}[part], loc="left")
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-            axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
-        panels[-1].set_xlabel("Number of features, at most")
-        figure.supylabel(f"1 − {metric} (lower is better)", fontsize=8)
-        legend_above(figure, panels[0])
-    return figure
-
-
-def _error_by_size(run: RunResult, part: str, metric: str) -> np.ndarray:
-    """1 − metric of the member with at most k features that has the least training error, shape (n_features,)."""
-    sizes = np.array([len(member.features) for member in run.front])
-    train, values = (np.array([1.0 - m.scores[p][metric] for m in run.front]) for p in ("train", part))
-    k = np.arange(1, len(run.feature_names) + 1)[:, None]
-    best = np.where(sizes <= k, train, np.inf).argmin(axis=1)
-    return np.where((sizes <= k).any(axis=1), values[best], np.nan)
+        panels = Panels(
+            {title: [known.get(s, s) for s in group] for title, group in by_family(list(shown)).items()},
+            list(columns),
+            height=1.25,
+            xlabel="Number of features, at most",
+            ylabel=f"1 − {metric} (lower is better)",
+            same_x=False,  # the members of a front end long before all features
+        )
+        panels.draw(draw)
+    return panels.figure

@@ -2,51 +2,128 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.study import column_figure, legend_above, marks_at, mean_by_size, of_problem, solver_style
+from moerank.figures.lettering import folded, width_of
+from moerank.figures.limits import beyond, limits_of
+from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, by_family, family_of
+from moerank.figures.study import Runs, first_metric, mean_by_size, mean_score, named, of_problem, offers_sizes
 from moerank.figures.style import GREY, in_style
 from moerank.studies.comparison import Results
-from moerank.studies.problem import Problem
+from moerank.studies.problem import Problem, Published
 
 __all__ = ["accuracy_figure"]
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, which no solver has."""
 
+NAME_SIZE = 6
+NAME_WIDTH = 1.2
 
-def accuracy_figure(results: Results, problem: Problem, metric: str | None = None) -> Figure:
+
+def accuracy_figure(
+    results: Results,
+    problem: Problem,
+    metric: str | None = None,
+    *,
+    solvers: Sequence[str] = (),
+    limits: tuple[float, float] | None = None,
+) -> Figure:
     """Draw the test metric of the best with at most k features, chosen by validation, as a mean over folds and seeds.
 
-    A solver that selects nothing is a point at the number of features it uses. Published results with a number of
-    features are grey, each with its own marker.
+    Up to eight solvers share a panel, in which one that selects nothing is a point at the number of features it uses.
+    More have a panel for each family, see `panels.by_family`, and a last panel has a column for each ranker that
+    selects nothing, the best first, with the number of features it uses. Published results with a number of features
+    are grey, each with its own marker, in the panel of their solver.
+
+    Parameters
+    ----------
+    results : mapping of Cell to RunResult
+    problem : Problem
+    metric : str, optional
+        By default that of the objectives.
+    solvers : sequence of str
+        Labels; by default all.
+    limits : tuple of float, optional
+        Of the y axis, which all panels share; by default those of `limits.limits_of`. The note below the figure says
+        what is beyond.
     """
-    solvers = of_problem(results, problem.name)
-    metric = metric or next(iter(next(iter(solvers.values())).values()))[0].metrics[0]
-    published = [entry for entry in problem.published if entry.features is not None and metric in entry.scores]
-    theirs = [f"{entry.method}, published" for entry in published]
-    with in_style():
-        figure = column_figure(2.3, [*solvers, *theirs])
-        axes = figure.subplots()
-        for number, (solver, folds) in enumerate(solvers.items()):
-            style = solver_style(number)
-            if all(len(run.front) == 1 for runs in folds.values() for run in runs):
-                sizes = [len(run.best.features) for runs in folds.values() for run in runs]
-                value = np.mean([np.mean([run.best.scores["test"][metric] for run in runs]) for runs in folds.values()])
-                axes.plot([np.mean(sizes)], [value], label=solver, **{**style, "linestyle": "none"})
-                continue
-            values = mean_by_size(folds, "test", metric)
-            k = np.arange(1, len(values) + 1)
-            axes.plot(k, values, label=solver, markevery=marks_at(number, len(k)), **style)
-        for entry, label, marker in zip(published, theirs, cycle(PUBLISHED), strict=False):
+    found = of_problem(results, problem.name, solvers)
+    metric = metric or first_metric(found)
+    curves = {solver: mean_by_size(folds, "test", metric) for solver, folds in found.items() if offers_sizes(folds)}
+    points = {solver: _point(folds, metric) for solver, folds in found.items() if solver not in curves}
+    theirs = [entry for entry in problem.published if entry.features is not None and metric in entry.scores]
+    published = {
+        f"{entry.method}, published": (entry, marker) for entry, marker in zip(theirs, cycle(PUBLISHED), strict=False)
+    }
+    apart = [solver for solver in points if family_of(solver) == "ranker"] if len(found) > MOST_LINES else []
+    groups = by_family([solver for solver in found if solver not in apart]) if len(found) > len(apart) else {"": []}
+    for label, (entry, _) in published.items():
+        groups[_home(entry, groups)].append(label)
+    values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
+    limits = limits or limits_of(values, [entry.scores[metric] for entry, _ in published.values()])
+
+    def draw(axes: Axes, _: str, look: Look) -> None:
+        if look.label in curves:
+            look.plot(axes, np.arange(1, len(curves[look.label]) + 1), curves[look.label])
+        elif look.label in points:
+            size, value = points[look.label]
+            look.plot(axes, [size], [value], linestyle="none")
+        elif not look.faint:
+            entry, marker = published[look.label]
             place = np.array([[entry.features], [entry.scores[metric]]], float)
-            axes.plot(*place, label=label, marker=marker, color=GREY, markersize=6, linestyle="none")
-        axes.set_xlabel("Number of features, at most")
-        axes.set_ylabel(f"Test {metric}")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-        legend_above(figure, axes)
-    return figure
+            axes.plot(
+                *place, label=look.label, marker=marker, color=GREY, markersize=5, linestyle="none", clip_on=False
+            )
+
+    with in_style():
+        names = [_column_name(solver, points[solver][0]) for solver in apart]
+        panels = Panels(
+            groups,
+            [""],
+            height=2.0 if len(groups) == 1 else 0.62,
+            xlabel="Number of features, at most",
+            ylabel=f"Test {metric}",
+            note=named("Some values lie beyond the axis", beyond(values, limits)),
+            strip=0.62 if apart else 0.0,
+            below=max((width_of(line, NAME_SIZE) for name in names for line in name.split("\n")), default=0.0) + 0.2,
+        )
+        panels.draw(draw)
+        if panels.strip is not None:
+            _columns(panels.strip, {solver: points[solver] for solver in apart})
+        next(iter(panels.axes.values())).set_ylim(*limits)
+    return panels.figure
+
+
+def _point(folds: Runs, metric: str) -> tuple[float, float]:
+    """Mean number of features and mean test metric of a solver that offers one size."""
+    sizes = [len(run.best.features) for runs in folds.values() for run in runs]
+    return float(np.mean(sizes)), mean_score(folds, "test", metric)
+
+
+def _home(entry: Published, groups: Mapping[str, Sequence[str]]) -> str:
+    """Return the panel of a published result: that of its solver, else the first."""
+    return next((title for title, labels in groups.items() if entry.solver in labels), next(iter(groups)))
+
+
+def _columns(axes: Axes, points: Mapping[str, tuple[float, float]]) -> None:
+    """Draw a column for each ranker that selects nothing, the best first."""
+    order = sorted(points, key=lambda solver: -points[solver][1])
+    values = [points[solver][1] for solver in order]
+    axes.vlines(range(len(order)), 0.0, values, color="0.85", linewidth=0.6)
+    axes.plot(range(len(order)), values, "o", color="black", markersize=3, label="rankers")
+    names = [_column_name(solver, points[solver][0]) for solver in order]
+    axes.set_xticks(range(len(order)), names, rotation=90, fontsize=NAME_SIZE)
+    axes.set_xlim(-0.6, len(order) - 0.4)
+    axes.tick_params(axis="x", length=0)
+    axes.set_title(f"{FAMILIES['ranker']} (features used)", loc="left", fontsize=7, fontweight="bold")
+
+
+def _column_name(solver: str, size: float) -> str:
+    """Return the name below a column, with the number of features."""
+    return folded(f"{solver} ({size:.0f})", NAME_SIZE, NAME_WIDTH)

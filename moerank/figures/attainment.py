@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from moerank.figures.study import NothingToDrawError, column_figure, legend_above, marks_at, of_problem, solver_style
+from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
+from moerank.figures.study import NothingToDrawError, first_fold, first_metric, named, of_problem
 from moerank.figures.style import in_style
 from moerank.studies.comparison import Results, front_points
 from moerank.studies.problem import Problem
@@ -18,43 +21,62 @@ __all__ = ["attainment_figure"]
 MANY = 4
 
 
-def attainment_figure(results: Results, problem: Problem, *, fold: int | None = None) -> Figure:
+def attainment_figure(
+    results: Results, problem: Problem, *, fold: int | None = None, solvers: Sequence[str] = ()
+) -> Figure:
     """Draw the median attainment surface of the objectives over the seeds, with the band between the quartiles.
 
-    Only solvers with several seeds on the fold, by default the first, are drawn.
+    Parameters
+    ----------
+    results : mapping of Cell to RunResult
+    problem : Problem
+    fold : int, optional
+        By default the first there is.
+    solvers : sequence of str
+        Labels; by default all. Those without several seeds on the fold, and those that offer one size, have no
+        surface; the note below the figure names them. More than five are divided by family into panels.
 
     Raises
     ------
     NothingToDrawError
-        If there is no such solver.
+        If no solver is left.
     """
-    found = of_problem(results, problem.name)
-    fold = min(min(folds) for folds in found.values()) if fold is None else fold
-    runs = {solver: folds[fold] for solver, folds in found.items() if len(folds.get(fold, ())) > 1}
+    found = of_problem(results, problem.name, solvers)
+    fold = first_fold(found) if fold is None else fold
+    seeded = {solver: folds[fold] for solver, folds in found.items() if len(folds.get(fold, ())) > 1}
+    runs = {solver: seeds for solver, seeds in seeded.items() if any(len(run.front) > 1 for run in seeds)}
     if not runs:
         raise NothingToDrawError(f"no solver ran with several seeds on fold {fold} of {problem.name}")
-    metric = next(iter(runs.values()))[0].metrics[0]
-    labels = [f"{solver} ({len(seeds)} seeds)" for solver, seeds in runs.items()]
+    surfaces = {solver: attainment_surfaces([front_points(run) for run in seeds]) for solver, seeds in runs.items()}
+    largest = max(len(member.features) for seeds in runs.values() for run in seeds for member in run.front)
+    k = np.arange(1, largest + 1)
+    groups = by_family(list(runs), FEW_LINES)
+    shade = 0.2 if max(map(len, groups.values())) <= MANY else 0.1  # many bands lie over each other
+
+    def draw(axes: Axes, _: str, look: Look) -> None:
+        quarter, median, three_quarters = (staircase(surface, k) for surface in surfaces[look.label])
+        if not look.faint:
+            axes.fill_between(k, quarter, three_quarters, step="post", color=look.colour, alpha=shade, linewidth=0)
+        look.plot(axes, k, median, drawstyle="steps-post")
+
+    single = named("No surface, for they ran with one seed", [solver for solver in found if solver not in seeded])
+    sizeless = named("No surface, for they offer one size", [solver for solver in seeded if solver not in runs])
     with in_style():
-        figure = column_figure(2.3, labels)
-        axes = figure.subplots()
-        largest = max(len(member.features) for seeds in runs.values() for run in seeds for member in run.front)
-        k = np.arange(1, largest + 1)
-        shade = 0.2 if len(runs) <= MANY else 0.07  # many bands lie over each other
-        for number, (solver, seeds) in enumerate(runs.items()):
-            style = solver_style(list(found).index(solver))
-            surfaces = attainment_surfaces([front_points(run) for run in seeds])
-            quarter, median, three_quarters = (_staircase(surface, k) for surface in surfaces)
-            axes.fill_between(k, quarter, three_quarters, step="post", color=style["color"], alpha=shade, linewidth=0)
-            axes.step(k, median, where="post", label=labels[number], markevery=marks_at(number, largest), **style)
-        axes.set_xlabel("Number of features")
-        axes.set_ylabel(f"1 − {metric}, training")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-        legend_above(figure, axes)
-    return figure
+        numbers = sorted({len(seeds) for seeds in runs.values()})
+        seeds = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+        panels = Panels(
+            groups,
+            [""],
+            height=1.9 if len(groups) == 1 else 1.3,
+            xlabel="Number of features",
+            ylabel=f"1 − {first_metric(found)}, training, fold {fold}",
+            note=" ".join(filter(None, [f"Median and quartiles of {seeds} seeds.", single, sizeless])),
+        )
+        panels.draw(draw)
+    return panels.figure
 
 
-def _staircase(surface: NDArray[np.float64], k: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Least second objective attained with at most k of the first; NaN where nothing is."""
+def staircase(surface: NDArray[np.float64], k: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the least second objective with at most k of the first; NaN where there is nothing so small."""
     steps = np.searchsorted(surface[:, 0], k, side="right")
     return np.where(steps > 0, np.minimum.accumulate(surface[:, 1])[steps - 1], np.nan)

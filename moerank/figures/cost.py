@@ -2,35 +2,154 @@
 
 from __future__ import annotations
 
-import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from collections.abc import Mapping, Sequence
+from math import cos, hypot, pi, sin
+from typing import TypeAlias
 
-from moerank.figures.study import column_figure, legend_above, of_problem, solver_style
-from moerank.figures.style import in_style
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.transforms import Bbox
+
+from moerank.figures.lettering import put_key, width_of
+from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, family_of
+from moerank.figures.study import Runs, first_metric, mean_score, of_problem
+from moerank.figures.style import GREY, in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem
 
 __all__ = ["cost_figure"]
 
+LEAST = 1e-3
+"""Seconds; less cannot be told from nothing, nor drawn on a logarithmic scale."""
 
-def cost_figure(results: Results, problem: Problem, metric: str | None = None) -> Figure:
-    """Draw processor time of tuning and training on one fold against the test metric, means over folds and seeds."""
-    solvers = of_problem(results, problem.name)
-    metric = metric or next(iter(next(iter(solvers.values())).values()))[0].metrics[0]
+NUMBER_SIZE = 6
+MARKER = 3.5
+NOTE = "Filled, joined by the line: solvers that no other one beats in both."
+
+Place: TypeAlias = tuple[float, float]
+
+
+def cost_figure(
+    results: Results, problem: Problem, metric: str | None = None, *, solvers: Sequence[str] = ()
+) -> Figure:
+    """Draw processor time of tuning and training on one fold against the test metric, means over folds and seeds.
+
+    A staircase joins the solvers that no other one beats in both; their markers are filled. Up to eight solvers have
+    a marker each. More have that of their family and a number, which the key below the axes explains.
+
+    Parameters
+    ----------
+    results : mapping of Cell to RunResult
+    problem : Problem
+    metric : str, optional
+        By default that of the objectives.
+    solvers : sequence of str
+        Labels; by default all.
+    """
+    found = of_problem(results, problem.name, solvers)
+    metric = metric or first_metric(found)
+    places = {solver: (_seconds(folds), mean_score(folds, "test", metric)) for solver, folds in found.items()}
+    best = _unbeaten(places)
+    many = len(found) > MOST_LINES
+    families = [family for family in FAMILIES if any(family_of(solver) == family for solver in found)]
+    members = {FAMILIES[f]: [solver for solver in found if family_of(solver) == f] for f in families}
+    groups = {"": list(members)} if many else {"": list(found)}
+    order = [solver for group in members.values() for solver in group]
+
+    def draw(axes: Axes, _: str, look: Look) -> None:
+        mine = members[look.label] if many else [look.label]
+        for filled in (True, False):
+            x, y = np.array([places[solver] for solver in mine if (solver in best) == filled]).reshape(-1, 2).T
+            changes = {} if filled else {"markerfacecolor": "white", "label": "_open"}
+            look.plot(axes, x, y, linestyle="none", markersize=MARKER, markevery=1, **changes)
+
     with in_style():
-        figure = column_figure(2.1, list(solvers))
-        axes = figure.subplots()
-        for number, (solver, folds) in enumerate(solvers.items()):
-            runs = [run for seeds in folds.values() for run in seeds]
-            seconds = np.mean([sum(run.times["processor"][step] for step in ("tuning", "solver")) for run in runs])
-            value = np.mean([np.mean([run.best.scores["test"][metric] for run in seeds]) for seeds in folds.values()])
-            style = {**solver_style(number), "linestyle": "none"}
-            axes.plot([max(seconds, 1e-3)], [value], label=solver, **style)
+        names = [f"{number}  {solver}" for number, solver in enumerate(order, start=1)] if many else []
+        panels = Panels(
+            groups,
+            [""],
+            height=2.4 if many else 1.9,
+            xlabel="Processor seconds of tuning and training",
+            ylabel=f"Test {metric}",
+            note=NOTE,
+            key=names,
+        )
+        panels.draw(draw)
+        (axes,) = panels.axes.values()
         axes.set_xscale("log")
+        times = [time for time, _ in places.values()]
+        if max(times) < 100.0 * min(times):  # powers of ten would be one number or two
+            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel("Processor seconds of tuning and training")
-        axes.set_ylabel(f"Test {metric}")
-        legend_above(figure, axes)
-    return figure
+        stairs = np.array([places[solver] for solver in best])
+        axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
+        if panels.key is not None:
+            put_key(panels.key, names, [name for name, solver in zip(names, order, strict=True) if solver in best])
+            _number(panels.figure, axes, [places[solver] for solver in order], [solver in best for solver in order])
+    return panels.figure
+
+
+def _seconds(folds: Runs) -> float:
+    """Mean processor seconds of a run, at least `LEAST`."""
+    runs = [run for seeds in folds.values() for run in seeds]
+    return max(
+        LEAST, float(np.mean([run.times["processor"]["tuning"] + run.times["processor"]["solver"] for run in runs]))
+    )
+
+
+def _unbeaten(places: Mapping[str, Place]) -> list[str]:
+    """Return the solvers that no other one equals or beats in both respects, the fastest first."""
+    best: list[str] = []
+    for solver in sorted(places, key=lambda name: (places[name][0], -places[name][1])):
+        if not best or places[solver][1] > places[best[-1]][1]:
+            best.append(solver)
+    return best
+
+
+def _number(figure: Figure, axes: Axes, places: Sequence[Place], bold: Sequence[bool]) -> None:
+    """Write its number beside each place, where it covers neither a marker nor another number."""
+    figure.draw_without_rendering()  # only now is it known where the axes are
+    points = axes.transData.transform(np.asarray(places)) * 72.0 / figure.dpi
+    frame = axes.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
+    inside = Bbox(frame.get_points() * 72.0)
+    taken = [Bbox.from_bounds(x - MARKER / 2, y - MARKER / 2, MARKER, MARKER) for x, y in points]
+    for number, ((x, y), place, strong) in enumerate(zip(points, places, bold, strict=True), start=1):
+        size = (72.0 * width_of(str(number), NUMBER_SIZE, "bold") + 1.5, 1.2 * NUMBER_SIZE)
+        dx, dy = _free(x, y, size, taken, inside)
+        taken.append(_box(x + dx, y + dy, size))
+        far = hypot(dx, dy) > 2.0 * NUMBER_SIZE
+        axes.annotate(
+            str(number),
+            place,
+            (dx, dy),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=NUMBER_SIZE,
+            fontweight="bold" if strong else "normal",
+            arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": GREY, "shrinkA": 2, "shrinkB": 1}
+            if far
+            else None,
+        ).set_in_layout(False)
+
+
+def _box(x: float, y: float, size: tuple[float, float]) -> Bbox:
+    return Bbox.from_bounds(x - size[0] / 2.0, y - size[1] / 2.0, *size)
+
+
+def _free(x: float, y: float, size: tuple[float, float], taken: Sequence[Bbox], inside: Bbox) -> tuple[float, float]:
+    """Return the nearest offset, in points, at which a box of this size touches nothing; the first if there is none."""
+    offsets = [
+        (radius * cos(turn * pi / 8.0), 0.9 * radius * sin(turn * pi / 8.0))
+        for radius in np.arange(6.5, 60.0, 2.0)
+        for turn in (1, 0, 2, 15, 14, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
+    ]
+    for dx, dy in offsets:
+        box = _box(x + dx, y + dy, size)
+        within = inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1
+        if within and not any(box.overlaps(other) for other in taken):
+            return dx, dy
+    return offsets[0]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.study import NothingToDrawError, column_figure, folded, height_of_rows, of_problem, width_of
+from moerank.figures.lettering import folded, lines_of, note_height, put_note, shorten, width_of
+from moerank.figures.study import NothingToDrawError, named, of_problem, offers_sizes
 from moerank.figures.style import WIDTH, in_style
 from moerank.studies.comparison import Results, feature_stability
 from moerank.studies.problem import Problem
@@ -17,21 +20,32 @@ LABEL_WIDTH, STABILITY_WIDTH = 1.4, 0.5
 COLUMN = 0.085
 """Inches of a feature, so that the names below do not touch."""
 
-LONGEST = 30
 
-
-def frequency_figure(results: Results, problem: Problem) -> Figure:
+def frequency_figure(results: Results, problem: Problem, *, solvers: Sequence[str] = ()) -> Figure:
     """Draw a map solver × feature, the most used features first; beside it the stability of the solvers.
 
     Stability is the mean pairwise Jaccard index of the runs' choices, corrected for chance: 1 if all runs choose the
-    same, 0 as for random choices of the same sizes. Solvers that use all features in every run are left out.
+    same, 0 as for random choices of the same sizes, – for a single run.
+
+    Parameters
+    ----------
+    results : mapping of Cell to RunResult
+    problem : Problem
+    solvers : sequence of str
+        Labels; by default all. Those that offer one size in every run are left out; the note below the figure names
+        them.
+
+    Raises
+    ------
+    NothingToDrawError
+        If no solver is left.
     """
-    found = of_problem(results, problem.name)
+    found = of_problem(results, problem.name, solvers)
     names = next(run for folds in found.values() for runs in folds.values() for run in runs).feature_names
     chosen = {
         solver: [run.best.features for runs in folds.values() for run in runs]
         for solver, folds in found.items()
-        if any(len(run.front) > 1 for runs in folds.values() for run in runs)
+        if offers_sizes(folds)
     }
     if not chosen:
         raise NothingToDrawError(f"no solver of the study of {problem.name} selects features")
@@ -39,6 +53,7 @@ def frequency_figure(results: Results, problem: Problem) -> Figure:
     for row, runs in enumerate(chosen.values()):
         for features in runs:
             share[row, features] += 1.0 / len(runs)
+    note = named("Left out, for they offer one size", [solver for solver in found if solver not in chosen])
     with in_style():
         labels = [folded(solver, NAME_SIZE, LABEL_WIDTH) for solver in chosen]
         widest = max(width_of(line, NAME_SIZE) for label in labels for line in label.split("\n"))
@@ -46,25 +61,25 @@ def frequency_figure(results: Results, problem: Problem) -> Figure:
         used = int((share > 0).any(axis=0).sum())
         order = np.argsort(-share.sum(axis=0), kind="stable")[: min(used, int(room / COLUMN))]
         below = [shorten(names[i]) for i in order]
-        figure = column_figure(0.95 + height_of_rows(labels) + max(width_of(name, FEATURE_SIZE) for name in below))
+        rows = len(labels) * (0.15 + 0.1 * (max(map(lines_of, labels)) - 1))
+        deepest = max(width_of(name, FEATURE_SIZE) for name in below)
+        figure = Figure(figsize=(WIDTH, 0.95 + rows + deepest + note_height(note)), layout="constrained")
         axes = figure.subplots()
         image = axes.imshow(share[:, order], cmap="Greys", vmin=0, vmax=1, aspect="auto")
+        for line in np.arange(1, len(chosen)) - 0.5:
+            axes.axhline(line, color="white", linewidth=0.6)
         axes.set_yticks(range(len(chosen)), labels, fontsize=NAME_SIZE)
         axes.set_xticks(range(len(order)), below, rotation=90, fontsize=FEATURE_SIZE)
         axes.tick_params(length=0)
-        figure.supxlabel(f"Feature (the {len(order)} most chosen of {len(names)})", fontsize=8)
+        axes.set_xlabel(f"Feature (the {len(order)} most chosen of {len(names)})")
         right = axes.secondary_yaxis("right")
         right.set_yticks(range(len(chosen)), [_stability(runs, len(names)) for runs in chosen.values()], fontsize=6)
         right.tick_params(length=0)
         right.set_ylabel("Stability", fontsize=7)
         figure.colorbar(image, ax=figure.axes, label="Share of runs", location="top", shrink=0.7, aspect=30)
+        put_note(figure, note)
     return figure
 
 
 def _stability(runs: list[list[int]], n_features: int) -> str:
     return f"{feature_stability(runs, n_features)[1]:.2f}" if len(runs) > 1 else "–"
-
-
-def shorten(name: str) -> str:
-    """Leave out the end of a name that would take most of the figure."""
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"

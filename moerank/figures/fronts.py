@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.study import NothingToDrawError, column_figure, legend_above, marks_at, of_problem, solver_style
+from moerank.figures.limits import beyond, limits_of
+from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
+from moerank.figures.study import NothingToDrawError, first_fold, first_metric, named, of_problem
 from moerank.figures.style import in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem
@@ -15,11 +18,15 @@ from moerank.studies.result import PARTS
 
 __all__ = ["fronts_figure"]
 
+TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
+
 
 def fronts_figure(
     results: Results, problem: Problem, *, fold: int | None = None, solvers: Sequence[str] = ()
 ) -> Figure:
     """Draw what each solver offers on one fold, with its first seed: a panel for each part of the data.
+
+    The limits of each part are those of `limits.limits_of`; the note below the figure says what is beyond.
 
     Parameters
     ----------
@@ -28,28 +35,46 @@ def fronts_figure(
     fold : int, optional
         By default the first there is.
     solvers : sequence of str
-        Labels; by default all that offer more than one size.
+        Labels; by default all. Those that offer a single size there, or have not run, have no front; the note below
+        the figure names them. More than five are divided by family into rows of panels.
+
+    Raises
+    ------
+    NothingToDrawError
+        If no solver is left.
     """
-    found = of_problem(results, problem.name)
-    fold = min(min(folds) for folds in found.values()) if fold is None else fold
-    runs = {solver: folds[fold][0] for solver, folds in found.items() if fold in folds}
-    runs = {solver: run for solver, run in runs.items() if (solver in solvers if solvers else len(run.front) > 1)}
+    found = of_problem(results, problem.name, solvers)
+    fold = first_fold(found) if fold is None else fold
+    first = {solver: folds[fold][0] for solver, folds in found.items() if fold in folds}
+    runs = {solver: run for solver, run in first.items() if len(run.front) > 1}
     if not runs:
         raise NothingToDrawError(f"no solver offers more than one size on fold {fold} of {problem.name}")
-    metric = next(iter(runs.values())).metrics[0]
+    metric = first_metric(found)
+    values = {
+        part: {solver: np.array([member.scores[part][metric] for member in run.front]) for solver, run in runs.items()}
+        for part in PARTS
+    }
+    limits = {part: limits_of(of) for part, of in values.items()}
+    parts = {TITLES[part]: part for part in PARTS}
+
+    def draw(axes: Axes, column: str, look: Look) -> None:
+        sizes = [len(member.features) for member in runs[look.label].front]
+        look.plot(axes, sizes, values[parts[column]][look.label])
+        axes.set_ylim(*limits[parts[column]])
+
+    lacking = named("Not run", [solver for solver in found if solver not in first])
+    sizeless = named("No front, for they offer one size", [solver for solver in first if solver not in runs])
+    outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))
+    cut = named("Some values lie beyond the axis", outside)
     with in_style():
-        figure = column_figure(4.2, list(runs))
-        panels = figure.subplots(len(PARTS), sharex=True)
-        for axes, part in zip(panels, PARTS, strict=True):
-            for label, run in runs.items():
-                sizes = [len(member.features) for member in run.front]
-                values = [member.scores[part][metric] for member in run.front]
-                number = list(found).index(label)
-                axes.plot(sizes, values, label=label, markevery=marks_at(number, len(sizes)), **solver_style(number))
-            axes.set_title({"train": "Training"}.get(part, part.capitalize()), loc="left")
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-            axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
-        panels[-1].set_xlabel("Number of features")
-        figure.supylabel(f"{metric}, fold {fold} (higher is better)", fontsize=8)
-        legend_above(figure, panels[0])
-    return figure
+        groups = by_family(list(runs), FEW_LINES)
+        panels = Panels(
+            groups,
+            list(parts),
+            height=1.1 if len(groups) == 1 else 0.76,
+            xlabel="Number of features",
+            ylabel=f"{metric}, fold {fold} (higher is better)",
+            note=" ".join(filter(None, [lacking, sizeless, cut])),
+        )
+        panels.draw(draw)
+    return panels.figure

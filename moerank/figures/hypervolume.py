@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from collections.abc import Sequence
 
-from moerank.figures.study import NothingToDrawError, column_figure, legend_above, of_problem, solver_style
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from moerank.figures.panels import Look, Panels, by_family
+from moerank.figures.study import NothingToDrawError, named, of_problem
 from moerank.figures.style import in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem
@@ -14,43 +17,65 @@ from moerank.studies.problem import Problem
 __all__ = ["hypervolume_figure"]
 
 
-def hypervolume_figure(results: Results, problem: Problem) -> Figure:
-    """Draw the hypervolume of each stage's front: mean over folds and seeds, and the quartiles as a band.
+def hypervolume_figure(results: Results, problem: Problem, *, solvers: Sequence[str] = ()) -> Figure:
+    """Draw the hypervolume of each stage's front: mean over folds and seeds, and how much the seeds differ as a band.
+
+    The band is between the quartiles of all runs after the mean of each run's fold is moved to the mean of all folds:
+    some folds are easier for every solver, which would hide what a search does. Where runs ended after
+    different numbers of generations, the lines end with the shortest.
+
+    Parameters
+    ----------
+    results : mapping of Cell to RunResult
+    problem : Problem
+    solvers : sequence of str
+        Labels; by default all. Those that are no search have no line; the note below the figure names them. More than
+        eight are divided into rows of panels.
 
     Raises
     ------
     NothingToDrawError
-        If no solver of the study is a search.
+        If no solver is a search.
     """
-    found = of_problem(results, problem.name)
+    found = of_problem(results, problem.name, solvers)
     runs = {
-        solver: [run.convergence for seeds in folds.values() for run in seeds if run.convergence]
+        solver: [(fold, run.convergence) for fold, seeds in folds.items() for run in seeds if run.convergence]
         for solver, folds in found.items()
     }
     runs = {solver: histories for solver, histories in runs.items() if histories}
     if not runs:
         raise NothingToDrawError(f"no solver of the study of {problem.name} is a search")
-    stages = list(dict.fromkeys(stage for histories in runs.values() for stage in histories[0]))
+    names = dict.fromkeys(stage for histories in runs.values() for _, history in histories for stage in history)
+    stages = {stage.replace("_", " ").capitalize(): stage for stage in names}
+
+    def draw(axes: Axes, column: str, look: Look) -> None:
+        stage = stages[column]
+        drawn = [(fold, history[stage]) for fold, history in runs[look.label] if stage in history]
+        if not drawn:
+            if not look.faint:
+                look.plot(axes, [], [], marker=None)  # its line in the legend
+            return
+        length = min(len(history["evaluations"]) for _, history in drawn)
+        evaluations = np.mean([history["evaluations"][:length] for _, history in drawn], axis=0)
+        values = np.array([history["hypervolume"][:length] for _, history in drawn])
+        mean = values.mean(axis=0)
+        if not look.faint:
+            folds = np.array([fold for fold, _ in drawn])
+            levels = np.array([values[folds == fold].mean(axis=0) for fold in folds])
+            low, high = np.quantile(values - levels + mean, (0.25, 0.75), axis=0)
+            axes.fill_between(evaluations, low, high, color=look.colour, alpha=0.15, linewidth=0)
+        look.plot(axes, evaluations, mean, marker=None)
+
     with in_style():
-        figure = column_figure(1.2 * len(stages) + 0.3, list(runs))
-        panels = figure.subplots(len(stages), squeeze=False)[:, 0]
-        for axes, stage in zip(panels, stages, strict=True):
-            for solver, histories in runs.items():
-                drawn = [history[stage] for history in histories if stage in history]
-                style = {**solver_style(list(found).index(solver)), "marker": None}
-                if not drawn:
-                    axes.plot([], [], label=solver, **style)  # its line in the legend
-                    continue
-                length = min(len(history["evaluations"]) for history in drawn)
-                evaluations = np.mean([history["evaluations"][:length] for history in drawn], axis=0)
-                values = np.array([history["hypervolume"][:length] for history in drawn])
-                low, high = np.quantile(values, (0.25, 0.75), axis=0)
-                axes.fill_between(evaluations, low, high, color=style["color"], alpha=0.2, linewidth=0)
-                axes.plot(evaluations, values.mean(axis=0), label=solver, **style)
-            axes.set_title(stage.replace("_", " ").capitalize(), loc="left")
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-            axes.yaxis.set_major_locator(MaxNLocator(nbins=3))
-        panels[-1].set_xlabel("Evaluations")
-        figure.supylabel("Hypervolume of the front", fontsize=8)
-        legend_above(figure, panels[0])
-    return figure
+        groups = by_family(list(runs))
+        panels = Panels(
+            groups,
+            list(stages),
+            height=0.95 if len(groups) == 1 else 1.1,
+            xlabel="Evaluations",
+            ylabel="Hypervolume of the front",
+            same_x=False,
+            note=named("No search", [solver for solver in found if solver not in runs]),
+        )
+        panels.draw(draw)
+    return panels.figure

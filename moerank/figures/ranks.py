@@ -2,53 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.study import NothingToDrawError, column_figure, folded, height_of_rows
+from moerank.figures.lettering import folded, lines_of, note_height, put_note
+from moerank.figures.study import NothingToDrawError, named
 from moerank.figures.style import GREY, WIDTH, in_style
 from moerank.studies.comparison import Results, solver_ranks
+from moerank.suggestions import unknown
 
 __all__ = ["ranks_figure"]
 
-NAME_SIZE = 6.5
-LABEL_WIDTH = 1.7
+NAME_SIZE = 6
+LABEL_WIDTH = 1.75
+ROW, LINE = 0.13, 0.1
+"""Inches of a solver's row, and of each further line of its label."""
+
+BAR = 0.055
+"""Inches from one bar to the next."""
 
 
-def ranks_figure(results: Results, metric: str | None = None) -> Figure:
-    """Draw mean ranks over the folds of all problems, with bars over solvers closer than the critical difference.
+def ranks_figure(
+    results: Results, metric: str | None = None, *, problem: str | None = None, solvers: Sequence[str] = ()
+) -> Figure:
+    """Draw mean ranks over folds, the best first, with bars beside solvers closer than the critical difference.
+
+    Parameters
+    ----------
+    results : mapping of Cell to RunResult
+    metric : str, optional
+        By default that of the objectives.
+    problem : str, optional
+        Rank over the folds of this problem; by default over those of all problems.
+    solvers : sequence of str
+        Labels; by default all. The ranks are those among these solvers.
 
     Raises
     ------
     NothingToDrawError
         If there are fewer than three solvers or two folds.
+    ValueError
+        If one of `solvers` has no result.
     """
-    metric = metric or next(iter(results.values())).metrics[0]
-    ranks = solver_ranks(results, metric)
+    labels = dict.fromkeys(cell.solver.label for cell in results if problem in (None, cell.problem.name))
+    for solver in solvers:
+        if solver not in labels:
+            raise ValueError(unknown("solver", solver, labels))
+    chosen = {cell: result for cell, result in results.items() if cell.solver.label in (solvers or labels)}
+    metric = metric or next((r.metrics[0] for c, r in chosen.items() if problem in (None, c.problem.name)), "")
+    ranks = solver_ranks(chosen, metric, problem=problem)
     if ranks is None:
         raise NothingToDrawError("ranks need at least three solvers that have at least two folds in common")
-    test, solvers = ranks.test, ranks.solvers
+    test = ranks.test
     groups = _groups(test.ranks.tolist(), test.critical_difference)
+    where = f"{test.n_blocks} folds of {problem}" if problem else f"{test.n_blocks} folds"
+    caption = (
+        f"Mean rank by {metric} on {where}, 1 is best; Friedman p = {test.p:.2g}. Bars join ranks closer than the "
+        f"critical difference {test.critical_difference:.2f} (Nemenyi, 5%)."
+    )
+    caption = " ".join([caption, named("Not ranked", [s for s in solvers or labels if s not in ranks.solvers])]).strip()
     with in_style():
-        names = [f"{solver} ({rank:.2f})" for solver, rank in zip(solvers, test.ranks, strict=True)]
-        labels = [folded(name, NAME_SIZE, LABEL_WIDTH) for name in names]
-        figure = column_figure(0.9 + height_of_rows(labels) * (1.0 + 0.6 * len(groups) / len(labels)))
-        axes = figure.subplots()
-        for row, rank in enumerate(test.ranks):
-            axes.plot([rank], [row], "o", color="black", markersize=3)
-            axes.plot([0.4, rank], [row, row], color="0.85", linewidth=0.5, zorder=0)
-        for number, (first, last) in enumerate(groups):
-            height = len(solvers) + 0.6 * number
-            axes.plot([test.ranks[first] - 0.05, test.ranks[last] + 0.05], [height, height], color=GREY, linewidth=2.5)
-        axes.set_yticks(range(len(solvers)), labels, fontsize=NAME_SIZE)
-        axes.set_ylim(len(solvers) + 0.6 * len(groups), -0.7)
-        axes.set_xlim(0.4, len(solvers) + 0.4)
+        names = [f"{solver} ({rank:.2f})" for solver, rank in zip(ranks.solvers, test.ranks, strict=True)]
+        rows = [folded(name, NAME_SIZE, LABEL_WIDTH) for name in names]
+        heights = np.array([ROW + LINE * (lines_of(row) - 1) for row in rows])
+        y = np.cumsum(heights) - heights / 2.0
+        figure = Figure(figsize=(WIDTH, 0.4 + heights.sum() + note_height(caption)), layout="constrained")
+        axes, bars = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 0.05 + BAR * len(groups)))
+        axes.hlines(y, 0.4, test.ranks, color="0.85", linewidth=0.5, zorder=0)
+        axes.plot(test.ranks, y, "o", color="black", markersize=3, label="mean rank")
+        axes.set_yticks(y, rows, fontsize=NAME_SIZE)
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(heights.sum(), 0.0)
+        axes.set_xlim(0.4, max(test.ranks) + 0.4)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
-        caption = (
-            f"Mean rank by {metric} on {test.n_blocks} folds, Friedman p = {test.p:.2g}. Bars join ranks closer than "
-            f"the critical difference {test.critical_difference:.2f} (Nemenyi, 5%)."
-        )
-        figure.supxlabel(folded(caption, 7, WIDTH - 0.2), fontsize=7)
+        axes.set_xlabel("Mean rank")
+        for number, (first, last) in enumerate(groups):
+            ends = y[first] - heights[first] / 4.0, y[last] + heights[last] / 4.0
+            bars.plot([number, number], ends, color=GREY, linewidth=2.0, solid_capstyle="butt")
+        bars.set_xlim(-0.7, max(len(groups), 1) - 0.3)
+        bars.set_axis_off()
+        put_note(figure, caption)
     return figure
 
 

@@ -124,15 +124,17 @@ class SolverRanks:
     problems: list[str]
 
 
-def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float = 0.05) -> SolverRanks | None:
-    """Rank the solvers on every fold of every problem that all of them have; None for too few.
+def solver_ranks(
+    results: Results, metric: str, part: str = "test", alpha: float = 0.05, problem: str | None = None
+) -> SolverRanks | None:
+    """Rank the solvers on every fold of every problem, or of one, that all of them have; None for too few.
 
     A solver's value on a fold is its mean over the seeds.
     """
     rows = [
         (cell.problem.name, cell.fold, cell.solver.label, result.best.scores[part][metric])
         for cell, result in results.items()
-        if metric in result.metrics
+        if metric in result.metrics and problem in (None, cell.problem.name)
     ]
     frame = pd.DataFrame(rows, columns=["problem", "fold", "solver", "value"])
     table = frame.pivot_table(index=["problem", "fold"], columns="solver", values="value").dropna()

@@ -21,13 +21,17 @@ def texts_on_the_page(figure):
     with in_style():
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
-    beyond = []  # ticks beyond the limits of an axis exist, but are not drawn
+    beyond = []  # ticks beyond the limits of an axis exist, but are not drawn, nor those of axes that are off
+    for axes in figure.axes:
+        if not axes.axison:
+            beyond += [*axes.get_xticklabels(), *axes.get_yticklabels()]
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
         low, high = sorted(axis.get_view_interval())
         ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)  # none where panels share them
         beyond += [label for place, label in ticks if not low <= place <= high]
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text() and text not in beyond]
-    return [(text.get_text(), text.get_window_extent(canvas.get_renderer())) for text in texts]
+    renderer = canvas.get_renderer()
+    return [(text.get_text(), Text.get_window_extent(text, renderer)) for text in texts]  # without arrows
 
 
 def with_many_features(result):

@@ -1,25 +1,21 @@
 import dataclasses
+import logging
+import re
+import warnings
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from test_figures import texts_on_the_page
 
 from moerank import figures
-from moerank.figures.study import best_by_size, mean_by_size, of_problem, solver_style
+from moerank.figures.panels import MOST_LINES, by_family, solver_style
+from moerank.figures.style import encode
+from moerank.solvers import solvers
 from moerank.studies.cell import Cell, SolverSpec
 from moerank.studies.problem import Published
 
 OF_PROBLEMS = ("ablation", "accuracy", "attainment", "cost", "frequency", "fronts", "hypervolume")
-
-
-@pytest.fixture(scope="module")
-def problem(tiny_study):
-    return tiny_study.problems[0]
-
-
-@pytest.fixture(scope="module")
-def results(tiny_study):
-    return tiny_study.results()
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +29,20 @@ def crowd(results):
     return cells
 
 
-def draw(name, results, problem):
+def draw(name, results, problem, **options):
     figure = getattr(figures, f"{name}_figure")
-    return figure(results) if name == "ranks" else figure(results, problem)
+    return figure(results, **options) if name == "ranks" else figure(results, problem, **options)
+
+
+def panels_of(figure):
+    """Return the axes that are drawn; those of legends are not."""
+    return [axes for axes in figure.axes if axes.axison]
+
+
+def words_on_the_page(figure):
+    """Return all words, labels that are broken at a hyphen put together."""
+    texts = [re.sub(r"-\n\s*", "-", text) for text, _ in texts_on_the_page(figure)]
+    return {word.strip(".:") for text in texts for word in re.split(r"[\s,]+", text)}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +59,7 @@ def hostile(results):
 
 
 @pytest.mark.parametrize("name", [*OF_PROBLEMS, "ranks"])
-@pytest.mark.parametrize("of", ["results", "crowd", "hostile"])
+@pytest.mark.parametrize("of", ["results", "crowd", "hostile", "large"])
 def test_no_text_is_clipped_or_overlaps(name, of, request, problem):
     published = tuple(
         Published(method=f"Method {i} of others", features=3 + i, scores={"NDCG@10": 0.9}, source="") for i in range(9)
@@ -63,31 +70,14 @@ def test_no_text_is_clipped_or_overlaps(name, of, request, problem):
     page = figure.bbox
     assert len(boxes) > 5
     assert figure.get_figwidth() == pytest.approx(3.4)
-    heights = [axes.get_window_extent().height / figure.dpi for axes in figure.axes if axes.get_label() != "<colorbar>"]
-    assert min(heights) > 0.6  # the legend takes nothing from the panels
+    panels = [axes for axes in panels_of(figure) if axes.get_label() != "<colorbar>"]
+    heights = [axes.get_window_extent().height / figure.dpi for axes in panels]
+    assert min(heights) > 0.55  # legends and notes take nothing from the panels
     for text, box in boxes:
         assert page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1, text
     for number, (text, box) in enumerate(boxes):
         for other, another in boxes[:number]:
             assert not box.shrunk(0.9, 0.9).overlaps(another.shrunk(0.9, 0.9)), (text, other)
-
-
-def test_best_by_size_is_what_validation_would_choose(results):
-    result = next(result for cell, result in results.items() if cell.solver.name == "mofsrank")
-    values = best_by_size(result, "test", "MAP")
-    for k, value in enumerate(values, start=1):
-        small = [member for member in result.front if len(member.features) <= k]
-        if not small:
-            assert np.isnan(value)
-            continue
-        best = max(small, key=lambda m: (m.scores["validation"][result.metrics[0]], -len(m.features)))
-        assert value == best.scores["test"]["MAP"]
-
-
-def test_means_are_over_seeds_then_folds(results):
-    folds = of_problem(results, "tiny")["mofsrank"]
-    expected = np.mean([np.mean([best_by_size(r, "test", "MAP") for r in runs], axis=0) for runs in folds.values()], 0)
-    np.testing.assert_array_equal(mean_by_size(folds, "test", "MAP"), expected)
 
 
 def test_published_points_are_shown_where_they_are_known(results, problem):
@@ -98,8 +88,8 @@ def test_published_points_are_shown_where_they_are_known(results, problem):
 
 
 def test_styles_differ():
-    styles = [tuple(map(str, solver_style(number).values())) for number in range(385)]
-    assert len(set(styles)) == 385
+    styles = [tuple(map(str, solver_style(number).values())) for number in range(616)]
+    assert len(set(styles)) == 616
 
 
 @pytest.mark.parametrize("name", ["ablation", "attainment", "hypervolume", "frequency", "ranks"])
@@ -121,8 +111,7 @@ def test_the_metric_is_that_of_the_problem(results, problem):
         moved = dataclasses.replace(result, metrics=["P@5"], front=front, chosen=0)
         renamed[Cell(other, cell.fold, cell.solver, cell.seed)] = moved
     for draw_it in (figures.accuracy_figure, figures.cost_figure):
-        (axes,) = draw_it({**results, **renamed}, other).axes
-        assert axes.get_ylabel() == "Test P@5"
+        assert [axes.get_ylabel() for axes in panels_of(draw_it({**results, **renamed}, other))] == ["Test P@5"]
 
 
 @pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
@@ -138,3 +127,99 @@ def test_files_are_always_the_same_and_of_the_format_of_their_ending(kind, resul
 def test_a_file_that_is_no_figure_is_refused(name, results, problem, tmp_path):
     with pytest.raises(ValueError, match=r"ends in one of \.png, \.pdf, \.svg"):
         figures.save_figure(figures.cost_figure(results, problem), tmp_path / name)
+
+
+@pytest.mark.parametrize("name", [*OF_PROBLEMS, "ranks"])
+def test_a_large_study_fits_a_page_and_names_every_solver(name, large, published_problem):
+    figure = draw(name, large, published_problem)
+    assert figure.get_figheight() < 9.2
+    expected = {cell.solver.label for cell in large} if name != "ablation" else set()  # that one has four solvers
+    assert expected <= words_on_the_page(figure)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "attainment", "fronts", "hypervolume"])
+def test_no_panel_has_more_lines_than_can_be_told_apart_without_colour(name, large, problem):
+    panels = panels_of(draw(name, large, problem))
+    assert len(panels) > 1
+    for axes in panels:
+        lines = [line for line in axes.lines if not line.get_label().startswith("_")]
+        assert 0 < len(lines) <= MOST_LINES
+        assert len({str(line._unscaled_dash_pattern) + str(line.get_marker()) for line in lines}) == len(lines)
+
+
+def test_families_are_divided_into_panels_with_their_title():
+    table = list(solvers())
+    panels = by_family(table)
+    assert sorted(solver for panel in panels.values() for solver in panel) == sorted(table)
+    assert panels["Wrapper"] == ["greedy-rankrls", "fs-bfs", "fsm-svm"]
+    assert panels["MOFSRank and its ablations"] == table[:4]
+    assert panels["MOFSRank with other searches"] == table[4:10]
+    assert [len(panel) for title, panel in panels.items() if title.startswith("Ranker")] == [8, 8]
+    few = ["mofsrank", "rankrls", "gas", "listnet", "fs-bfs", "fsmrank", "frank", "crr", "svm-map"]
+    assert by_family(few)["Wrapper, filter, embedded"] == ["fs-bfs", "gas", "fsmrank"]
+    many = [f"fsmrank[lambda1={i}]" for i in range(17)]
+    parts = by_family(many)
+    assert list(parts) == ["Embedded, 1 of 3", "Embedded, 2 of 3", "Embedded, 3 of 3"]
+    assert [solver for part in parts.values() for solver in part] == many
+    assert by_family(few[:8]) == {"": few[:8]}
+
+
+@pytest.mark.parametrize("name", [*OF_PROBLEMS, "ranks"])
+def test_only_the_chosen_solvers_are_drawn(name, results, problem):
+    chosen = ["mofsrank-no-ensemble", "mofsrank", "greedy-rankrls"]
+    if name in ("attainment", "hypervolume", "ablation"):
+        chosen = chosen[:2]
+    words = words_on_the_page(draw(name, results, problem, solvers=chosen))
+    shown = {"all": "mofsrank", "ensemble": "mofsrank-no-ensemble"} if name == "ablation" else {s: s for s in chosen}
+    assert set(shown) <= words
+    assert not {"fsmrank", "ranksvm-primal"} & words
+    with pytest.raises(ValueError, match="did you mean 'fsmrank'"):
+        draw(name, results, problem, solvers=["fsmrnk"])
+
+
+def test_what_is_asked_for_and_cannot_be_drawn_is_named(results, problem):
+    asked = ["mofsrank", "ranksvm-primal"]
+    notes = {
+        "fronts": "No front, for they offer one size: ranksvm-primal.",
+        "attainment": "Median and quartiles of 3 seeds. No surface, for they ran with one seed: ranksvm-primal.",
+        "hypervolume": "No search: ranksvm-primal.",
+        "frequency": "Left out, for they offer one size: ranksvm-primal.",
+    }
+    for name, note in notes.items():
+        texts = [text.replace("\n", " ") for text, _ in texts_on_the_page(draw(name, results, problem, solvers=asked))]
+        assert note in texts, name
+
+
+@pytest.mark.parametrize("name", [*OF_PROBLEMS, "ranks"])
+def test_vector_files_are_made_without_a_warning_and_are_small(name, large, published_problem, caplog):
+    figure = draw(name, large, published_problem)
+    with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
+        warnings.simplefilter("error")
+        pdf, svg = (encode(figure, kind) for kind in ("pdf", "svg"))
+    assert caplog.records == []
+    assert pdf.startswith(b"%PDF") and pdf.rstrip().endswith(b"%%EOF")
+    ElementTree.fromstring(svg)
+    assert len(svg) < 260_000
+
+
+def test_a_small_svg_has_lines_and_markers_where_they_were(results, problem):
+    figure = draw("accuracy", results, problem, solvers=["greedy-rankrls"], limits=(0.0, 1.0))
+    svg = ElementTree.fromstring(encode(figure, "svg"))
+    axes = panels_of(figure)[0]
+    figure.dpi = 72  # that of the file, for which the panels were laid out
+    (line,) = (line for line in axes.lines if line.get_label() == "greedy-rankrls")
+    there = axes.transData.transform(np.column_stack(line.get_data())) * (1, -1) + (0, 72 * figure.get_figheight())
+    space = "{http://www.w3.org/2000/svg}"
+    paths = [path.get("d") for path in svg.iter(f"{space}path") if path.get("clip-path")]
+    drawn = [np.cumsum([_step(step) for step in re.findall(r"[Mlh][^Mlh]+", path)], axis=0) for path in paths]
+    assert min(np.abs(d - there).max() for d in drawn if d.shape == there.shape) < 0.011
+    uses = [use for use in svg.iter(f"{space}use") if use.get("x")]
+    markers = np.array([(float(use.get("x")), float(use.get("y"))) for use in uses])
+    first = there[:: max(1, len(there) // 8)]
+    assert all(np.abs(markers - place).max(axis=1).min() < 0.011 for place in first)
+
+
+def _step(step):
+    """Return the two numbers of a piece of a path; a level piece has one."""
+    numbers = [float(number) for number in re.findall(r"-?[\d.]+", step)]
+    return numbers if step[0] != "h" else [*numbers, 0.0]

@@ -1,0 +1,287 @@
+"""Panels of many solvers: a few lines in each, by family, those of the other panels faint behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import ArrayLike, NDArray
+
+from moerank.figures.lettering import key_height, legend_height, note_height, put_legend, put_note
+from moerank.figures.style import WIDTH
+from moerank.solvers import solvers as solver_table
+from moerank.studies.study import ABLATIONS
+
+__all__ = ["FAMILIES", "FEW_LINES", "MOST_LINES", "Look", "Panels", "by_family", "family_of", "solver_style"]
+
+MOST_LINES = 8
+"""More lines than these in one panel cannot be told apart."""
+
+FEW_LINES = 5
+"""Families with so few lines together share a panel."""
+
+FAMILIES = {
+    "evolutionary": "Evolutionary search",
+    "wrapper": "Wrapper",
+    "filter": "Filter",
+    "embedded": "Embedded",
+    "ranker": "Ranker without selection",
+}
+
+# Okabe and Ito (2008) without yellow, which is lost on white; with markers and dashes every solver differs in grey too.
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
+DASHES: tuple[Any, ...] = (
+    *("-", "--", "-.", ":"),
+    *((0, (5, 1, 1, 1, 1, 1)), (0, (9, 2)), (0, (1, 3)), (0, (6, 1, 2, 1))),
+)
+FAINT = "0.84"
+
+PAD = 0.05
+"""Inches between rows."""
+
+
+def solver_style(number: int) -> dict[str, Any]:
+    """Return colour, marker and dashes of the solver with this number in a panel; 616 differ."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": DASHES[number % len(DASHES)],
+    }
+
+
+def family_of(solver: str) -> str:
+    """Return the family of a solver by its label."""
+    return solver_table()[solver.partition("[")[0]].family
+
+
+def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, list[str]]:
+    """Divide solvers into panels of at most `MOST_LINES`, each with its title.
+
+    Up to `together` stay in one panel under the title "". More are divided by family, where neighbours of wrapper,
+    filter and embedded that have few share a panel; of too many searches MOFSRank and its ablations are a panel of
+    their own; what is still too large is cut into equal parts.
+
+    Examples
+    --------
+    >>> by_family(["gas", "fsmrank"])
+    {'': ['gas', 'fsmrank']}
+    """
+    if len(solvers) <= together:
+        return {"": list(solvers)}
+    of = {family: [solver for solver in solvers if family_of(solver) == family] for family in FAMILIES}
+    searches = of["evolutionary"]
+    panels = [(FAMILIES["evolutionary"], searches)]
+    if len(searches) > MOST_LINES:
+        own = [solver for solver in searches if solver.partition("[")[0] in ("mofsrank", *ABLATIONS)]
+        rest = [solver for solver in searches if solver not in own]
+        panels = [("MOFSRank and its ablations", own), ("MOFSRank with other searches", rest)]
+    neighbours: list[tuple[str, list[str]]] = []
+    for family in ("wrapper", "filter", "embedded"):
+        if neighbours and of[family] and len(neighbours[-1][1]) + len(of[family]) <= FEW_LINES:
+            title, members = neighbours.pop()
+            neighbours.append((f"{title}, {family}", members + of[family]))
+        elif of[family]:
+            neighbours.append((FAMILIES[family], of[family]))
+    divided: dict[str, list[str]] = {}
+    for title, members in [*panels, *neighbours, (FAMILIES["ranker"], of["ranker"])]:
+        n_parts = -(-len(members) // MOST_LINES)
+        for part in range(n_parts):
+            numbered = f"{title}, {part + 1} of {n_parts}" if n_parts > 1 else title
+            divided[numbered] = members[part * len(members) // n_parts : (part + 1) * len(members) // n_parts]
+    return divided
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a solver looks in a panel.
+
+    Attributes
+    ----------
+    label : str
+    number : int or None
+        Its place in the panel; None behind the lines of another panel.
+    small : bool
+        Whether the panel is one of many.
+    """
+
+    label: str
+    number: int | None
+    small: bool = False
+
+    @property
+    def faint(self) -> bool:
+        """Whether it is only there to compare with."""
+        return self.number is None
+
+    @property
+    def colour(self) -> str:
+        """Colour of its line."""
+        return FAINT if self.number is None else COLOURS[self.number % len(COLOURS)]
+
+    def plot(self, axes: Axes, x: ArrayLike, y: ArrayLike, **changes: Any) -> None:
+        """Draw a line with some markers, which are not those of the next solver's line."""
+        x, y = np.asarray(x, float), np.asarray(y, float)
+        if self.number is None:
+            kept = _corners(y)
+            axes.plot(x[kept], y[kept], drawstyle=changes.get("drawstyle", "default"))  # for `_join`
+            return
+        step = max(1, len(x) // (5 if self.small else 8))
+        style = {**solver_style(self.number), "label": self.label, "markevery": (self.number % step, step)}
+        if self.small:
+            style |= {"markersize": 2.6, "linewidth": 0.8}
+        axes.plot(x, y, **{**style, **changes})
+
+
+def _corners(y: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which points of a line are needed to draw it: not those in the middle of a level piece."""
+    level = np.zeros(len(y), bool)
+    level[1:-1] = (y[1:-1] == y[:-2]) & (y[1:-1] == y[2:])
+    return ~level
+
+
+Draw: TypeAlias = Callable[[Axes, str, Look], None]
+"""Draws one solver, by the label of its look, into the panel of a column."""
+
+
+def _join(axes: Axes) -> None:
+    """Make one faint line with gaps of all lines that are there: a vector file describes the look of each line."""
+    lines = list(axes.lines)
+    if lines:
+        points = [np.column_stack([*line.get_data()]).astype(float) for line in lines]
+        joined = np.concatenate([part for line in points for part in (line, [[np.nan, np.nan]])])
+        for line in lines:
+            line.remove()
+        style: dict[str, Any] = {"color": FAINT, "linewidth": 0.5, "zorder": 0.5, "label": "_others"}
+        axes.plot(*joined.T, drawstyle=lines[0].get_drawstyle(), **style)
+
+
+class Panels:
+    """The frame of a figure of several solvers.
+
+    A single group has its legend on top and a panel for each column below it, as wide as the page. Several have a row
+    each, with the legend above its panels; the panels of a column have the same axes, and show the lines of the other
+    groups faintly.
+
+    Parameters
+    ----------
+    groups : mapping of str to list of str
+        The labels of each panel by its title; see `by_family`.
+    columns : sequence of str
+        What is drawn side by side, or below each other for a single group; their titles.
+    height : float
+        Inches of a panel.
+    xlabel, ylabel : str
+    same_x : bool, default True
+        Whether all columns have the same x axis.
+    note : str
+        What is not drawn.
+    strip : float, default 0
+        Inches of a last row for something else, its axes in `strip`.
+    below : float, default 0
+        Inches that the names below it take.
+    key : sequence of str
+        What `put_key` will list in a last row, its axes in `key`.
+
+    Attributes
+    ----------
+    figure : Figure
+    axes : dict of (str, str) to Axes
+        By title of the group and column.
+    strip, key : Axes or None
+    """
+
+    def __init__(
+        self,
+        groups: Mapping[str, Sequence[str]],
+        columns: Sequence[str],
+        *,
+        height: float,
+        xlabel: str,
+        ylabel: str,
+        same_x: bool = True,
+        note: str = "",
+        strip: float = 0.0,
+        below: float = 0.0,
+        key: Sequence[str] = (),
+    ) -> None:
+        self.groups, self.columns = groups, columns
+        self.many = len(groups) > 1
+        legends = [legend_height(labels, title) for title, labels in groups.items()]
+        heights: list[float] = []
+        for legend in legends:
+            heights += [legend, *([height] * (1 if self.many else len(columns)))]
+        heights += [0.15, *([strip] if strip else []), *([key_height(key)] if key else [])]
+        numbers = len(columns) if not self.many and not same_x else 1
+        titles = 0 if len(columns) == 1 else 1 if self.many else len(columns)
+        gaps = PAD * len(heights) + 0.16 * (numbers + titles) + 0.05
+        self.figure = Figure(figsize=(WIDTH, sum(heights) + gaps + below + note_height(note)), layout="constrained")
+        layout = self.figure.get_layout_engine()
+        if isinstance(layout, ConstrainedLayoutEngine):
+            layout.set(h_pad=PAD / 2.0, w_pad=0.02, hspace=0.0, wspace=0.0)
+        grid = GridSpec(len(heights), len(columns) if self.many else 1, self.figure, height_ratios=heights)
+        self.axes: dict[tuple[str, str], Axes] = {}
+        self._legends: dict[str, Axes] = {}
+        row = 0
+        for title in groups:
+            self._legends[title] = self._empty(grid, row)
+            for place, column in enumerate(columns):
+                here = grid[row + 1, place] if self.many else grid[row + 1 + place, 0]
+                self.axes[title, column] = self._panel(here, column, same_x=same_x)
+            row += 2 if self.many else 1 + len(columns)
+        self._empty(grid, row).text(0.5, 1.0, xlabel, ha="center", va="top", fontsize=8)
+        self.strip = self.figure.add_subplot(grid[row + 1, :], sharey=next(iter(self.axes.values()))) if strip else None
+        self.key = self._empty(grid, len(heights) - 1) if key else None
+        self._inner_labels(same_x=same_x)
+        if len(self.axes) == 1:
+            next(iter(self.axes.values())).set_ylabel(ylabel)
+        else:
+            self.figure.supylabel(ylabel, fontsize=8)
+        put_note(self.figure, note)
+
+    def draw(self, draw: Draw) -> None:
+        """Draw every solver in its panels, and those of the other groups behind."""
+        for (title, column), axes in self.axes.items():
+            for other, labels in self.groups.items():
+                if other != title:
+                    for label in labels:
+                        draw(axes, column, Look(label, None))
+            _join(axes)
+            for number, label in enumerate(self.groups[title]):
+                draw(axes, column, Look(label, number, self.many))
+        for title, place in self._legends.items():
+            put_legend(place, self.axes[title, self.columns[0]], title)
+
+    def _empty(self, grid: GridSpec, row: int) -> Axes:
+        axes = self.figure.add_subplot(grid[row, :])
+        axes.set_axis_off()
+        return axes
+
+    def _panel(self, here: Any, column: str, *, same_x: bool) -> Axes:
+        above = next((axes for (_, name), axes in self.axes.items() if name == column), None)
+        first = next(iter(self.axes.values()), None)
+        axes = self.figure.add_subplot(here, sharex=first if same_x else above, sharey=above)
+        if len(self.columns) > 1 and above is None:
+            axes.set_title(column, loc="left", fontsize=7 if self.many else 8)
+        axes.xaxis.set_major_locator(
+            MaxNLocator(nbins=4 if self.many and len(self.columns) > 1 else 9, integer=True, steps=[1, 2, 5, 10])
+        )
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
+        if self.many and len(self.columns) > 1:
+            axes.tick_params(labelsize=6, pad=1.5)
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
+        return axes
+
+    def _inner_labels(self, *, same_x: bool) -> None:
+        """Take the numbers off x axes that have the same below them."""
+        last = list(self.groups)[-1], self.columns[-1]
+        for title, column in self.axes:
+            if (title != last[0]) if self.many else (same_x and column != last[1]):
+                self.axes[title, column].tick_params(labelbottom=False)

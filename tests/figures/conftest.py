@@ -1,0 +1,56 @@
+import dataclasses
+
+import pytest
+
+from moerank.solvers import solvers
+from moerank.studies.cell import Cell, SolverSpec
+from moerank.studies.problem import Published
+
+SOURCES = {"evolutionary": "mofsrank", "ranker": "ranksvm-primal"}
+"""Whose results stand for those of a family; of the others greedy-rankrls."""
+
+
+@pytest.fixture(scope="session")
+def problem(tiny_study):
+    return tiny_study.problems[0]
+
+
+@pytest.fixture(scope="session")
+def results(tiny_study):
+    return tiny_study.results()
+
+
+def changed(result, number):
+    """Return the result with scores and times that no other number has."""
+
+    def scored(member):
+        scores = {part: {m: v * 0.998**number for m, v in of.items()} for part, of in member.scores.items()}
+        return dataclasses.replace(member, scores=scores)
+
+    seconds = {"tuning": 0.02 * 1.2 ** (number % 17), "solver": 0.01 * (1 + number % 5)}
+    times = {**result.times, "processor": {**result.times["processor"], **seconds}}
+    return dataclasses.replace(result, front=[scored(member) for member in result.front], times=times)
+
+
+@pytest.fixture(scope="session")
+def large(results):
+    """A study of all solvers of the table, of results that are relabelled and changed a little."""
+    cells = {}
+    for number, entry in enumerate(entry for entry in solvers().values()):
+        source = SOURCES.get(entry.family, "greedy-rankrls")
+        for cell, result in results.items():
+            if cell.solver.name == source:
+                cells[Cell(cell.problem, cell.fold, SolverSpec(entry.name), cell.seed)] = changed(result, number)
+    assert len({cell.solver.label for cell in cells}) >= 39
+    return cells
+
+
+@pytest.fixture(scope="session")
+def published_problem(problem):
+    """The problem with two published results, of a search and of a filter."""
+    entries = [
+        Published(method="Theirs", solver="mofsrank", features=4.0, scores={"NDCG@10": 0.93}, source="a paper"),
+        Published(method="Others", solver="gas", features=7.5, scores={"NDCG@10": 0.91}, source="a paper"),
+        Published(method="Unsized", solver="gas-e", scores={"NDCG@10": 0.5}, source="a paper"),
+    ]
+    return problem.model_copy(update={"published": tuple(entries)})

@@ -1,0 +1,28 @@
+import runpy
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+
+PLOTS = Path(__file__).resolve().parents[2] / "plots"
+RECIPES = ("ablation", "accuracy", "attainment", "cost", "frequency", "fronts", "hypervolume", "ranks")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_draws_its_figure_of_each_problem(name, tiny_study, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", str(tiny_study.out), "--out", str(tmp_path)])
+    runpy.run_path(str(PLOTS / f"{name}.py"), run_name="__main__")
+    (path,) = tmp_path.iterdir()
+    assert path.name == ("ranks.png" if name == "ranks" else f"{name}-tiny.png")
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert struct.unpack(">I", content[16:20])[0] == 680  # a column of a paper at 200 dpi
+
+
+def test_every_figure_of_a_study_has_a_recipe_of_a_few_lines():
+    from moerank.cli_report import FIGURES
+
+    assert set(RECIPES) == set(FIGURES)
+    for name in RECIPES:
+        assert 10 <= len((PLOTS / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 40

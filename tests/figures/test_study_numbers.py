@@ -1,0 +1,260 @@
+"""The numbers that the figures of a study draw, against computations from the results."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from moerank import figures
+from moerank.figures.limits import limits_of
+from moerank.studies.cell import Cell
+
+PARTS = ("train", "validation", "test")
+
+
+def lines_of(axes):
+    return {line.get_label(): line for line in axes.lines}
+
+
+def panel_of(figure, solver, column=0):
+    """Return the axes in which a solver has a line of its own, that of the given column."""
+    return [axes for axes in figure.axes if axes.axison and solver in lines_of(axes)][column]
+
+
+def runs_of(results, solver):
+    """Return the results of a solver by fold, in the order of the seeds."""
+    runs = {}
+    for cell in sorted((c for c in results if c.solver.label == solver), key=lambda c: (c.fold, c.seed)):
+        runs.setdefault(cell.fold, []).append(results[cell])
+    return runs
+
+
+def mean_over_runs(results, solver, value):
+    """Average over the seeds of a fold, then over the folds."""
+    return np.mean([np.mean([value(run) for run in seeds], axis=0) for seeds in runs_of(results, solver).values()], 0)
+
+
+def best_with(run, k, chosen_on):
+    small = [member for member in run.front if len(member.features) <= k]
+    return max(small, key=lambda m: (m.scores[chosen_on][run.metrics[0]], -len(m.features)), default=None)
+
+
+def curve(results, solver, part, metric, chosen_on="validation"):
+    def values(run):
+        members = [best_with(run, k, chosen_on) for k in range(1, len(run.feature_names) + 1)]
+        return [np.nan if member is None else member.scores[part][metric] for member in members]
+
+    return mean_over_runs(results, solver, values)
+
+
+def score(results, solver, metric):
+    return float(mean_over_runs(results, solver, lambda run: run.best.scores["test"][metric]))
+
+
+def seconds(results, solver):
+    runs = [run for seeds in runs_of(results, solver).values() for run in seeds]
+    return np.mean([run.times["processor"]["tuning"] + run.times["processor"]["solver"] for run in runs])
+
+
+@pytest.mark.parametrize("metric", ["NDCG@10", "MAP"])
+def test_accuracy_is_of_what_validation_would_choose(results, problem, metric):
+    lines = lines_of(panel_of(figures.accuracy_figure(results, problem, metric), "mofsrank"))
+    for solver in ("mofsrank", "mofsrank-no-ensemble", "greedy-rankrls", "fsmrank"):
+        x, y = lines[solver].get_data()
+        assert list(x) == list(range(1, 21))
+        np.testing.assert_allclose(y, curve(results, solver, "test", metric), rtol=1e-14)
+    x, y = lines["ranksvm-primal"].get_data()
+    assert list(x) == [20]
+    assert y[0] == pytest.approx(score(results, "ranksvm-primal", metric), rel=1e-14)
+
+
+def test_accuracy_of_many_has_lines_by_family_and_a_column_for_each_ranker(large, published_problem):
+    figure = figures.accuracy_figure(large, published_problem)
+    for solver in ("mofsrank", "mofsrank-rvea", "fsm-svm", "gas", "nonconvex-mcp"):
+        values = lines_of(panel_of(figure, solver))[solver].get_ydata()
+        np.testing.assert_allclose(values, curve(large, solver, "test", "NDCG@10"), rtol=1e-14)
+    points = {
+        label: (panel_of(figure, label), lines_of(panel_of(figure, label))[label].get_data())
+        for label in ("Theirs, published", "Others, published")
+    }
+    assert [tuple(map(float, np.ravel(place))) for _, place in points.values()] == [(4.0, 0.93), (7.5, 0.91)]
+    assert [home for home, _ in points.values()] == [panel_of(figure, "mofsrank"), panel_of(figure, "gas")]
+    strip = panel_of(figure, "rankers")
+    names = [label.get_text().replace("\n", "") for label in strip.get_xticklabels()]
+    rankers = sorted({c.solver.label for c in large if large[c].solver == "ranksvm-primal"})
+    assert sorted(name.removesuffix(" (20)") for name in names) == rankers
+    drawn = lines_of(strip)["rankers"].get_ydata()
+    np.testing.assert_allclose(drawn, [score(large, n.removesuffix(" (20)"), "NDCG@10") for n in names], rtol=1e-14)
+    assert list(drawn) == sorted(drawn, reverse=True)
+
+
+def test_lines_of_other_panels_are_faint_behind(large, problem):
+    figure = figures.fronts_figure(large, problem, fold=2)
+    axes = panel_of(figure, "gas", 2)
+    others = lines_of(axes)["_others"]
+    drawn = set(zip(*(others.get_data()), strict=True))
+    for cell, run in large.items():
+        if cell.fold == 2 and cell.seed == 0 and len(run.front) > 1:
+            ends = [(len(m.features), m.scores["test"]["NDCG@10"]) for m in (run.front[0], run.front[-1])]
+            inside = cell.solver.label in lines_of(axes)
+            assert all((end in drawn) != inside for end in ends), cell.label
+    assert others.get_color() == "0.84"
+
+
+@pytest.mark.parametrize("of", ["results", "large"])
+def test_fronts_are_the_members_of_the_first_seed(of, problem, request):
+    results = request.getfixturevalue(of)
+    figure = figures.fronts_figure(results, problem, fold=2)
+    for solver in ("mofsrank", "greedy-rankrls"):
+        front = runs_of(results, solver)[2][0].front
+        for column, part in enumerate(PARTS):
+            sizes, values = lines_of(panel_of(figure, solver, column))[solver].get_data()
+            assert list(sizes) == [len(member.features) for member in front]
+            assert list(values) == [member.scores[part]["NDCG@10"] for member in front]
+
+
+def test_attainment_is_that_of_half_and_of_the_quartiles_of_the_seeds(results, problem):
+    figure = figures.attainment_figure(results, problem, fold=2)
+    axes = panel_of(figure, "mofsrank")
+    runs = runs_of(results, "mofsrank")[2]
+    k, median = lines_of(axes)["mofsrank"].get_data()
+    expected = {need: [] for need in (1, 2, 3)}  # ⌈share · 3 seeds⌉ for the shares 1/4, 1/2, 3/4
+    for size in k:
+        least = sorted(
+            min((1 - m.scores["train"]["NDCG@10"] for m in run.front if len(m.features) <= size), default=np.inf)
+            for run in runs
+        )
+        for need, values in expected.items():
+            values.append(least[need - 1])
+    np.testing.assert_allclose(np.nan_to_num(median, nan=np.inf), expected[2], rtol=1e-12)
+    corners = axes.collections[0].get_paths()[0].vertices[:, 1]
+    finite = [value for need in (1, 3) for value in expected[need] if np.isfinite(value)]
+    assert all(np.abs(corners - value).min() < 1e-12 for value in finite)
+    assert corners.min() == pytest.approx(min(finite), rel=1e-12)
+
+
+def test_hypervolume_is_the_mean_and_the_band_how_seeds_differ(results, problem):
+    figure = figures.hypervolume_figure(results, problem)
+    for column, stage in enumerate(("instance_selection", "feature_selection", "ensemble")):
+        axes = panel_of(figure, "mofsrank", column)
+        folds = runs_of(results, "mofsrank")
+        values = np.array([[run.convergence[stage]["hypervolume"] for run in seeds] for seeds in folds.values()])
+        x, y = lines_of(axes)["mofsrank"].get_data()
+        evaluations = [run.convergence[stage]["evaluations"] for seeds in folds.values() for run in seeds]
+        np.testing.assert_allclose(x, np.mean(evaluations, axis=0))
+        np.testing.assert_allclose(y, values.mean(axis=(0, 1)), rtol=1e-12)
+        moved = (values - values.mean(axis=1, keepdims=True)).reshape(-1, values.shape[-1]) + values.mean(axis=(0, 1))
+        low, high = np.quantile(moved, 0.25, axis=0), np.quantile(moved, 0.75, axis=0)
+        band = axes.collections[0].get_paths()[0].vertices
+        for place, bottom, top in zip(x, low, high, strict=True):
+            heights = band[np.isclose(band[:, 0], place), 1]
+            assert (heights.min(), heights.max()) == (pytest.approx(bottom, rel=1e-9), pytest.approx(top, rel=1e-9))
+    assert not lines_of(panel_of(figure, "mofsrank-no-ensemble", 2))["mofsrank-no-ensemble"].get_xdata().size
+
+
+def test_frequency_is_the_share_of_the_runs(results, problem):
+    axes = figures.frequency_figure(results, problem).axes[0]
+    share = np.asarray(axes.images[0].get_array())
+    names = [label.get_text() for label in axes.get_xticklabels()]
+    for row, label in enumerate(axes.get_yticklabels()):
+        runs = [run for seeds in runs_of(results, label.get_text()).values() for run in seeds]
+        chosen = [set(run.names(run.best.features)) for run in runs]
+        for column, name in enumerate(names):
+            assert share[row, column] == pytest.approx(np.mean([name in features for features in chosen]), abs=1e-12)
+    assert list(share.sum(axis=0).round(9)) == sorted(share.sum(axis=0).round(9), reverse=True)
+
+
+def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, problem, results):
+    small = panel_of(figures.cost_figure(results, problem, "MAP"), "_best").lines
+    labels = {cell.solver.label for cell in results}
+    places = {solver: (seconds(results, solver), score(results, solver, "MAP")) for solver in labels}
+    drawn = [tuple(np.ravel(line.get_data())) for line in small if len(line.get_xdata()) == 1]
+    for place in places.values():
+        assert any(place == pytest.approx(other, rel=1e-12) for other in drawn)
+
+    figure = figures.cost_figure(large, problem)
+    axes = panel_of(figure, "_best")
+    places = {s: (seconds(large, s), score(large, s, "NDCG@10")) for s in {cell.solver.label for cell in large}}
+    numbers = {text.get_text(): text.xy for text in axes.texts}
+    keys = [re.sub(r"-\n\s*", "-", text.get_text()).split() for other in figure.axes for text in other.texts]
+    key = {words[0]: words[1] for words in keys if words[0] in numbers and len(words) == 2}
+    assert sorted(key.values()) == sorted(places)
+    for number, solver in key.items():
+        assert tuple(numbers[number]) == pytest.approx(places[solver], rel=1e-12), solver
+    unbeaten = {
+        p for p in places.values() if not any(q != p and q[0] <= p[0] and q[1] >= p[1] for q in places.values())
+    }
+    stairs = list(zip(*lines_of(axes)["_best"].get_data(), strict=True))
+    np.testing.assert_allclose(stairs, sorted(unbeaten), rtol=1e-12)
+    assert axes.get_xscale() == "log"
+
+
+def test_ranks_are_over_folds_of_all_problems_or_of_one(results, problem):
+    other = problem.model_copy(update={"name": "other"})
+    moved = {}
+    for cell, result in results.items():  # there, the solvers' values are those of another solver
+        values = {part: {m: 1.0 - v for m, v in of.items()} for part, of in result.best.scores.items()}
+        front = [dataclasses.replace(result.best, scores=values)]
+        moved[Cell(other, cell.fold, cell.solver, cell.seed)] = dataclasses.replace(result, front=front, chosen=0)
+    both = {**results, **moved}
+    for name, of in ((None, (results, moved)), ("tiny", (results,)), ("other", (moved,))):
+        solvers = sorted({cell.solver.label for cell in both})
+        folds = [(part, fold) for part in of for fold in (1, 2)]
+        values = [
+            [np.mean([r.best.scores["test"]["MAP"] for r in runs_of(part, s)[fold]]) for s in solvers]
+            for part, fold in folds
+        ]
+        expected = dict(zip(solvers, rankdata(-np.array(values), axis=1).mean(axis=0), strict=True))
+        figure = figures.ranks_figure(both, "MAP", problem=name)
+        axes = panel_of(figure, "mean rank")
+        drawn = lines_of(axes)["mean rank"].get_xdata()
+        rows = [label.get_text().rsplit(" ", 1)[0] for label in axes.get_yticklabels()]
+        assert sorted(rows) == solvers
+        assert list(drawn) == sorted(drawn)
+        np.testing.assert_allclose(drawn, [expected[row] for row in rows])
+        assert (
+            f"{len(folds)} folds of {name}," if name else f"{len(folds)} folds,"
+        ) in figure._supxlabel.get_text().replace("\n", " ")
+
+
+def test_bars_join_ranks_closer_than_the_critical_difference(large, problem):
+    names = [problem.model_copy(update={"name": name}) for name in "abc"]  # six folds: more than chance is possible
+    figure = figures.ranks_figure({Cell(p, c.fold, c.solver, c.seed): r for p in names for c, r in large.items()})
+    axes, bars = figure.axes
+    ranks = lines_of(axes)["mean rank"].get_xdata()
+    rows = np.asarray(axes.get_yticks())
+    critical = float(re.search(r"difference ([\d.]+) \(", figure._supxlabel.get_text().replace("\n", " "))[1])
+    joined = np.zeros((len(ranks), len(ranks)), bool)
+    for bar in bars.lines:
+        inside = (rows >= min(bar.get_ydata())) & (rows <= max(bar.get_ydata()))
+        joined |= inside[:, None] & inside
+    close = np.abs(ranks[:, None] - ranks) < critical
+    np.testing.assert_array_equal(joined | np.eye(len(ranks), dtype=bool), close)
+    assert not close.all()
+
+
+def test_ablations_show_the_fronts_of_a_run_and_the_means_of_all(results, problem):
+    figure = figures.ablation_figure(results, problem, fold=2)
+    for title, solver in (("all three stages", "mofsrank"), ("without ensemble", "mofsrank-no-ensemble")):
+        sizes, errors = lines_of(panel_of(figure, title))[title].get_data()
+        front = runs_of(results, solver)[2][0].front
+        assert list(sizes) == [len(member.features) for member in front]
+        assert list(errors) == [1.0 - member.scores["train"]["NDCG@10"] for member in front]
+        for column, part in ((1, "train"), (2, "test")):
+            drawn = lines_of(panel_of(figure, title, column))[title].get_ydata()
+            np.testing.assert_allclose(drawn, 1.0 - curve(results, solver, part, "NDCG@10", "train"), rtol=1e-12)
+
+
+def test_a_few_poor_values_take_at_most_half_of_the_axis():
+    good, poor = np.linspace(0.8, 1.0, 97), np.array([0.1, 0.2, 0.75])
+    low, high = limits_of({"good": good, "poor at first": np.concatenate([poor, good])})
+    assert 0.55 < low < 0.7
+    assert high == pytest.approx(1.0 + 0.05 * (1.0 - (low + 0.05 * high) / 1.05), rel=0.01)
+    low, high = limits_of({"good": good, "always poor": poor[:2]})
+    assert low < 0.2  # its best value is inside
+    low, high = limits_of({"good": good}, always=[0.3, np.nextafter(1.2, 0)])
+    assert low < 0.3 and high > 1.2
+    low, high = limits_of({"level": np.full(3, 0.5), "nothing": np.full(3, np.nan)})
+    assert low < 0.5 < high
