@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moerank.messages import INTERRUPTED, notice, sentences
+from moerank.messages import interruptible, sentences
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
@@ -63,8 +62,7 @@ def study(
     once: no finished cell runs twice. A cell that fails stops no other; its
     message is shown at the end.
     """
-    request = sys.argv[1:]
-    with sentences():
+    with sentences(), interruptible(["moerank", *sys.argv[1:]]):
         from moerank.studies.study import Study
 
         names = [name for name in _split(solvers) if name]
@@ -74,12 +72,7 @@ def study(
         if dry_run:
             _show_cells(asked, as_json=as_json)
             return
-        try:
-            _run(asked, workers, dask, retry_failed=retry_failed)
-        except KeyboardInterrupt:
-            again = shlex.join(["moerank", *request])
-            notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {again}")
-            raise typer.Exit(INTERRUPTED) from None
+        _run(asked, workers, dask, retry_failed=retry_failed)
         _show_results(asked, as_json=as_json)
 
 
@@ -94,10 +87,7 @@ def _show_cells(study: Study, *, as_json: bool) -> None:
     """Print every cell and whether it is finished, failed or open."""
     from moerank.console import cell_table, output
 
-    finished, failed = study.results(), study.failures()
-    states = {
-        cell: "finished" if cell in finished else "failed" if cell in failed else "open" for cell in study.cells()
-    }
+    states = study.states()
     if as_json:
         cells = [
             {
