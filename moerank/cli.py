@@ -189,9 +189,9 @@ def _run_folds(
     problem: Problem, folders: dict[int, Path], settings: dict[str, Any], *, resume: bool
 ) -> list[RunResult]:
     """Run what is not finished; everything that can be refused is refused before the first fold begins."""
-    from moerank.console import StageProgress
     from moerank.kernels.compiled import is_on_disk
     from moerank.kernels.newton import newton_lanes
+    from moerank.progress import StageProgress
     from moerank.studies.result_files import CHECKPOINT, prepare_folder, unfinished
     from moerank.studies.run_one import run_fold
 

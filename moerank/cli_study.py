@@ -77,9 +77,12 @@ def study(
 
 
 def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) -> None:
-    from moerank.console import CellProgress
+    from moerank.progress import CellProgress
 
-    with CellProgress(len(study.cells())) as progress:
+    states = study.states()
+    if retry_failed:
+        states = {cell: "open" if state == "failed" else state for cell, state in states.items()}
+    with CellProgress(states, study.cost) as progress:
         study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)
 
 

@@ -59,6 +59,7 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
             raise
         for number in before if received else ():
             before[number] = signal.SIG_IGN  # the process is about to end
+        exec("")  # else Python kills itself with the signal at its end, where it came while text was executed
         notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {shlex.join(again)}")
         raise typer.Exit(128 + received[-1] if received else INTERRUPTED) from None
     finally:

@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 import moerank
 from moerank.cli import app
-from moerank.console import StageProgress, output, summary_table
+from moerank.console import output, summary_table
+from moerank.progress import StageProgress
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
 from moerank.studies.problem import Published

@@ -118,7 +118,7 @@ def run_cell(cell: Cell, data: str | Path | None) -> Outcome:
 
 
 class _Here:
-    """This process: one cell after another."""
+    """The process itself: one cell after another."""
 
     def __init__(self, data: str | Path | None) -> None:
         self._data = data
@@ -235,7 +235,9 @@ class _Cluster:
                 failure = {"error": f"the worker died again and again: {error}", "traceback": ""}
                 outcomes.append(Outcome(cell, failure=failure))
             except CancelledError:
-                raise OSError(f"the Dask scheduler at {self._address} is gone; start it and run the command again") from None
+                raise OSError(
+                    f"the Dask scheduler at {self._address} is gone; start it and run the command again"
+                ) from None
             except (ImportError, AttributeError) as error:
                 raise OSError(
                     f"the Dask workers at {self._address} cannot run a cell ({error}); they need the same moerank"

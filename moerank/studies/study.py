@@ -13,8 +13,8 @@ import pandas as pd
 from moerank.data.folds import N_FOLDS
 from moerank.solvers import solvers as solver_table
 from moerank.studies.cell import Cell, SolverSpec, read_solver
-from moerank.studies.problem import Problem
 from moerank.studies.places import find_place
+from moerank.studies.problem import Problem
 from moerank.studies.problem_files import load_problem
 from moerank.studies.result import PARTS, RunResult
 from moerank.studies.running import run_cells
@@ -219,6 +219,10 @@ class Study:
         store = Store(self.out, write=False)
         _, failed = store.done()
         return {cell: store.read_failure(cell) for cell in self.cells() if cell.key in failed}
+
+    def cost(self, cell: Cell) -> float:
+        """Return the seconds of the processor that a finished cell took."""
+        return float(sum(Store(self.out, write=False).read(cell).times["processor"].values()))
 
     def commands(self) -> list[str]:
         """Return the commands that ask for this study, one for each request."""
