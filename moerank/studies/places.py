@@ -108,6 +108,8 @@ def run_cell(cell: Cell, data: str | Path | None) -> Outcome:
             )
         return Outcome(cell, result.to_json())
     except Exception as error:
+        if _is_interrupt(error):
+            raise KeyboardInterrupt from None
         if isinstance(error, OSError) and error.errno in FULL:
             raise OSError(
                 f"{cell.label} cannot write {error.filename or 'its temporary files'}: {error.strerror}; make room, "
@@ -115,6 +117,13 @@ def run_cell(cell: Cell, data: str | Path | None) -> Outcome:
             ) from None
         failure = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
         return Outcome(cell, failure=failure)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: where it comes in a compiled kernel, a SystemError comes out."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 class _Here:
