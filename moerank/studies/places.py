@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -38,7 +39,7 @@ ONE_THREAD = dict.fromkeys(
 )
 """What pins every library that a worker loads to one thread."""
 
-CONNECT = 10
+CONNECT = 5
 """Seconds that a Dask scheduler has to answer, and to show a worker."""
 
 
@@ -200,14 +201,21 @@ class _Cluster:
     def __init__(self, address: str, data: str | Path | None) -> None:
         try:
             from distributed import Client
+            from distributed.comm.core import connect
         except ImportError:
             raise OSError("--dask needs the package distributed: pip install 'moerank[distributed]'") from None
         self._address, self._data = address, data
-        try:
-            self._client = Client(address, set_as_default=False, timeout=CONNECT)
-        except (OSError, ValueError, TypeError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+
+        async def handshake() -> None:
+            comm = await connect(address, timeout=CONNECT)
+            await comm.close()
+
+        try:  # a client that does not get this far takes half a minute to give up
+            asyncio.run(handshake())
+        except Exception as error:  # whatever it is that answers there
+            reason = str(error) or type(error).__name__
             raise OSError(f"no Dask scheduler answers at {address} ({reason}); give --dask its address") from None
+        self._client = Client(address, set_as_default=False, timeout=CONNECT)
         try:
             self._client.wait_for_workers(1, timeout=CONNECT)
         except TimeoutError:
@@ -233,7 +241,7 @@ class _Cluster:
 
         if not self._running:
             return []
-        with suppress(TimeoutError, CancelledError):
+        with suppress(TimeoutError, CancelledError), self._client.as_current():
             wait_for(list(self._running), timeout=seconds, return_when="FIRST_COMPLETED")
         outcomes = []
         for future in [future for future in self._running if future.done()]:
