@@ -322,6 +322,27 @@ def test_running_a_large_study_asks_for_few_files(tiny_problem, tmp_path, monkey
     assert asked["listdir"] <= 4
 
 
+def test_every_library_of_a_worker_has_one_thread(tiny_problem, tmp_path, monkeypatch):
+    """Whatever the environment says; the cell fails with what it found as its message."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "if any('popen_loky' in word for word in sys.orig_argv):\n"
+        "    import moerank.studies.run_one as module\n"
+        "    def told(*arguments, **settings):\n"
+        "        import lightgbm, numba\n"
+        "        from threadpoolctl import threadpool_info\n"
+        "        found = [(library['user_api'], library['num_threads']) for library in threadpool_info()]\n"
+        "        raise RuntimeError(sorted({*found, ('numba', numba.get_num_threads())}))\n"
+        "    module.run_fold = told\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.setenv(name, "2")
+    study = Study([tiny_problem], ["rankrls"], tmp_path / "s", folds=[1]).run(workers=2)
+    (failure,) = study.failures().values()
+    assert failure["error"] == "RuntimeError: [('blas', 1), ('numba', 1), ('openmp', 1)]"
+
+
 def test_the_death_of_a_process_is_that_of_its_cell_alone(tiny_problem, tmp_path, monkeypatch):
     """One solver ends its process every time; the cells that run beside it are done."""
     (tmp_path / "sitecustomize.py").write_text(
