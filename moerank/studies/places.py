@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import threading
@@ -230,7 +231,10 @@ class _Cluster:
         self._client.close()
 
     def room(self) -> int:
-        return max(1, sum(self._client.nthreads().values())) - len(self._running)
+        try:
+            return max(1, sum(self._client.nthreads().values())) - len(self._running)
+        except OSError:
+            raise self._gone() from None
 
     def start(self, cell: Cell) -> None:
         self._running[self._client.submit(run_cell, cell, self._data, pure=False)] = cell
@@ -252,14 +256,19 @@ class _Cluster:
                 failure = {"error": f"the worker died again and again: {error}", "traceback": ""}
                 outcomes.append(Outcome(cell, failure=failure))
             except CancelledError:
-                raise OSError(
-                    f"the Dask scheduler at {self._address} is gone; start it and run the command again"
-                ) from None
+                raise self._gone() from None
             except (ImportError, AttributeError) as error:
                 raise OSError(
                     f"the Dask workers at {self._address} cannot run a cell ({error}); they need the same moerank"
                 ) from None
         return outcomes
+
+    def _gone(self) -> OSError:
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it says the same in pages of traceback
+        return OSError(
+            f"the Dask scheduler at {self._address} is gone; start it, and run the same command again: what is "
+            "finished stays"
+        )
 
 
 @contextmanager
