@@ -264,7 +264,8 @@ class _Cluster:
         return outcomes
 
     def _gone(self) -> OSError:
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it says the same in pages of traceback
+        for name in ("distributed", "distributed.client"):  # they say the same in pages of traceback
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         return OSError(
             f"the Dask scheduler at {self._address} is gone; start it, and run the same command again: what is "
             "finished stays"
