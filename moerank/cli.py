@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,7 @@ import typer
 from moerank import __version__
 from moerank.cli_report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
 from moerank.cli_study import STUDY_EXAMPLES, study
-from moerank.messages import INTERRUPTED, notice, sentences
+from moerank.messages import interruptible, notice, sentences
 
 if TYPE_CHECKING:
     from moerank.studies.problem import Problem
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 # The commands import what they need themselves: --help answers at once.
 
 __all__ = ["app", "main"]
-
-"""Exit code of a command that was stopped from the keyboard, as shells have it."""
 
 # An empty line here is a line break there.
 RUN_EXAMPLES = """\
@@ -122,7 +119,7 @@ def run(
         request += [name, str(value)] if value is not None else []
     request += [word for change in set_ or [] for word in ("--set", change)]
     request += ["--fold", fold, "--seed", str(seed), "--workers", str(workers), *(["--json"] if as_json else [])]
-    with sentences():
+    with sentences(), interruptible(["moerank", "run", *request, "--resume"]):
         from moerank.solvers import make_backend, make_solver
         from moerank.studies.problem_files import load_problem
 
@@ -137,12 +134,7 @@ def run(
         out = out or Path("results") / (f"{label}-seed{seed}" if fold == "all" else f"{label}-fold{fold}-seed{seed}")
         folders = {number: out / f"fold{number}" if fold == "all" else out for number in folds}
         settings = dict(solver=solver, seed=seed, workers=workers, data=data)
-        try:
-            results = _run_folds(chosen, folders, settings, resume=resume)
-        except KeyboardInterrupt:
-            again = shlex.join(["moerank", "run", *request, "--resume"])
-            notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {again}")
-            raise typer.Exit(INTERRUPTED) from None
+        results = _run_folds(chosen, folders, settings, resume=resume)
         _show(chosen, results, out, as_json=as_json)
 
 
@@ -189,9 +181,9 @@ def _run_folds(
     problem: Problem, folders: dict[int, Path], settings: dict[str, Any], *, resume: bool
 ) -> list[RunResult]:
     """Run what is not finished; everything that can be refused is refused before the first fold begins."""
-    from moerank.console import StageProgress
     from moerank.kernels.compiled import is_on_disk
     from moerank.kernels.newton import newton_lanes
+    from moerank.progress import StageProgress
     from moerank.studies.result_files import CHECKPOINT, prepare_folder, unfinished
     from moerank.studies.run_one import run_fold
 

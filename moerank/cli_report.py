@@ -144,7 +144,7 @@ def plot(
 
 def _written(folder: Path, format_: str, reference: str | None) -> tuple[str, int]:
     """Return the text of a report, and how many runs it lacks."""
-    from moerank.console import StageProgress
+    from moerank.progress import StageProgress
     from moerank.reports.content import Report
     from moerank.reports.latex import latex_report
     from moerank.reports.markdown import markdown_report

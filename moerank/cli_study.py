@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moerank.messages import INTERRUPTED, notice, sentences
+from moerank.messages import interruptible, sentences
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
@@ -44,7 +43,11 @@ def study(
     workers: Annotated[int, typer.Option(min=1, help="Processes, one thread each; results do not depend on it.")] = 1,
     dask: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.", show_default=False),
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on the workers of this Dask scheduler; they need moerank and the data.",
+            show_default=False,
+        ),
     ] = None,
     data: Annotated[
         Path | None,
@@ -61,10 +64,13 @@ def study(
     fold, a solver and a seed. Run the same command again after an
     interruption, with more solvers or more seeds, or in two terminals at
     once: no finished cell runs twice. A cell that fails stops no other; its
-    message is shown at the end.
+    message is shown at the end, beside the means over folds and seeds. Then
+    moerank report and moerank plot show the study.
+
+    The exit code is 0 if all cells are finished, 1 if some failed, 2 if the
+    study cannot be or go on (as on a full disk), 130 after Ctrl-C.
     """
-    request = sys.argv[1:]
-    with sentences():
+    with sentences(), interruptible(["moerank", *sys.argv[1:]]):
         from moerank.studies.study import Study
 
         names = split_solvers(solvers)
@@ -74,19 +80,18 @@ def study(
         if dry_run:
             _show_cells(asked, as_json=as_json)
             return
-        try:
-            _run(asked, workers, dask, retry_failed=retry_failed)
-        except KeyboardInterrupt:
-            again = shlex.join(["moerank", *request])
-            notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {again}")
-            raise typer.Exit(INTERRUPTED) from None
-        _show_results(asked, as_json=as_json)
+        _run(asked, workers, dask, retry_failed=retry_failed)
+        if _show_results(asked, as_json=as_json):
+            raise typer.Exit(1)
 
 
 def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) -> None:
-    from moerank.console import CellProgress
+    from moerank.progress import CellProgress
 
-    with CellProgress(len(study.cells())) as progress:
+    states = study.states()
+    if retry_failed:
+        states = {cell: "open" if state == "failed" else state for cell, state in states.items()}
+    with CellProgress(states, study.cost) as progress:
         study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)
 
 
@@ -94,10 +99,7 @@ def _show_cells(study: Study, *, as_json: bool) -> None:
     """Print every cell and whether it is finished, failed or open."""
     from moerank.console import cell_table, output
 
-    finished, failed = study.results(), study.failures()
-    states = {
-        cell: "finished" if cell in finished else "failed" if cell in failed else "open" for cell in study.cells()
-    }
+    states = study.states()
     if as_json:
         cells = [
             {
@@ -115,8 +117,8 @@ def _show_cells(study: Study, *, as_json: bool) -> None:
     output().print(cell_table(states))
 
 
-def _show_results(study: Study, *, as_json: bool) -> None:
-    """Print the means over folds and seeds, then what failed."""
+def _show_results(study: Study, *, as_json: bool) -> bool:
+    """Print the means over folds and seeds, then what failed; return whether anything did."""
     from moerank.console import output, study_table
 
     failures = study.failures()
@@ -124,7 +126,7 @@ def _show_results(study: Study, *, as_json: bool) -> None:
         rows = json.loads(study.frame().to_json(orient="records", double_precision=15))
         failed = [{"cell": cell.label, **failure} for cell, failure in failures.items()]
         typer.echo(json.dumps({"cells": rows, "failures": failed}, indent=1, ensure_ascii=False))
-        return
+        return bool(failures)
     console = output()
     frame = study.frame()
     for problem in study.problems:
@@ -135,6 +137,7 @@ def _show_results(study: Study, *, as_json: bool) -> None:
     if failures:
         console.print("The tracebacks are in the folder failures; --retry-failed runs these cells again.")
     console.print(f"{len(frame)} of {len(study.cells())} cells are finished, in {study.out}", soft_wrap=True)
+    return bool(failures)
 
 
 def split_solvers(solvers: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the command line shows: tables, and progress with an estimate of the time that remains."""
+"""What the command line prints: tables."""
 
 from __future__ import annotations
 
@@ -6,22 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from time import monotonic
-from types import TracebackType
-from typing import Self
 
 import pandas as pd
 from rich import box
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from moerank.data import DataDescription
@@ -33,8 +21,6 @@ from moerank.studies.statistics import mean_and_error
 from moerank.studies.summary import Summary
 
 __all__ = [
-    "CellProgress",
-    "StageProgress",
     "cell_table",
     "chosen_features",
     "description_table",
@@ -190,106 +176,6 @@ def _with_error(values: pd.Series, digits: int) -> str:
     """Return the mean over folds and its standard error, which a single fold does not have."""
     mean, error = mean_and_error(values)
     return f"{mean:.{digits}f}" if len(values) == 1 else f"{mean:.{digits}f} ± {error:.{digits}f}"
-
-
-class CellProgress:
-    """Shows how many cells of a study are done: a bar on a terminal, else a line a cell.
-
-    Called as ``progress(cell, succeeded)``, inside a ``with``.
-    """
-
-    def __init__(self, n_cells: int) -> None:
-        self._console = Console(stderr=True, highlight=False)
-        self._bar = Progress(
-            TextColumn("cells"),
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}"),
-            TimeElapsedColumn(),
-            TextColumn("elapsed"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-            console=self._console,
-        )
-        self._task = self._bar.add_task("", total=n_cells)
-        self._done = self._failed = 0
-        self._n_cells = n_cells
-        self._begin = monotonic()
-
-    def __call__(self, cell: Cell, succeeded: bool) -> None:
-        """Count a cell."""
-        self._done += 1
-        self._failed += not succeeded
-        failed = f"{self._failed} failed" if self._failed else ""
-        if self._console.is_terminal:
-            self._bar.update(self._task, completed=self._done, description=failed)
-            return
-        state = "" if succeeded else ": failed"
-        seconds = monotonic() - self._begin
-        self._console.print(f"{self._done}/{self._n_cells} {cell.label}{state} ({seconds:.1f} s)", soft_wrap=True)
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._console.is_terminal:
-            self._bar.stop()
-
-
-class StageProgress:
-    """Shows the progress of a run on standard error: a bar a stage on a terminal, else a line a stage.
-
-    Called as ``progress(stage, fraction, text)``, inside a ``with``.
-    """
-
-    def __init__(self) -> None:
-        console = Console(stderr=True, highlight=False)
-        self._bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=14),
-            TextColumn("{task.fields[text]}"),
-            TimeElapsedColumn(),
-            TextColumn("elapsed"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-            console=console,
-        )
-        self._console = console
-        self._tasks: dict[str, TaskID] = {}
-        self._stage = self._text = ""
-        self._begin = monotonic()
-
-    def __call__(self, stage: str, fraction: float, text: str) -> None:
-        """Show that `fraction` of a stage is done, with a word on where it stands."""
-        if not self._console.is_terminal:
-            if stage != self._stage:
-                self._finish_line()
-                self._stage, self._begin = stage, monotonic()
-            self._text = text
-            return
-        if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(stage.replace("_", " "), total=1.0, text="")
-        self._bars.update(self._tasks[stage], completed=fraction, text=text)
-
-    def _finish_line(self) -> None:
-        if self._stage:
-            seconds = monotonic() - self._begin
-            self._console.print(f"{self._stage.replace('_', ' ')}: {self._text} ({seconds:.1f} s)", soft_wrap=True)
-            self._stage = ""
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._console.is_terminal:
-            self._bars.stop()
-        self._finish_line()
 
 
 def _table(title: str | None) -> Table:

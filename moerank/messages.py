@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+import signal
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import current_thread, main_thread
+from time import monotonic
 
 import typer
 
-__all__ = ["INTERRUPTED", "notice", "sentences"]
+__all__ = ["INTERRUPTED", "interruptible", "notice", "sentences"]
 
-INTERRUPTED = 130
+INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C, as shells have it."""
+
+SAME_WISH = 2.0
+"""Seconds in which a second Ctrl-C is taken for the first: what it asked for is under way."""
 
 
 @contextmanager
@@ -25,6 +32,39 @@ def sentences() -> Iterator[None]:
     except ValueError as error:
         notice(f"error: {error}")
         raise typer.Exit(2) from None
+
+
+@contextmanager
+def interruptible(again: Sequence[str]) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end a command in order, with a notice that the command `again` continues it.
+
+    Both raise KeyboardInterrupt inside. The exit code is 128 and the number of the signal, as shells have it.
+    """
+    received: list[int] = []
+    last = -SAME_WISH
+
+    def stop(number: int, frame: object) -> None:
+        nonlocal last
+        if monotonic() - last > SAME_WISH:
+            last = monotonic()
+            received.append(number)
+            raise KeyboardInterrupt
+
+    handled = (signal.SIGINT, signal.SIGTERM) if current_thread() is main_thread() else ()
+    before = {number: signal.signal(number, stop) for number in handled}
+    try:
+        yield
+    except BaseException as error:  # a library may make something else of the interrupt
+        if not received and not isinstance(error, KeyboardInterrupt):
+            raise
+        for number in before if received else ():
+            before[number] = signal.SIG_IGN  # the process is about to end
+        exec("")  # else Python kills itself with the signal at its end, where it came while text was executed
+        notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {shlex.join(again)}")
+        raise typer.Exit(128 + received[-1] if received else INTERRUPTED) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def notice(text: str) -> None:

@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 import moerank
 from moerank.cli import app
-from moerank.console import StageProgress, output, summary_table
+from moerank.console import output, summary_table
+from moerank.progress import StageProgress
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
 from moerank.studies.problem import Published
@@ -350,9 +351,12 @@ def test_a_cell_that_fails_is_shown_with_its_message(command, monkeypatch):
     entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, True, False, (), Broken)
     monkeypatch.setitem(solvers(), "broken", entry)
     outcome = command("study", "TINY", "--solvers", "broken,rankrls", "--folds", "1", "--out", "s")
-    assert outcome.exit_code == 0
+    assert outcome.exit_code == 1
     assert "failed: tiny, fold 1, broken: RuntimeError: out of luck" in outcome.stdout
     assert "1 of 2 cells are finished" in outcome.stdout
+    again = command("study", "TINY", "--solvers", "broken,rankrls", "--folds", "1", "--out", "s", "--json")
+    assert again.exit_code == 1
+    assert [failure["error"] for failure in json.loads(again.stdout)["failures"]] == ["RuntimeError: out of luck"]
 
 
 def test_a_report_of_an_unfinished_study_says_so(command, tmp_path):

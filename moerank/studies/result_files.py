@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
@@ -14,10 +15,29 @@ from typing import Any
 
 from moerank.studies.result import PARTS, RunResult, ScoredRanker
 
-__all__ = ["CHECKPOINT", "model_of", "prepare_folder", "read_result", "replace_file", "unfinished", "write_result"]
+__all__ = [
+    "CHECKPOINT",
+    "FULL",
+    "cannot_write",
+    "model_of",
+    "prepare_folder",
+    "read_result",
+    "replace_file",
+    "unfinished",
+    "write_result",
+]
 
 CHECKPOINT = "checkpoint.pkl"
 RESULT = "result.json"
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What the operating system calls a full disk and a used up quota."""
+
+
+def cannot_write(what: object, error: OSError) -> OSError:
+    """Return the error to raise where something cannot be written: it names what, why, and the remedy."""
+    room = "make room, or " if error.errno in FULL else ""
+    return OSError(f"cannot write {what}: {error.strerror}; {room}choose another folder with --out")
 
 
 def prepare_folder(folder: Path) -> None:
@@ -33,7 +53,7 @@ def prepare_folder(folder: Path) -> None:
         with tempfile.NamedTemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise OSError(f"cannot write results to {folder}: {error.strerror}; choose another folder with --out") from None
+        raise cannot_write(f"results to {folder}", error) from None
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -45,12 +65,12 @@ def replace_file(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except OSError as error:
+    except BaseException as error:  # also where Ctrl-C comes here
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise OSError(
-            f"cannot write {path}: {error.strerror}; make room, or choose another folder with --out"
-        ) from None
+        if isinstance(error, OSError):
+            raise cannot_write(path, error) from None
+        raise
 
 
 def unfinished(folder: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from moerank import __version__
 from moerank.studies.cell import Cell
 from moerank.studies.result import FORMAT, RunResult, check_format
-from moerank.studies.result_files import prepare_folder, replace_file
+from moerank.studies.result_files import cannot_write, prepare_folder, replace_file
 
 __all__ = ["Failure", "Store"]
 
@@ -34,6 +34,8 @@ class Store:
     by locking the byte of ``.claims`` that its key stands for: the operating system lets go of it when the process
     ends, however it ends, so nothing stale remains.
 
+    Whatever cannot be written is an OSError whose message names the file and the remedy.
+
     Parameters
     ----------
     folder : path
@@ -43,7 +45,7 @@ class Store:
     Raises
     ------
     OSError
-        If the folder cannot be written.
+        If the folder cannot be written, or its file system has no locks.
     """
 
     def __init__(self, folder: str | Path, *, write: bool = True) -> None:
@@ -53,7 +55,11 @@ class Store:
             for part in (self.folder, self.folder / "cells", self.folder / "failures"):
                 prepare_folder(part)
             # Closing any descriptor of the file lets go of all claims of the process: this is the only one.
-            self._claims = os.open(self.folder / CLAIMS, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                self._claims = os.open(self.folder / CLAIMS, os.O_RDWR | os.O_CREAT, 0o666)
+            except OSError as error:
+                raise cannot_write(self.folder / CLAIMS, error) from None
+            self._remove_remains()
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +88,7 @@ class Store:
 
     def add_grid(self, grid: dict[str, Any], check: Callable[[list[dict[str, Any]]], None]) -> None:
         """Write down one more request, unless it is there already; `check` may refuse what is there."""
-        fcntl.lockf(self._claims, fcntl.LOCK_EX, 1, REQUESTS)  # two processes may start together
+        self._lock(REQUESTS, wait=True)  # two processes may start together
         try:
             grids = self.read_grids()
             check(grids)
@@ -91,7 +97,17 @@ class Store:
                 text = json.dumps(request, indent=1, ensure_ascii=False)
                 replace_file(self.folder / STUDY, (text + "\n").encode())
         finally:
-            fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, REQUESTS)
+            self._unlock(REQUESTS)
+
+    def done(self) -> tuple[set[str], set[str]]:
+        """Return the keys of the cells that are finished, and of those that failed: two listings, no file is read."""
+        finished, failed = (
+            {name.removesuffix(".json") for name in os.listdir(self.folder / part) if name.endswith(".json")}
+            if (self.folder / part).is_dir()
+            else set()
+            for part in ("cells", "failures")
+        )
+        return finished, failed - finished
 
     def is_finished(self, cell: Cell) -> bool:
         """Whether the cell has a result."""
@@ -102,31 +118,62 @@ class Store:
         return self._failure(cell).is_file()
 
     def claim(self, cell: Cell) -> bool:
-        """Claim a cell that is not finished; False if it is, or if another process has claimed it."""
-        if cell.key in self._held or not self._lock(cell):
+        """Claim a cell that nobody has done; False if it is done, or if another process has claimed it."""
+        if cell.key in self._held or not self._lock(_place(cell.key)):
             return False
         self._held.add(cell.key)
-        if self.is_finished(cell):  # by another process, since we looked
+        try:
+            if self.is_finished(cell) or self.is_failed(cell):  # by another process, since we looked
+                self.release(cell)
+                return False
+            self._log(f"{cell.key} {os.getpid()} {cell.label}")
+        except OSError:
             self.release(cell)
-            return False
-        line = f"{cell.key} {os.getpid()} {cell.label}\n"
-        with (self.folder / STARTS).open("a", encoding="utf-8") as log:
-            log.write(line)
+            raise
         return True
 
     def release(self, cell: Cell) -> None:
         """Let go of a claim."""
         self._held.discard(cell.key)
-        fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, _place(cell))
+        self._unlock(_place(cell.key))
 
-    def _lock(self, cell: Cell) -> bool:
+    def _log(self, line: str) -> None:
+        """Add a line to the log of starts, behind a half line that a full disk may have left there."""
+        path = self.folder / STARTS
         try:
-            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(cell))
+            with path.open("ab+", buffering=0) as log:
+                end = log.seek(0, os.SEEK_END)
+                log.seek(max(0, end - 1))
+                behind = b"\n" if log.read(1) not in (b"", b"\n") else b""
+                text = behind + line.encode() + b"\n"
+                if log.write(text) < len(text):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise cannot_write(path, error) from None
+
+    def _lock(self, place: int, *, wait: bool = False) -> bool:
+        try:
+            fcntl.lockf(self._claims, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, place)
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EAGAIN):
                 return False
-            raise
+            raise OSError(
+                f"cannot lock {self.folder / CLAIMS}: {error.strerror}; the file system has no locks, which share the "
+                "work of a study: choose a folder on another with --out"
+            ) from None
         return True
+
+    def _unlock(self, place: int) -> None:
+        fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, place)
+
+    def _remove_remains(self) -> None:
+        """Remove what a process left that was killed while it wrote; what another writes just now is locked."""
+        key = "[0-9a-f]" * 24
+        for path in [*self.folder.glob(f"*/{key}.json.tmp"), *self.folder.glob(f"{STUDY}.tmp")]:
+            place = REQUESTS if path.parent == self.folder else _place(path.name)
+            if self._lock(place):
+                path.unlink(missing_ok=True)
+                self._unlock(place)
 
     def finish(self, cell: Cell, result: str) -> None:
         """Write the result of a claimed cell and let go of it."""
@@ -170,6 +217,6 @@ class Store:
         return self.folder / "failures" / f"{cell.key}.json"
 
 
-def _place(cell: Cell) -> int:
+def _place(key: str) -> int:
     """Return the byte of `.claims` that stands for a cell; locks may lie beyond the end of a file."""
-    return int(cell.key[:12], 16)
+    return int(key[:12], 16)

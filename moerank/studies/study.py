@@ -14,6 +14,7 @@ from moerank.data.folds import N_FOLDS
 from moerank.solvers import solvers as solver_table
 from moerank.studies.cell import Cell, SolverSpec, read_solver
 from moerank.studies.comparison import results_frame
+from moerank.studies.places import find_place
 from moerank.studies.problem import Problem
 from moerank.studies.problem_files import load_problem
 from moerank.studies.result import RunResult
@@ -197,18 +198,32 @@ class Study:
             if retry_failed:
                 for cell in cells:
                     store.forget_failure(cell)
-            run_cells(store, cells, workers=workers, dask=dask, data=self.data, done=done)
+            run_cells(store, cells, lambda: find_place(workers, dask, self.data), done)
         return self
+
+    def states(self) -> dict[Cell, str]:
+        """Return of each cell whether it is "finished", "failed" or "open"; no result is read."""
+        finished, failed = Store(self.out, write=False).done()
+        return {
+            cell: "finished" if cell.key in finished else "failed" if cell.key in failed else "open"
+            for cell in self.cells()
+        }
 
     def results(self) -> dict[Cell, RunResult]:
         """Return the results that are there."""
         store = Store(self.out, write=False)
-        return {cell: store.read(cell) for cell in self.cells() if store.is_finished(cell)}
+        finished, _ = store.done()
+        return {cell: store.read(cell) for cell in self.cells() if cell.key in finished}
 
     def failures(self) -> dict[Cell, Failure]:
         """Return what went wrong with the cells that failed: "error" and "traceback"."""
         store = Store(self.out, write=False)
-        return {cell: store.read_failure(cell) for cell in self.cells() if store.is_failed(cell)}
+        _, failed = store.done()
+        return {cell: store.read_failure(cell) for cell in self.cells() if cell.key in failed}
+
+    def cost(self, cell: Cell) -> float:
+        """Return the seconds of the processor that a finished cell took."""
+        return float(sum(Store(self.out, write=False).read(cell).times["processor"].values()))
 
     def commands(self) -> list[str]:
         """Return the commands that ask for this study, one for each request."""

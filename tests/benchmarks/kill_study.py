@@ -37,6 +37,10 @@ def start(out, workers, files):
     return subprocess.Popen([sys.executable, "-c", RUNNER.format(SOLVERS), str(out), str(workers), *files])
 
 
+def n_starts(log):
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
 def contents(folder):
     files = {}
     for path in sorted(folder.rglob("*")):
@@ -65,16 +69,18 @@ def main():
         print(f"undisturbed: {whole:.0f} s, {len(list((folder / 'undisturbed/cells').iterdir()))} cells")
         finished_at = {}
         for kill in range(arguments.kills):
+            log = folder / "killed/starts.log"
+            before = n_starts(log)
             process = start(folder / "killed", 1 + kill % 2, files)
-            time.sleep(rng.uniform(0.5, max(4.0, whole / 6)))
+            while kill % 4 and n_starts(log) == before:  # every fourth is killed as it comes, the others at work
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0, max(2.0, whole / 10)))
             process.send_signal(signal.SIGKILL)
             process.wait()
             finished = {path.stem for path in (folder / "killed/cells").glob("*.json")}
-            log = folder / "killed/starts.log"
-            n_starts = len(log.read_text().splitlines()) if log.exists() else 0
             for key in finished - finished_at.keys():
-                finished_at[key] = n_starts
-            print(f"kill {kill + 1}: {len(finished)} cells finished, {n_starts} starts")
+                finished_at[key] = n_starts(log)
+            print(f"kill {kill + 1}: {len(finished)} cells finished, {n_starts(log)} starts", flush=True)
         start(folder / "killed", 2, files).wait()
         lines = (folder / "killed/starts.log").read_text().splitlines()
         again = [line for number, line in enumerate(lines) if finished_at.get(line.split()[0], len(lines)) <= number]

@@ -23,19 +23,28 @@ def launch(*arguments):
 
 
 @pytest.fixture
-def cluster():
+def scheduler():
+    """A scheduler without workers, and its address."""
+    process = launch("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    address = next(match[0] for line in process.stderr if (match := re.search(r"tcp://127\.0\.0\.1:\d+", line)))
+    threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would stop it
+    yield process, address
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def cluster(scheduler):
     """The address of a scheduler, and its two worker processes."""
-    scheduler = launch("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-    address = next(match[0] for line in scheduler.stderr if (match := re.search(r"tcp://127\.0\.0\.1:\d+", line)))
+    _, address = scheduler
     options = ("--nthreads", "1", "--no-dashboard", "--no-nanny")
     workers = [launch("dask_worker", address, "--name", name, *options) for name in ("one", "two")]
-    processes = [scheduler, *workers]
-    for process in processes:  # a full pipe would stop them
+    for process in workers:
         threading.Thread(target=process.stderr.read, daemon=True).start()
-    with distributed.Client(address) as client:
+    with distributed.Client(address, set_as_default=False) as client:  # a study has none but its own
         client.wait_for_workers(2, timeout=60)
         yield client, workers
-    for process in processes:
+    for process in workers:
         process.kill()
         process.wait()
 
@@ -77,3 +86,32 @@ def test_a_worker_that_dies_takes_no_cell_with_it(cluster, tiny_problem_file, un
     while len(client.scheduler_info()["workers"]) > 1 and time.monotonic() < deadline:
         time.sleep(0.1)
     assert len(client.scheduler_info()["workers"]) == 1
+
+
+def test_a_scheduler_that_goes_away_ends_the_study_in_a_sentence(cluster, scheduler, tiny_problem_file, tmp_path):
+    process, address = scheduler
+    study = Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2)
+    with pytest.raises(OSError, match=rf"the Dask scheduler at {address} is gone; start it, and run the same command"):
+        study.run(dask=address, done=lambda *_: process.kill())
+    assert "failed" not in study.states().values()
+    assert len(study.run().results()) == 8
+
+
+def test_a_scheduler_without_workers_is_told(scheduler, tiny_problem_file, tmp_path, monkeypatch):
+    monkeypatch.setattr("moerank.studies.places.CONNECT", 1)
+    _, address = scheduler
+    with pytest.raises(OSError, match=rf"{address} has no worker; start one: dask worker {address}"):
+        Study([tiny_problem_file], ["rankrls"], tmp_path).run(dask=address)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense", "http://127.0.0.1:80"])
+def test_an_address_without_a_scheduler_is_told(tiny_problem_file, tmp_path, monkeypatch, address):
+    monkeypatch.setattr("moerank.studies.places.CONNECT", 1)
+    with pytest.raises(OSError, match=rf"no Dask scheduler answers at {address} \(.+\); give --dask its address"):
+        Study([tiny_problem_file], ["rankrls"], tmp_path).run(dask=address)
+
+
+def test_without_dask_the_extra_is_named(tiny_problem_file, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(OSError, match=r"--dask needs the package distributed: pip install 'moerank\[distributed\]'"):
+        Study([tiny_problem_file], ["rankrls"], tmp_path).run(dask="tcp://127.0.0.1:1")

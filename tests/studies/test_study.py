@@ -1,4 +1,3 @@
-import errno
 import json
 import os
 import random
@@ -7,13 +6,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import moerank
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
 from moerank.studies.cell import Cell, SolverSpec, read_solver
+from moerank.studies.places import Outcome
+from moerank.studies.running import run_cells
 from moerank.studies.store import Store
 from moerank.studies.study import Study
 
@@ -248,22 +251,117 @@ def test_workers_change_nothing(tiny_problem_file, undisturbed, tmp_path):
     assert np.isfinite(Study.load(tmp_path).frame()["test MAP"]).all()
 
 
-def test_a_full_disk_ends_the_study_and_leaves_what_was_there(tiny_problem_file, tmp_path, monkeypatch):
-    """A folder of its own small file system would need rights that tests do not have: the write fails instead."""
-    study = Study([tiny_problem_file], ["rankrls", "ranksvm-primal"], tmp_path, folds=[1])
-    study.run()
+def test_states_are_told_by_the_files_alone(undisturbed, tiny_problem_file, tmp_path):
+    study = Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2)
+    assert set(study.states().values()) == {"open"}
+    assert not list(tmp_path.iterdir())
+    first, second, third, *others = study.cells()
+    for part in ("cells", "failures"):
+        (tmp_path / part).mkdir()
+    for cell, part in ((first, "cells"), (second, "failures"), (third, "cells"), (third, "failures")):
+        (tmp_path / part / f"{cell.key}.json").write_text("not read")
+    (tmp_path / "cells" / f"{others[0].key}.json.tmp").write_text("half")
+    states = study.states()
+    assert [states[cell] for cell in (first, second, third)] == ["finished", "failed", "finished"]
+    assert {states[cell] for cell in others} == {"open"}
 
-    def full(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    before = contents(tmp_path)
-    larger = Study([tiny_problem_file], ["rankrls", "ranksvm-primal", "fsmrank"], tmp_path, folds=[1])
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left on device; make room"):
-        larger.run()
-    assert contents(tmp_path) == before
-    monkeypatch.undo()
-    assert len(larger.run().results()) == 3
+def test_a_cell_that_failed_elsewhere_is_not_claimed(tiny_problem, tmp_path):
+    cell = Cell(tiny_problem, 1, SolverSpec("rankrls"), 0)
+    with Store(tmp_path) as store:
+        store.fail(cell, {"error": "out of luck", "traceback": ""})
+        assert not store.claim(cell)
+        store.forget_failure(cell)
+        assert store.claim(cell)
+
+
+def test_running_a_large_study_asks_for_few_files(tiny_problem, tmp_path, monkeypatch):
+    """Not for every open cell after every result."""
+    asked = Counter()
+    n_cells = 120
+
+    class Instant:
+        """Runs a cell in no time."""
+
+        def __init__(self):
+            self.cells = []
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def room(self):
+            return 1 - len(self.cells)
+
+        def start(self, cell):
+            self.cells.append(cell)
+
+        def wait(self, seconds):
+            outcomes = [Outcome(cell, "{}") for cell in self.cells]
+            self.cells.clear()
+            return outcomes
+
+    def counting(name, function):
+        def call(*arguments, **options):
+            asked[name] += 1
+            return function(*arguments, **options)
+
+        return call
+
+    monkeypatch.setattr("os.stat", counting("stat", os.stat))
+    monkeypatch.setattr("os.listdir", counting("listdir", os.listdir))
+    cells = [Cell(tiny_problem, 1, SolverSpec("mofsrank"), seed) for seed in range(n_cells)]
+    monkeypatch.setattr("moerank.studies.running.monotonic", lambda: 0.0)  # no time passes
+    with Store(tmp_path) as store:
+        asked.clear()
+        run_cells(store, cells, Instant)
+        assert len(store.done()[0]) == n_cells
+    assert asked["stat"] <= 4 * n_cells
+    assert asked["listdir"] <= 4
+
+
+def test_every_library_of_a_worker_has_one_thread(tiny_problem, tmp_path, monkeypatch):
+    """Whatever the environment says; the cell fails with what it found as its message."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "if any('popen_loky' in word for word in sys.orig_argv):\n"
+        "    import moerank.studies.run_one as module\n"
+        "    def told(*arguments, **settings):\n"
+        "        import lightgbm, numba\n"
+        "        from threadpoolctl import threadpool_info\n"
+        "        found = [(library['user_api'], library['num_threads']) for library in threadpool_info()]\n"
+        "        raise RuntimeError(sorted({*found, ('numba', numba.get_num_threads())}))\n"
+        "    module.run_fold = told\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.setenv(name, "2")
+    study = Study([tiny_problem], ["rankrls"], tmp_path / "s", folds=[1]).run(workers=2)
+    (failure,) = study.failures().values()
+    assert failure["error"] == "RuntimeError: [('blas', 1), ('numba', 1), ('openmp', 1)]"
+
+
+def test_the_death_of_a_process_is_that_of_its_cell_alone(tiny_problem, tmp_path, monkeypatch):
+    """One solver ends its process every time; the cells that run beside it are done."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "if any('popen_loky' in word for word in sys.orig_argv):\n"
+        "    import os\n"
+        "    import moerank.studies.run_one as module\n"
+        "    run_fold = module.run_fold\n"
+        "    def dying(*arguments, solver, **settings):\n"
+        "        return os._exit(9) if solver == 'fsmrank' else run_fold(*arguments, solver=solver, **settings)\n"
+        "    module.run_fold = dying\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
+    study = Study([tiny_problem], ["fsmrank", "mofsrank", "rankrls"], tmp_path / "s", folds=[1, 2]).run(workers=2)
+    by_solver = Counter((cell.solver.name, state) for cell, state in study.states().items())
+    assert by_solver == {("fsmrank", "failed"): 2, ("mofsrank", "finished"): 2, ("rankrls", "finished"): 2}
+    assert all(failure["error"].startswith("its process died 3 times") for failure in study.failures().values())
+    tries = Counter(line.split(" ", 2)[2] for line in (tmp_path / "s" / "starts.log").read_text().splitlines())
+    assert tries == {cell.label: 3 if cell.solver.name == "fsmrank" else 1 for cell in study.cells()}
 
 
 def test_the_label_of_a_solver_reads_back():

@@ -1,0 +1,315 @@
+"""Studies on full and read-only disks, and studies that are interrupted: what stays, what is said, what goes on."""
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_disk import small_disk  # noqa: F401
+from test_study import contents
+
+import moerank
+from moerank.studies.cell import Cell, SolverSpec
+from moerank.studies.result import RunResult
+from moerank.studies.store import Store
+from moerank.studies.study import Study
+
+SOLVERS = "fsmrank,ranksvm-primal,mofsrank"
+PAGE = 4096
+"""A tmpfs gives room by pages."""
+
+FULL = "No space left on device; make room, or choose another folder with --out"
+
+
+def moerank_command(*words):
+    """The command line in a process group of its own, as a terminal starts it."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(moerank.__file__).parents[1])}
+    pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [sys.executable, "-m", "moerank", *map(str, words)]
+    return subprocess.Popen(command, text=True, start_new_session=True, env=environment, **pipes)
+
+
+def run(*words):
+    """Exit code, and what was said on both outputs."""
+    process = moerank_command(*words)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def sentence(err):
+    """The one line that says what is wrong, the others being cells."""
+    (line,) = [line for line in err.splitlines() if not line[0].isdigit()]
+    return line
+
+
+def keys(folder):
+    return {path.stem for path in (folder / "cells").glob("*.json")}
+
+
+def temporary(folder):
+    return [path for path in folder.rglob("*") if "tmp" in path.name]
+
+
+def group(leader):
+    """The processes of a session that still run."""
+    listed = subprocess.run(["ps", "-s", str(leader), "-o", "stat=,args="], capture_output=True, text=True).stdout
+    return [line for line in listed.splitlines() if not line.startswith("Z")]
+
+
+def none_left(leader):
+    """Whether all processes of a session end within seconds."""
+    deadline = time.monotonic() + 15
+    while group(leader) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not group(leader)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tiny_problem_file, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    Study([tiny_problem_file], SOLVERS.split(","), folder, folds=[1, 2], seeds=2).run()
+    return folder
+
+
+@pytest.fixture
+def asked(tiny_problem_file):
+    """The words of a study in a folder."""
+
+    def words(folder, *more):
+        grid = ("--solvers", SOLVERS, "--folds", "1,2", "--seeds", 2)
+        return ("study", tiny_problem_file, *grid, "--out", folder, *more)
+
+    return words
+
+
+@pytest.mark.parametrize(("pages", "workers"), [(9, 1), (14, 2)])
+def test_a_study_goes_on_where_the_disk_was_full(small_disk, asked, undisturbed, pages, workers):  # noqa: F811
+    disk = small_disk(f"size={pages * PAGE}")
+    study = disk.folder / "study"
+    code, _, err = run(*asked(study, "--workers", workers))
+    assert code == 2
+    assert sentence(err).startswith(f"error: cannot write {study}/cells/")
+    assert sentence(err).endswith(FULL)
+    there = keys(study)
+    assert 0 < len(there) < 8
+    for key in there:
+        RunResult.from_json((study / "cells" / f"{key}.json").read_text())
+    assert not temporary(study)
+    assert not list((study / "failures").iterdir())
+    before = {path: path.stat().st_mtime_ns for path in study.glob("cells/*")}
+    disk.remount("size=10m")
+    assert run(*asked(study, "--workers", workers))[0] == 0
+    assert contents(study) == contents(undisturbed)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        ("nr_inodes=1", "results to {}: "),
+        ("nr_inodes=4", "results to {}/failures: "),
+        ("nr_inodes=5", "{}/study.json: "),
+        (f"size={PAGE}", "{}/starts.log: "),
+    ],
+)
+def test_a_disk_that_is_full_from_the_start(small_disk, asked, options, missing):  # noqa: F811
+    disk = small_disk(options)
+    study = disk.folder / "study"
+    code, out, err = run(*asked(study))
+    assert (code, out) == (2, "")
+    assert err == f"error: cannot write {missing.format(study)}{FULL}\n"
+    assert not temporary(disk.folder)
+
+
+def test_a_log_of_starts_that_is_cut_in_a_line(small_disk, asked, undisturbed):  # noqa: F811
+    disk = small_disk(f"size={2 * PAGE}")  # one page for study.json, one for the log
+    study = disk.folder / "study"
+    study.mkdir()
+    log = study / "starts.log"
+    log.write_text("x" * (PAGE - 31) + "\n")
+    code, _, err = run(*asked(study, "--workers", 2))
+    assert (code, err) == (2, f"error: cannot write {log}: {FULL}\n")
+    assert log.stat().st_size == PAGE
+    disk.remount("size=10m")
+    assert run(*asked(study))[0] == 0
+    assert contents(study) == contents(undisturbed)
+    _, half, *whole = log.read_text().splitlines()
+    assert len(half) == 30
+    assert sorted(line.split()[0] for line in whole) == sorted(keys(study))
+
+
+def test_half_a_line_in_the_log_of_starts_spoils_no_other(tiny_problem, tmp_path):
+    cells = [Cell(tiny_problem, fold, SolverSpec("rankrls"), 0) for fold in (1, 2)]
+    with Store(tmp_path) as store:
+        (tmp_path / "starts.log").write_text("a whole line\nhalf a li")
+        assert all(store.claim(cell) for cell in cells)
+    lines = (tmp_path / "starts.log").read_text().splitlines()
+    assert lines[:2] == ["a whole line", "half a li"]
+    assert [line.split()[0] for line in lines[2:]] == [cell.key for cell in cells]
+
+
+def test_a_read_only_folder_keeps_what_is_there(small_disk, asked, undisturbed, tmp_path):  # noqa: F811
+    disk = small_disk("size=10m")
+    study = disk.folder / "study"
+    assert run(*asked(study))[0] == 0
+    one, *_ = sorted((study / "cells").iterdir())
+    one.unlink()
+    disk.remount("ro")
+    before = contents(study)
+    code, _, err = run(*asked(study))
+    reason = "Read-only file system; choose another folder with --out"
+    assert (code, sentence(err)) == (2, f"error: cannot write results to {study}: {reason}")
+    assert contents(study) == before
+    code, _, err = run("report", study, "--format", "md", "--out", tmp_path / "report.md")
+    assert code == 0
+    assert "7 of 8 runs are finished" in (tmp_path / "report.md").read_text()
+    code, _, err = run("report", study, "--format", "md")
+    assert (code, err) == (2, f"error: cannot write {study}/report.md: {reason}\n")
+    code, out, _ = run(*asked(study, "--dry-run", "--json"))
+    assert [cell["state"] for cell in json.loads(out)].count("open") == 1
+
+
+def test_a_cell_that_finds_the_disk_full_is_no_failure(tiny_problem_file, tmp_path, monkeypatch):
+    """What a cell writes besides its result lies elsewhere: compiled kernels, temporary files."""
+    (tmp_path / "sitecustomize.py").write_text(  # every Python that is started loads it first
+        "import sys\n"
+        "if any('popen_loky' in word for word in sys.orig_argv):\n"
+        "    import errno, os\n"
+        "    import moerank.studies.run_one as module\n"
+        "    def full(*arguments, **settings):\n"
+        "        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), '/cache/kernel.nbi')\n"
+        "    module.run_fold = full\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
+    study = Study([tiny_problem_file], ["rankrls"], tmp_path / "s")
+    with pytest.raises(OSError, match=r"rankrls cannot write /cache/kernel.nbi: No space left on device; make room"):
+        study.run(workers=2)
+    assert set(study.states().values()) == {"open"}
+    monkeypatch.setattr("moerank.studies.places.run_fold", full)
+    with pytest.raises(OSError, match=r"rankrls cannot write its temporary files: No space left on device; make room"):
+        study.run()
+    assert set(study.states().values()) == {"open"}
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_told(tiny_problem_file, tmp_path, monkeypatch, number):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "lockf", refuse)
+    with pytest.raises(OSError, match=r"cannot lock .*\.claims: .*has no locks.*another with --out"):
+        Study([tiny_problem_file], ["rankrls"], tmp_path, folds=[1]).run()
+
+
+def interrupted(asked, folder, workers, number, moment, times=1, whole_group=True):
+    """Send a signal `moment` seconds after it has started two cells; return exit code and standard error."""
+    log = folder / "starts.log"
+    before = len(log.read_text().splitlines()) if log.exists() else 0
+    process = moerank_command(*asked(folder, "--workers", workers))
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (log.exists() and len(log.read_text().splitlines()) >= before + 2):
+        time.sleep(0.01)
+    time.sleep(moment)
+    for _ in range(times):
+        (os.killpg if whole_group else os.kill)(process.pid, number)
+        time.sleep(0.03)
+    _, err = process.communicate(timeout=60)
+    assert none_left(process.pid)
+    return process.returncode, err
+
+
+@pytest.fixture
+def slow(tmp_path, tiny_problem_file):
+    """The words of a study whose cells take about a second."""
+    path = tmp_path / "slow.toml"
+    path.write_text(tiny_problem_file.read_text().replace("generations = 3", "generations = 60"))
+
+    def words(folder, *more):
+        return ("study", path, "--solvers", "fsmrank,mofsrank", "--folds", "1,2", "--seeds", 3, "--out", folder, *more)
+
+    return words
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_interrupted_from_the_keyboard_it_says_so_and_goes_on(slow, tmp_path, workers):
+    rng = np.random.default_rng(workers)
+    study = tmp_path / "study"
+    for times in (1, 3):
+        before = keys(study)
+        code, err = interrupted(slow, study, workers, signal.SIGINT, rng.uniform(0, 1), times)
+        *cells, said, again = err.splitlines()
+        assert code == 130
+        assert all(line[0].isdigit() for line in cells)
+        assert said == "Interrupted. Nothing that was finished is lost; continue with:"
+        assert again.split()[:2] == ["moerank", "study"]
+        assert again.split()[-2:] == ["--workers", str(workers)]
+        assert not temporary(study)
+        assert not list((study / "failures").iterdir())
+        assert keys(study) >= before
+    words = again.split()[1:]
+    assert run(*words)[0] == 0
+    assert run(*slow(tmp_path / "undisturbed"))[0] == 0
+    assert contents(study) == contents(tmp_path / "undisturbed")
+
+
+@pytest.mark.parametrize(
+    ("number", "whole_group", "code"),
+    [(signal.SIGTERM, False, 143), (signal.SIGTERM, True, 143), (signal.SIGKILL, False, -9)],
+)
+def test_terminated_it_leaves_no_process_behind(slow, tmp_path, number, whole_group, code):
+    returned, err = interrupted(slow, tmp_path / "study", 2, number, 0.2, whole_group=whole_group)
+    assert returned == code
+    assert "Traceback" not in err
+    if number == signal.SIGTERM:
+        assert not temporary(tmp_path / "study")
+        assert err.splitlines()[-2].startswith("Interrupted. Nothing that was finished is lost")
+
+
+def test_an_interrupt_that_a_kernel_makes_something_else_of_is_no_failure(tiny_problem, tmp_path, monkeypatch):
+    def kernel(*_, **__):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise SystemError("returned a result with an exception set") from interrupt
+
+    monkeypatch.setattr("moerank.studies.places.run_fold", kernel)
+    study = Study([tiny_problem], ["rankrls"], tmp_path, folds=[1, 2])
+    with pytest.raises(KeyboardInterrupt):
+        study.run()
+    assert set(study.states().values()) == {"open"}
+
+
+def test_what_a_killed_process_was_writing_is_removed_and_what_another_writes_is_not(tiny_problem, tmp_path):
+    dead, alive = (Cell(tiny_problem, fold, SolverSpec("rankrls"), 0) for fold in (1, 2))
+    with Store(tmp_path):
+        pass
+    remains = [
+        tmp_path / "study.json.tmp",
+        *(tmp_path / part / f"{dead.key}.json.tmp" for part in ("cells", "failures")),
+    ]
+    in_work = tmp_path / "cells" / f"{alive.key}.json.tmp"
+    for path in [*remains, in_work]:
+        path.write_text("half")
+    script = (
+        "import fcntl, os, sys; claims = os.open(sys.argv[1], os.O_RDWR)\n"
+        "fcntl.lockf(claims, fcntl.LOCK_EX, 1, int(sys.argv[2][:12], 16)); print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / ".claims"), alive.key]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "held\n"
+    with Store(tmp_path):
+        assert [path for path in [*remains, in_work] if path.exists()] == [in_work]
+    other.communicate("")
+    with Store(tmp_path):
+        assert not in_work.exists()
