@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-from matplotlib.transforms import Bbox
+from numpy.typing import NDArray
 
 from moerank.figures.lettering import put_key, width_of
 from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, family_of
@@ -114,8 +114,8 @@ def _number(figure: Figure, axes: Axes, places: Sequence[Place], bold: Sequence[
     figure.draw_without_rendering()  # only now is it known where the axes are
     points = axes.transData.transform(np.asarray(places)) * 72.0 / figure.dpi
     frame = axes.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
-    inside = Bbox(frame.get_points() * 72.0)
-    taken = [Bbox.from_bounds(x - MARKER / 2, y - MARKER / 2, MARKER, MARKER) for x, y in points]
+    inside = np.ravel(frame.get_points() * 72.0)
+    taken = [_box(x, y, (MARKER, MARKER)) for x, y in points]
     for number, ((x, y), place, strong) in enumerate(zip(points, places, bold, strict=True), start=1):
         size = (72.0 * width_of(str(number), NUMBER_SIZE, "bold") + 1.5, 1.2 * NUMBER_SIZE)
         dx, dy = _free(x, y, size, taken, inside)
@@ -136,20 +136,23 @@ def _number(figure: Figure, axes: Axes, places: Sequence[Place], bold: Sequence[
         ).set_in_layout(False)
 
 
-def _box(x: float, y: float, size: tuple[float, float]) -> Bbox:
-    return Bbox.from_bounds(x - size[0] / 2.0, y - size[1] / 2.0, *size)
+def _box(x: float, y: float, size: Place) -> NDArray[np.float64]:
+    """Return left, bottom, right and top of a box of this size around a place."""
+    return np.array([x - size[0] / 2.0, y - size[1] / 2.0, x + size[0] / 2.0, y + size[1] / 2.0])
 
 
-def _free(x: float, y: float, size: tuple[float, float], taken: Sequence[Bbox], inside: Bbox) -> tuple[float, float]:
+def _free(x: float, y: float, size: Place, taken: Sequence[NDArray[np.float64]], inside: NDArray[np.float64]) -> Place:
     """Return the nearest offset, in points, at which a box of this size touches nothing; the first if there is none."""
     offsets = [
         (radius * cos(turn * pi / 8.0), 0.9 * radius * sin(turn * pi / 8.0))
         for radius in np.arange(6.5, 60.0, 2.0)
         for turn in (1, 0, 2, 15, 14, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
     ]
+    others = np.array(taken)
     for dx, dy in offsets:
         box = _box(x + dx, y + dy, size)
-        within = inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1
-        if within and not any(box.overlaps(other) for other in taken):
+        within = (box[:2] >= inside[:2]).all() and (box[2:] <= inside[2:]).all()
+        touches = (box[:2] <= others[:, 2:]).all(axis=1) & (box[2:] >= others[:, :2]).all(axis=1)
+        if within and not touches.any():
             return dx, dy
     return offsets[0]

@@ -114,10 +114,11 @@ def test_the_metric_is_that_of_the_problem(results, problem):
         assert [axes.get_ylabel() for axes in panels_of(draw_it({**results, **renamed}, other))] == ["Test P@5"]
 
 
+@pytest.mark.parametrize("name", [*OF_PROBLEMS, "ranks"])
 @pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
-def test_files_are_always_the_same_and_of_the_format_of_their_ending(kind, results, problem, tmp_path):
+def test_files_are_always_the_same_and_of_the_format_of_their_ending(kind, name, results, problem, tmp_path):
     first, second = (
-        figures.save_figure(figures.cost_figure(results, problem), tmp_path / f"{i}.{kind}").read_bytes() for i in "ab"
+        figures.save_figure(draw(name, results, problem), tmp_path / f"{i}.{kind}").read_bytes() for i in "ab"
     )
     assert first == second
     assert {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[kind] == first[: 5 if kind == "svg" else 4]
