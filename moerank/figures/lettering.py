@@ -7,8 +7,7 @@ from textwrap import wrap
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import TextPath
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.transforms import blended_transform_factory
 
 from moerank.figures.style import WIDTH
@@ -45,12 +44,16 @@ KEY_COLUMN = (WIDTH - 0.1) / KEY_COLUMNS
 KEY_SIZE, KEY_LINE = 5.5, 0.1
 LONGEST = 30
 
+DPI = 1200.0
+"""Dots to the inch in which letters are measured, so fine that rounding to dots does not matter."""
+
 
 def width_of(text: str, size: float, weight: str = "normal") -> float:
     """Return the inches that a line of text takes in a font of this size and weight."""
-    if not text.strip():
-        return 0.0
-    return float(TextPath((0, 0), text, prop=FontProperties(size=size, weight=weight)).get_extents().width) / 72.0
+    font = get_font(findfont(FontProperties(weight=weight)))
+    font.set_size(size, DPI)
+    font.set_text(text)
+    return float(font.get_width_height()[0]) / 64.0 / DPI  # it counts in 64ths of a dot
 
 
 def folded(label: str, size: float, width: float, *, at_hyphens: bool = True, weight: str = "normal") -> str:
