@@ -52,7 +52,7 @@ def width_of(text: str, size: float, weight: str = "normal") -> float:
     """Return the inches that a line of text takes in a font of this size and weight."""
     font = get_font(findfont(FontProperties(weight=weight)))
     font.set_size(size, DPI)
-    font.set_text(text)
+    font.set_text(text.replace("\n", " "))
     return float(font.get_width_height()[0]) / 64.0 / DPI  # it counts in 64ths of a dot
 
 
