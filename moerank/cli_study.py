@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -137,6 +138,9 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
     if failures:
         console.print("The tracebacks are in the folder failures; --retry-failed runs these cells again.")
     console.print(f"{len(frame)} of {len(study.cells())} cells are finished, in {study.out}", soft_wrap=True)
+    if len(frame):
+        report = shlex.join(["moerank", "report", str(study.out)])
+        console.print(f"{report} writes a page with tests, figures and chosen features", soft_wrap=True)
     return bool(failures)
 
 
