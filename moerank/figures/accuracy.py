@@ -51,7 +51,7 @@ def accuracy_figure(
         Labels; by default all.
     limits : tuple of float, optional
         Of the y axis, which all panels share; by default those of `limits.limits_of`. The note below the figure says
-        what is beyond.
+        what is beyond; of a ranker in the last panel the value is written there.
     """
     found = of_problem(results, problem.name, solvers)
     metric = metric or first_metric(found)
@@ -95,7 +95,7 @@ def accuracy_figure(
         )
         panels.draw(draw)
         if panels.strip is not None:
-            _columns(panels.strip, {solver: points[solver] for solver in apart})
+            _columns(panels.strip, {solver: points[solver] for solver in apart}, limits[0])
         next(iter(panels.axes.values())).set_ylim(*limits)
     return panels.figure
 
@@ -111,12 +111,23 @@ def _home(entry: Published, groups: Mapping[str, Sequence[str]]) -> str:
     return next((title for title, labels in groups.items() if entry.solver in labels), next(iter(groups)))
 
 
-def _columns(axes: Axes, points: Mapping[str, tuple[float, float]]) -> None:
-    """Draw a column for each ranker that selects nothing, the best first."""
+def _columns(axes: Axes, points: Mapping[str, tuple[float, float]], low: float) -> None:
+    """Draw a column for each ranker that selects nothing, the best first; a value below the axis is written there."""
     order = sorted(points, key=lambda solver: -points[solver][1])
     values = [points[solver][1] for solver in order]
     axes.vlines(range(len(order)), 0.0, values, color="0.85", linewidth=0.6)
     axes.plot(range(len(order)), values, "o", color="black", markersize=3, label="rankers")
+    for column, value in enumerate(values):
+        if value < low:
+            axes.annotate(
+                f"↓ {value:.3f}",
+                (column, 0.04),
+                xycoords=("data", "axes fraction"),
+                rotation=90,
+                fontsize=NAME_SIZE,
+                ha="center",
+                va="bottom",
+            )
     names = [_column_name(solver, points[solver][0]) for solver in order]
     axes.set_xticks(range(len(order)), names, rotation=90, fontsize=NAME_SIZE)
     axes.set_xlim(-0.6, len(order) - 0.4)

@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from moerank.figures.lettering import put_key, width_of
+from moerank.figures.limits import far_below
 from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, family_of
 from moerank.figures.study import Runs, first_metric, mean_score, of_problem
 from moerank.figures.style import GREY, in_style
@@ -39,6 +40,9 @@ def cost_figure(
     A staircase joins the solvers that no other one beats in both; their markers are filled. Up to eight solvers have
     a marker each. More have that of their family and a number, which the key below the axes explains.
 
+    Solvers whose metric is `limits.far_below` those of the others are at the lower edge, with an arrow, and the note
+    below the figure has their values.
+
     Parameters
     ----------
     results : mapping of Cell to RunResult
@@ -52,6 +56,11 @@ def cost_figure(
     metric = metric or first_metric(found)
     places = {solver: (_seconds(folds), mean_score(folds, "test", metric)) for solver, folds in found.items()}
     best = _unbeaten(places)
+    poor = far_below({solver: value for solver, (_, value) in places.items()})
+    values = [value for solver, (_, value) in places.items() if solver not in poor]
+    edge = min(values) - 0.1 * (max(values) - min(values))
+    places |= {solver: (places[solver][0], edge) for solver in poor}
+    below = ", ".join(f"{solver} {value:.3f}" for solver, value in poor.items())
     many = len(found) > MOST_LINES
     families = [family for family in FAMILIES if any(family_of(solver) == family for solver in found)]
     members = {FAMILIES[f]: [solver for solver in found if family_of(solver) == f] for f in families}
@@ -73,7 +82,7 @@ def cost_figure(
             height=2.4 if many else 1.9,
             xlabel="Processor seconds of tuning and training",
             ylabel=f"Test {metric}",
-            note=NOTE,
+            note=f"{NOTE} ↓ lies below the axis: {below}." if poor else NOTE,
             key=names,
         )
         panels.draw(draw)
@@ -88,7 +97,8 @@ def cost_figure(
         axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
         if panels.key is not None:
             put_key(panels.key, names, [name for name, solver in zip(names, order, strict=True) if solver in best])
-            _number(panels.figure, axes, [places[solver] for solver in order], [solver in best for solver in order])
+            marks = [f"{number}↓" if solver in poor else str(number) for number, solver in enumerate(order, start=1)]
+            _number(panels.figure, axes, marks, [places[solver] for solver in order], [s in best for s in order])
     return panels.figure
 
 
@@ -109,20 +119,20 @@ def _unbeaten(places: Mapping[str, Place]) -> list[str]:
     return best
 
 
-def _number(figure: Figure, axes: Axes, places: Sequence[Place], bold: Sequence[bool]) -> None:
+def _number(figure: Figure, axes: Axes, numbers: Sequence[str], places: Sequence[Place], bold: Sequence[bool]) -> None:
     """Write its number beside each place, where it covers neither a marker nor another number."""
     figure.draw_without_rendering()  # only now is it known where the axes are
     points = axes.transData.transform(np.asarray(places)) * 72.0 / figure.dpi
     frame = axes.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
     inside = np.ravel(frame.get_points() * 72.0)
     taken = [_box(x, y, (MARKER, MARKER)) for x, y in points]
-    for number, ((x, y), place, strong) in enumerate(zip(points, places, bold, strict=True), start=1):
-        size = (72.0 * width_of(str(number), NUMBER_SIZE, "bold") + 1.5, 1.2 * NUMBER_SIZE)
+    for number, (x, y), place, strong in zip(numbers, points, places, bold, strict=True):
+        size = (72.0 * width_of(number, NUMBER_SIZE, "bold") + 1.5, 1.2 * NUMBER_SIZE)
         dx, dy = _free(x, y, size, taken, inside)
         taken.append(_box(x + dx, y + dy, size))
         far = hypot(dx, dy) > 2.0 * NUMBER_SIZE
         axes.annotate(
-            str(number),
+            number,
             place,
             (dx, dy),
             textcoords="offset points",

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import rankdata
 
 from moerank import figures
-from moerank.figures.limits import limits_of
+from moerank.figures.limits import far_below, limits_of
 from moerank.studies.cell import Cell
 
 PARTS = ("train", "validation", "test")
@@ -258,3 +258,33 @@ def test_a_few_poor_values_take_at_most_half_of_the_axis():
     assert low < 0.3 and high > 1.2
     low, high = limits_of({"level": np.full(3, 0.5), "nothing": np.full(3, np.nan)})
     assert low < 0.5 < high
+
+
+def test_a_solver_far_below_all_others_flattens_no_figure(large, problem):
+    def spoilt(member):
+        scores = {part: {metric: 0.5 * v for metric, v in of.items()} for part, of in member.scores.items()}
+        return dataclasses.replace(member, scores=scores)
+
+    results = {
+        cell: dataclasses.replace(run, front=[spoilt(m) for m in run.front]) if cell.solver.name == "frank" else run
+        for cell, run in large.items()
+    }
+    value = score(results, "frank", "NDCG@10")
+    others = [score(results, cell.solver.label, "NDCG@10") for cell in results if cell.solver.name != "frank"]
+    for draw in (figures.cost_figure, figures.accuracy_figure):
+        figure = draw(results, problem)
+        low, _ = panel_of(figure, "_best" if draw is figures.cost_figure else "rankers").get_ylim()
+        assert value < low < min(others)
+    assert any(text.get_text() == f"↓ {value:.3f}" for axes in figure.axes for text in axes.texts)
+    cost = figures.cost_figure(results, problem)
+    assert f"↓ lies below the axis: frank {value:.3f}." in cost._supxlabel.get_text().replace("\n", " ")
+    (mark,) = (text for axes in cost.axes for text in axes.texts if "↓" in text.get_text())
+    assert mark.xy[0] == pytest.approx(seconds(results, "frank"))
+    assert any(
+        text.get_text().split() == [mark.get_text().strip("↓"), "frank"] for axes in cost.axes for text in axes.texts
+    )
+    assert far_below({str(i): float(i) for i in range(9)}) == {}
+    assert far_below({**{str(i): float(i) for i in range(9)}, "poor": -20.0}) == {"poor": -20.0}
+    close = {str(i): 10.0 + 0.01 * i for i in range(20)} | {"best": 30.0}
+    assert far_below({**close, "poor": 5.0}) == {}  # far from the middle, but the axis is as long without it
+    assert far_below({"a": 1.0, "b": 1.1, "poor": -20.0}) == {}
