@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moerank.cli_study import split_solvers
 from moerank.messages import notice, sentences
+
+if TYPE_CHECKING:
+    from moerank.reports.content import Report
 
 __all__ = ["PLOT_EXAMPLES", "REPORT_EXAMPLES", "plot", "report"]
 
@@ -62,15 +65,18 @@ def report(
     that are missing or failed are named, the others are reported.
     """
     with sentences():
+        from moerank.reports.content import Report
         from moerank.studies.result_files import prepare_folder, replace_file
+        from moerank.studies.study import Study
         from moerank.suggestions import unknown
 
         if format_ not in FORMATS:
             raise ValueError(unknown("format", format_, FORMATS))
         path = out or folder / FORMATS[format_]
-        content, missing = _written(folder, format_, reference)
+        content = Report(Study.load(folder), reference)
         prepare_folder(path.parent)
-        replace_file(path, content.encode())
+        replace_file(path, _written(content, format_).encode())
+        missing = len(content.study.cells()) - len(content.results)
         if missing:
             notice(f"{missing} runs are missing or failed; the report names them")
         notice(f"wrote {path}")
@@ -142,19 +148,15 @@ def plot(
         notice(f"wrote {path}")
 
 
-def _written(folder: Path, format_: str, reference: str | None) -> tuple[str, int]:
-    """Return the text of a report, and how many runs it lacks."""
+def _written(content: Report, format_: str) -> str:
+    """Return the text of a report."""
     from moerank.progress import StageProgress
-    from moerank.reports.content import Report
     from moerank.reports.latex import latex_report
     from moerank.reports.markdown import markdown_report
     from moerank.reports.page import html_report
-    from moerank.studies.study import Study
 
-    content = Report(Study.load(folder), reference)
-    missing = len(content.study.cells()) - len(content.results)
     if format_ == "csv":
-        return str(content.frame.to_csv(index=False)), missing
+        return str(content.frame.to_csv(index=False))
     write = {"html": html_report, "md": markdown_report, "latex": latex_report}[format_]
     with StageProgress() as progress:
-        return write(content, progress), missing
+        return write(content, progress)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.panels import Look, Panels, by_family
-from moerank.figures.study import NothingToDrawError, first_fold, first_metric, mean_by_size, of_problem
+from moerank.figures.study import NothingToDrawError, errors_noted, first_fold, first_metric, mean_by_size, of_problem
 from moerank.figures.style import in_style
 from moerank.studies.comparison import Results, front_points
 from moerank.studies.problem import Problem
@@ -77,6 +77,7 @@ def ablation_figure(
             xlabel="Number of features, at most",
             ylabel=f"1 − {metric} (lower is better)",
             same_x=False,  # the members of a front end long before all features
+            note=errors_noted(shown, metric),
         )
         panels.draw(draw)
     return panels.figure

@@ -12,7 +12,16 @@ from matplotlib.figure import Figure
 from moerank.figures.lettering import folded, width_of
 from moerank.figures.limits import beyond, limits_of
 from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, by_family, family_of
-from moerank.figures.study import Runs, first_metric, mean_by_size, mean_score, named, of_problem, offers_sizes
+from moerank.figures.study import (
+    Runs,
+    errors_noted,
+    first_metric,
+    mean_by_size,
+    mean_score,
+    named,
+    of_problem,
+    offers_sizes,
+)
 from moerank.figures.style import GREY, in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem, Published
@@ -89,7 +98,12 @@ def accuracy_figure(
             height=2.0 if len(groups) == 1 else 0.62,
             xlabel="Number of features, at most",
             ylabel=f"Test {metric}",
-            note=named("Some values lie beyond the axis", beyond(values, limits)),
+            note=" ".join(
+                filter(
+                    None,
+                    [errors_noted(found, metric), named("Some values lie beyond the axis", beyond(values, limits))],
+                )
+            ),
             strip=0.62 if apart else 0.0,
             below=max((width_of(line, NAME_SIZE) for name in names for line in name.split("\n")), default=0.0) + 0.2,
         )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from moerank.figures.lettering import put_key, width_of
 from moerank.figures.limits import far_below
 from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, family_of
-from moerank.figures.study import Runs, first_metric, mean_score, of_problem
+from moerank.figures.study import Runs, errors_noted, first_metric, mean_score, of_problem
 from moerank.figures.style import GREY, in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem
@@ -82,7 +82,9 @@ def cost_figure(
             height=2.4 if many else 1.9,
             xlabel="Processor seconds of tuning and training",
             ylabel=f"Test {metric}",
-            note=f"{NOTE} ↓ lies below the axis: {below}." if poor else NOTE,
+            note=" ".join(
+                filter(None, [NOTE, errors_noted(found, metric), f"↓ lies below the axis: {below}." if poor else ""])
+            ),
             key=names,
         )
         panels.draw(draw)

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from moerank.studies.comparison import Results
 from moerank.studies.result import RunResult
+from moerank.studies.statistics import mean_and_error
 from moerank.suggestions import unknown
 
 __all__ = [
     "NothingToDrawError",
     "Runs",
     "best_by_size",
+    "errors_noted",
     "first_fold",
     "first_metric",
     "mean_by_size",
@@ -86,6 +88,18 @@ def named(why: str, solvers: Collection[str]) -> str:
 def mean_score(folds: Runs, part: str, metric: str) -> float:
     """Return the metric of the chosen members: mean over the seeds, then over the folds."""
     return float(np.mean([np.mean([run.best.scores[part][metric] for run in runs]) for runs in folds.values()]))
+
+
+def errors_noted(found: Mapping[str, Runs], metric: str) -> str:
+    """Return the sentence that says how far means over folds may be off; "" where there is one fold."""
+    folds = [
+        [np.mean([run.best.scores["test"][metric] for run in runs]) for runs in f.values()] for f in found.values()
+    ]
+    errors = [f"{mean_and_error(values)[1]:.3f}" for values in folds if len(values) > 1]
+    if not errors:
+        return ""
+    span = " to ".join(sorted({min(errors), max(errors)}))
+    return f"Standard error over folds of the test {metric} of chosen rankers: {span}."
 
 
 def best_by_size(result: RunResult, part: str, metric: str, chosen_on: str = "validation") -> Array:

@@ -288,3 +288,18 @@ def test_a_solver_far_below_all_others_flattens_no_figure(large, problem):
     close = {str(i): 10.0 + 0.01 * i for i in range(20)} | {"best": 30.0}
     assert far_below({**close, "poor": 5.0}) == {}  # far from the middle, but the axis is as long without it
     assert far_below({"a": 1.0, "b": 1.1, "poor": -20.0}) == {}
+
+
+@pytest.mark.parametrize("draw", [figures.accuracy_figure, figures.cost_figure, figures.ablation_figure])
+def test_the_errors_of_means_are_said_below(results, problem, draw):
+    found = {cell.solver.label for cell in results}
+    shown = found & {"mofsrank", "mofsrank-no-ensemble"} if draw is figures.ablation_figure else found
+    errors = []
+    for solver in shown:
+        folds = [
+            np.mean([run.best.scores["test"]["NDCG@10"] for run in seeds])
+            for seeds in runs_of(results, solver).values()
+        ]
+        errors.append(abs(folds[0] - folds[1]) / 2)
+    said = " ".join(draw(results, problem)._supxlabel.get_text().split())
+    assert f"of chosen rankers: {min(errors):.3f} to {max(errors):.3f}." in said
