@@ -12,6 +12,7 @@ RECIPES = ("ablation", "accuracy", "attainment", "cost", "frequency", "fronts", 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_draws_its_figure_of_each_problem(name, tiny_study, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", [f"{name}.py", str(tiny_study.out), "--out", str(tmp_path)])
+    monkeypatch.syspath_prepend(PLOTS)
     runpy.run_path(str(PLOTS / f"{name}.py"), run_name="__main__")
     (path,) = tmp_path.iterdir()
     assert path.name == ("ranks.png" if name == "ranks" else f"{name}-tiny.png")
