@@ -29,7 +29,7 @@ __all__ = ["configuration", "run_fold"]
 Progress = Callable[[str, float, str], None]
 Parts = Mapping[str, RankingData]
 
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
 
 def run_fold(

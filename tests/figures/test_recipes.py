@@ -1,3 +1,4 @@
+import re
 import runpy
 import struct
 import sys
@@ -27,3 +28,10 @@ def test_every_figure_of_a_study_has_a_recipe_of_a_few_lines():
     assert set(RECIPES) == set(FIGURES)
     for name in RECIPES:
         assert 10 <= len((PLOTS / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 40
+
+
+def test_every_figure_that_is_kept_is_explained():
+    told = (PLOTS / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w-]+\.png)`", told))
+    assert named == {path.name for path in PLOTS.glob("*.png")}
+    assert all(f"python plots/{name}.py" in told for name in RECIPES)
