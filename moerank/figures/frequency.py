@@ -16,7 +16,7 @@ from moerank.studies.problem import Problem
 __all__ = ["frequency_figure"]
 
 NAME_SIZE, FEATURE_SIZE = 6, 5
-LABEL_WIDTH, STABILITY_WIDTH = 1.4, 0.5
+LABEL_WIDTH, STABILITY_WIDTH = 1.4, 0.75
 COLUMN = 0.085
 """Inches of a feature, so that the names below do not touch."""
 
@@ -24,8 +24,8 @@ COLUMN = 0.085
 def frequency_figure(results: Results, problem: Problem, *, solvers: Sequence[str] = ()) -> Figure:
     """Draw a map solver × feature, the most used features first; beside it the stability of the solvers.
 
-    Stability is the mean pairwise Jaccard index of the runs' choices, corrected for chance: 1 if all runs choose the
-    same, 0 as for random choices of the same sizes, – for a single run.
+    Stability is the mean pairwise Jaccard index of the runs' choices, 1 if all choose the same, and in brackets that
+    corrected for chance, 0 as for random choices of the same sizes; – for a single run.
 
     Parameters
     ----------
@@ -75,11 +75,14 @@ def frequency_figure(results: Results, problem: Problem, *, solvers: Sequence[st
         right = axes.secondary_yaxis("right")
         right.set_yticks(range(len(chosen)), [_stability(runs, len(names)) for runs in chosen.values()], fontsize=6)
         right.tick_params(length=0)
-        right.set_ylabel("Stability", fontsize=7)
+        right.set_ylabel("Stability\n(corrected)", fontsize=6)
         figure.colorbar(image, ax=figure.axes, label="Share of runs", location="top", shrink=0.7, aspect=30)
         put_note(figure, note)
     return figure
 
 
 def _stability(runs: list[list[int]], n_features: int) -> str:
-    return f"{feature_stability(runs, n_features)[1]:.2f}" if len(runs) > 1 else "–"
+    if len(runs) < 2:
+        return "–"
+    jaccard, corrected = feature_stability(runs, n_features)
+    return f"{jaccard:.2f} ({corrected:.2f})"

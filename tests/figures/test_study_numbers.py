@@ -1,6 +1,7 @@
 """The numbers that the figures of a study draw, against computations from the results."""
 
 import dataclasses
+import itertools
 import re
 
 import numpy as np
@@ -158,9 +159,12 @@ def test_frequency_is_the_share_of_the_runs(results, problem):
     axes = figures.frequency_figure(results, problem).axes[0]
     share = np.asarray(axes.images[0].get_array())
     names = [label.get_text() for label in axes.get_xticklabels()]
-    for row, label in enumerate(axes.get_yticklabels()):
+    (right,) = axes.child_axes
+    for row, (label, stability) in enumerate(zip(axes.get_yticklabels(), right.get_yticklabels(), strict=True)):
         runs = [run for seeds in runs_of(results, label.get_text()).values() for run in seeds]
         chosen = [set(run.names(run.best.features)) for run in runs]
+        jaccard = np.mean([len(a & b) / len(a | b) for a, b in itertools.combinations(chosen, 2)])
+        assert stability.get_text().startswith(f"{jaccard:.2f} (")
         for column, name in enumerate(names):
             assert share[row, column] == pytest.approx(np.mean([name in features for features in chosen]), abs=1e-12)
     assert list(share.sum(axis=0).round(9)) == sorted(share.sum(axis=0).round(9), reverse=True)
