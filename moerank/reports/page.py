@@ -33,12 +33,13 @@ CAPTIONS = {
     "attainment": "The error that half of the seeds reach with so many features, on the training data of one fold; the "
     "band is between the quartiles of the seeds.",
     "hypervolume": "Hypervolume of the front of each stage during the search: means over folds and seeds; the band is "
-    "between the quartiles.",
+    "between the quartiles of the runs, without the differences between folds.",
     "cost": "Processor seconds of tuning and training against the test value; means over folds and seeds.",
-    "ranks": "Mean ranks of the solvers; 1 is best.",
-    "frequency": "Share of the runs in which a solver chooses a feature, and how far its runs agree beyond chance.",
-    "ablation": "Error of the best ranker in training with at most so many features, with and without each part of "
-    "MOFSRank; means over folds and seeds, where all runs offer one.",
+    "ranks": "Mean ranks of the solvers over folds, 1 is best; bars join what the data cannot tell apart.",
+    "frequency": "Share of the runs in which a solver chooses a feature; the mean Jaccard index of the choices of two "
+    "runs, and in brackets how far it is beyond chance.",
+    "ablation": "Fronts of one run with and without each part of MOFSRank; then the error of the best ranker in training "
+    "with at most so many features, means over folds and seeds, where all runs offer one.",
 }
 """What each figure shows, by its name."""
 
