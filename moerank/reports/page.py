@@ -38,8 +38,8 @@ CAPTIONS = {
     "ranks": "Mean ranks of the solvers over folds, 1 is best; bars join what the data cannot tell apart.",
     "frequency": "Share of the runs in which a solver chooses a feature; the mean Jaccard index of the choices of two "
     "runs, and in brackets how far it is beyond chance.",
-    "ablation": "Fronts of one run with and without each part of MOFSRank; then the error of the best ranker in training "
-    "with at most so many features, means over folds and seeds, where all runs offer one.",
+    "ablation": "Fronts of one run with and without each part of MOFSRank; then the error of the best ranker in "
+    "training with at most so many features, means over folds and seeds, where all runs offer one.",
 }
 """What each figure shows, by its name."""
 
