@@ -72,9 +72,10 @@ def main():
             log = folder / "killed/starts.log"
             before = n_starts(log)
             process = start(folder / "killed", 1 + kill % 2, files)
-            while kill % 4 and n_starts(log) == before:  # every fourth is killed as it comes, the others at work
+            # Every fourth is killed as it comes, the others at work, of which there is enough for all kills.
+            while kill % 4 and n_starts(log) == before and process.poll() is None:
                 time.sleep(0.01)
-            time.sleep(rng.uniform(0, max(2.0, whole / 10)))
+            time.sleep(rng.uniform(0, 1.6 * whole / arguments.kills))
             process.send_signal(signal.SIGKILL)
             process.wait()
             finished = {path.stem for path in (folder / "killed/cells").glob("*.json")}
