@@ -75,7 +75,7 @@ def main():
             # Every fourth is killed as it comes, the others at work, of which there is enough for all kills.
             while kill % 4 and n_starts(log) == before and process.poll() is None:
                 time.sleep(0.01)
-            time.sleep(rng.uniform(0, 1.6 * whole / arguments.kills))
+            time.sleep(rng.uniform(0, 4 * whole / arguments.kills))
             process.send_signal(signal.SIGKILL)
             process.wait()
             finished = {path.stem for path in (folder / "killed/cells").glob("*.json")}
