@@ -49,3 +49,23 @@ def tiny_study(tiny_problem_file, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tiny-study")
     names = ("fsmrank", "ranksvm-primal", "mofsrank", "mofsrank-no-ensemble", "greedy-rankrls")
     return Study([tiny_problem_file], names, folder, folds=[1, 2], seeds=3).run()
+
+
+@pytest.fixture
+def command(tiny_problem_file, tmp_path, monkeypatch):
+    """Call the command line in an own folder without data; TINY stands for a problem that is solved at once."""
+    from typer.testing import CliRunner
+
+    from moerank.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MOERANK_DATA", raising=False)
+
+    def call(*arguments):
+        words = [str(tiny_problem_file) if word == "TINY" else str(word) for word in arguments]
+        result = CliRunner().invoke(app, words)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert "Traceback" not in result.stderr
+        return result
+
+    return call

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from moerank.progress import CellProgress
+from moerank.progress import CellProgress, StageProgress
 from moerank.studies.cell import Cell, SolverSpec
 
 
@@ -77,3 +77,17 @@ def test_on_a_terminal_a_bar_counts_the_estimate_down(cells, monkeypatch, capsys
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
     assert "6/6" in shown.splitlines()[-1]
     assert "left" not in shown.splitlines()[-1]
+
+
+def test_progress_on_a_terminal_has_a_bar_for_each_stage(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    with StageProgress() as progress:
+        for stage in ("instance_selection", "ensemble"):
+            for generation in (1, 2):
+                progress(stage, generation / 2, f"generation {generation}")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    last = captured.err[captured.err.rindex("instance selection") :]
+    assert last.count("generation 2") == 2
+    assert last.count("left") == 2

@@ -1,0 +1,159 @@
+"""moerank study, report and plot."""
+
+import json
+
+import pytest
+
+from moerank.rankers import RankRLS
+from moerank.solvers import SolverEntry, solvers
+
+
+def test_study_runs_shows_and_reports(command, tmp_path):
+    asked = ("study", "TINY", "--solvers", "fsmrank,fsmrank[lambda1=0.5],ranksvm-primal", "--folds", "1,2")
+    planned = json.loads(command(*asked, "--out", "s", "--dry-run", "--json").stdout)
+    assert [cell["state"] for cell in planned] == ["open"] * 6
+    assert not (tmp_path / "s").exists()
+    outcome = command(*asked, "--out", "s")
+    assert outcome.exit_code == 0
+    assert "6 of 6 cells are finished" in outcome.stdout
+    assert "fsmrank[lambda1=0.5]" in outcome.stdout
+    again = json.loads(command(*asked, "--out", "s", "--json").stdout)
+    assert len(again["cells"]) == 6
+    assert again["failures"] == []
+    assert {cell["state"] for cell in json.loads(command(*asked, "--out", "s", "--dry-run", "--json").stdout)} == {
+        "finished"
+    }
+    for kind, name in (("html", "report.html"), ("md", "report.md"), ("latex", "report.tex"), ("csv", "report.csv")):
+        assert command("report", "s", "--format", kind).exit_code == 0
+        assert (tmp_path / "s" / name).stat().st_size > 200
+    for figure in ("accuracy", "fronts", "frequency", "cost", "ranks"):
+        assert command("plot", figure, "s", "--out", f"{figure}.pdf").exit_code == 0
+        assert (tmp_path / f"{figure}.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("study", "TINY"), "name solvers with --solvers, by commas, or add --ablate"),
+        (("study", "TINY", "--solvers", "fsmrnk"), "did you mean 'fsmrank'"),
+        (("study", "TINY", "--solvers", "fsmrank", "--folds", "one"), "give numbers from 1 to 5 by commas, or all"),
+        (("report", "nowhere"), "holds no study; moerank study makes one"),
+        (("report", "nowhere", "--format", "pdf"), "unknown format 'pdf'"),
+        (("plot", "front", "nowhere"), "did you mean 'fronts'"),
+        (("plot", "fronts", "nowhere"), "holds no study"),
+        (("plot", "cost", "nowhere", "--fold", "2"), "only ablation, attainment, fronts take --fold"),
+        (("plot", "fronts", "nowhere", "--metric", "MAP"), "accuracy, cost, ranks take --metric"),
+    ],
+)
+def test_studies_that_cannot_be_are_refused_in_a_sentence(command, words, message):
+    outcome = command(*words)
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_a_cell_that_fails_is_shown_with_its_message(command, monkeypatch):
+    class Broken(RankRLS):
+        def fit(self, X, y, *, qid=None, validation=None):
+            raise RuntimeError("out of luck")
+
+    entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, True, False, (), Broken)
+    monkeypatch.setitem(solvers(), "broken", entry)
+    outcome = command("study", "TINY", "--solvers", "broken,rankrls", "--folds", "1", "--out", "s")
+    assert outcome.exit_code == 1
+    assert "failed: tiny, fold 1, broken: RuntimeError: out of luck" in outcome.stdout
+    assert "1 of 2 cells are finished" in outcome.stdout
+    again = command("study", "TINY", "--solvers", "broken,rankrls", "--folds", "1", "--out", "s", "--json")
+    assert again.exit_code == 1
+    assert [failure["error"] for failure in json.loads(again.stdout)["failures"]] == ["RuntimeError: out of luck"]
+
+
+def test_a_report_of_an_unfinished_study_says_so(command, tmp_path):
+    command("study", "TINY", "--solvers", "rankrls,fsmrank", "--folds", "1,2", "--out", "s")
+    one, *_ = sorted((tmp_path / "s" / "cells").iterdir())
+    one.unlink()
+    outcome = command("report", "s", "--format", "md")
+    assert outcome.exit_code == 0
+    assert "1 runs are missing or failed; the report names them" in outcome.stderr
+    assert "3 of 4 runs are finished" in (tmp_path / "s" / "report.md").read_text()
+    for words, message in [
+        (("plot", "cost", "s", "--metric", "MPA"), "did you mean 'MAP'"),
+        (("plot", "cost", "s", "--out", "cost.jpeg"), "ends in one of .png, .pdf, .svg"),
+        (("plot", "cost", "s", "--problem", "tiney"), "did you mean 'tiny'"),
+    ]:
+        outcome = command(*words)
+        assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
+        assert message in outcome.stderr
+    assert command("plot", "cost", "s", "--metric", "MAP", "--out", "cost.svg").exit_code == 0
+
+
+def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
+    command, tiny_problem_file, tmp_path, monkeypatch
+):
+    from moerank import figures
+
+    drawn = []
+
+    def save(figure, path):
+        drawn.append((figure, path))
+
+    monkeypatch.setattr(figures, "save_figure", save)
+    (tmp_path / "other.toml").write_text(tiny_problem_file.read_text().replace('"tiny"', '"other"'))
+    labels = ["fsmrank", "fsmrank[lambda1=0.5,lambda2=0.1]", "rankrls"]
+    command("study", "TINY", tmp_path / "other.toml", "--solvers", ",".join(labels), "--folds", "1,2", "--out", "s")
+    asked = ("--solvers", "rankrls,fsmrank[lambda1=0.5, lambda2=0.1]")
+    assert command("plot", "cost", "s", *asked).exit_code == 0
+    figure, path = drawn.pop()
+    assert path.name == "cost-tiny.png"
+    assert {text for axes in figure.axes for text in axes.get_legend_handles_labels()[1]} == set(labels[1:])
+    for words, n_folds, name in (((), 4, "ranks.png"), (("--problem", "other"), 2, "ranks-other.png")):
+        assert command("plot", "ranks", "s", *words).exit_code == 0
+        figure, path = drawn.pop()
+        assert path.name == name
+        assert f"on {n_folds} folds" in figure._supxlabel.get_text().replace("\n", " ")
+    for words, message in [
+        (("cost", "s", "--solvers", "fsmrnk"), "did you mean 'fsmrank'"),
+        (("cost", "s", "--solvers", "gas"), "unknown solver 'gas'"),
+        (("fronts", "s", "--fold", "3"), "fold 3 has no finished cell; there are 1, 2"),
+        (("ranks", "s", "--solvers", "fsmrank,rankrls"), "at least three solvers"),
+    ]:
+        outcome = command("plot", *words)
+        assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
+        assert message in outcome.stderr
+    assert drawn == []
+
+
+def test_a_plot_makes_the_folder_of_its_file(command, tmp_path):
+    command("study", "TINY", "--solvers", "fsmrank", "--folds", "1", "--out", "s")
+    assert command("plot", "cost", "s", "--out", "new/folder/cost.pdf").exit_code == 0
+    assert (tmp_path / "new" / "folder" / "cost.pdf").read_bytes().startswith(b"%PDF")
+    outcome = command("plot", "cost", "s", "--out", "other/cost.jpeg")
+    assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
+    assert not (tmp_path / "other").exists()
+    (tmp_path / "file").write_text("")
+    outcome = command("plot", "cost", "s", "--out", "file/cost.pdf")
+    assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
+    assert "file" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not a study of this version of moerank"),
+        ("[]", "not a study of this version of moerank"),
+        (
+            '{"format": 0, "grids": []}',
+            "format 0, written by another version; moerank",
+        ),
+        ('{"format": 2, "grids": [{}]}', "not a study of this version of moerank"),
+        ('{"format": 2, "grids": [{"problems": [{"name": "x"}], "solvers": [], "folds": [1], "seeds": 1}]}', "data"),
+        ('{"format": 2, "grids": [{"problems": [], "solvers": [{"name": "gone"}], "folds": [1], "seeds": 1}]}', "gone"),
+    ],
+)
+def test_a_foreign_folder_is_refused_in_a_sentence(command, tmp_path, text, message):
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "study.json").write_text(text)
+    outcome = command("report", "s")
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
