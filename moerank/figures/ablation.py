@@ -77,7 +77,7 @@ def ablation_figure(
             xlabel="Number of features, at most",
             ylabel=f"1 − {metric} (lower is better)",
             same_x=False,  # the members of a front end long before all features
-            note=errors_noted(shown, metric),
+            notes=[errors_noted(shown, metric)],
         )
         panels.draw(draw)
     return panels.figure

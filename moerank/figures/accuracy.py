@@ -98,12 +98,7 @@ def accuracy_figure(
             height=2.0 if len(groups) == 1 else 0.62,
             xlabel="Number of features, at most",
             ylabel=f"Test {metric}",
-            note=" ".join(
-                filter(
-                    None,
-                    [errors_noted(found, metric), named("Some values lie beyond the axis", beyond(values, limits))],
-                )
-            ),
+            notes=[errors_noted(found, metric), named("Some values lie beyond the axis", beyond(values, limits))],
             strip=0.62 if apart else 0.0,
             below=max((width_of(line, NAME_SIZE) for name in names for line in name.split("\n")), default=0.0) + 0.2,
         )

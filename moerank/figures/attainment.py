@@ -70,7 +70,7 @@ def attainment_figure(
             height=1.9 if len(groups) == 1 else 1.3,
             xlabel="Number of features",
             ylabel=f"1 − {first_metric(found)}, training, fold {fold}",
-            note=" ".join(filter(None, [f"Median and quartiles of {seeds} seeds.", single, sizeless])),
+            notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless],
         )
         panels.draw(draw)
     return panels.figure

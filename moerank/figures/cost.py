@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from moerank.figures.lettering import put_key, width_of
 from moerank.figures.limits import far_below
 from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, family_of
-from moerank.figures.study import Runs, errors_noted, first_metric, mean_score, of_problem
+from moerank.figures.study import Runs, errors_noted, first_metric, mean_score, named, of_problem
 from moerank.figures.style import GREY, in_style
 from moerank.studies.comparison import Results
 from moerank.studies.problem import Problem
@@ -60,7 +60,7 @@ def cost_figure(
     values = [value for solver, (_, value) in places.items() if solver not in poor]
     edge = min(values) - 0.1 * (max(values) - min(values))
     places |= {solver: (places[solver][0], edge) for solver in poor}
-    below = ", ".join(f"{solver} {value:.3f}" for solver, value in poor.items())
+    below = [f"{solver} {value:.3f}" for solver, value in poor.items()]
     many = len(found) > MOST_LINES
     families = [family for family in FAMILIES if any(family_of(solver) == family for solver in found)]
     members = {FAMILIES[f]: [solver for solver in found if family_of(solver) == f] for f in families}
@@ -82,9 +82,7 @@ def cost_figure(
             height=2.4 if many else 1.9,
             xlabel="Processor seconds of tuning and training",
             ylabel=f"Test {metric}",
-            note=" ".join(
-                filter(None, [NOTE, errors_noted(found, metric), f"↓ lies below the axis: {below}." if poor else ""])
-            ),
+            notes=[NOTE, errors_noted(found, metric), named("↓ lies below the axis", below)],
             key=names,
         )
         panels.draw(draw)

@@ -74,7 +74,7 @@ def fronts_figure(
             height=1.1 if len(groups) == 1 else 0.76,
             xlabel="Number of features",
             ylabel=f"{metric}, fold {fold} (higher is better)",
-            note=" ".join(filter(None, [lacking, sizeless, cut])),
+            notes=[lacking, sizeless, cut],
         )
         panels.draw(draw)
     return panels.figure

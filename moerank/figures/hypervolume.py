@@ -75,7 +75,7 @@ def hypervolume_figure(results: Results, problem: Problem, *, solvers: Sequence[
             xlabel="Evaluations",
             ylabel="Hypervolume of the front",
             same_x=False,
-            note=named("No search", [solver for solver in found if solver not in runs]),
+            notes=[named("No search", [solver for solver in found if solver not in runs])],
         )
         panels.draw(draw)
     return panels.figure

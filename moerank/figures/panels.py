@@ -181,8 +181,8 @@ class Panels:
     xlabel, ylabel : str
     same_x : bool, default True
         Whether all columns have the same x axis.
-    note : str
-        What is not drawn.
+    notes : sequence of str
+        Sentences below the figure, such as what is not drawn; empty ones are none.
     strip : float, default 0
         Inches of a last row for something else, its axes in `strip`.
     below : float, default 0
@@ -207,12 +207,13 @@ class Panels:
         xlabel: str,
         ylabel: str,
         same_x: bool = True,
-        note: str = "",
+        notes: Sequence[str] = (),
         strip: float = 0.0,
         below: float = 0.0,
         key: Sequence[str] = (),
     ) -> None:
         self.groups, self.columns = groups, columns
+        note = " ".join(filter(None, notes))
         self.many = len(groups) > 1
         legends = [legend_height(labels, title) for title, labels in groups.items()]
         heights: list[float] = []

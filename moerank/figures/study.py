@@ -19,6 +19,7 @@ __all__ = [
     "best_by_size",
     "errors_noted",
     "first_fold",
+    "fold_scores",
     "first_metric",
     "mean_by_size",
     "mean_score",
@@ -85,17 +86,20 @@ def named(why: str, solvers: Collection[str]) -> str:
     return f"{why}: {', '.join(solvers)}." if solvers else ""
 
 
+def fold_scores(folds: Runs, part: str, metric: str) -> list[float]:
+    """Return the metric of the chosen members on each fold: means over the seeds."""
+    return [float(np.mean([run.best.scores[part][metric] for run in runs])) for runs in folds.values()]
+
+
 def mean_score(folds: Runs, part: str, metric: str) -> float:
-    """Return the metric of the chosen members: mean over the seeds, then over the folds."""
-    return float(np.mean([np.mean([run.best.scores[part][metric] for run in runs]) for runs in folds.values()]))
+    """Return the mean of `fold_scores`."""
+    return float(np.mean(fold_scores(folds, part, metric)))
 
 
 def errors_noted(found: Mapping[str, Runs], metric: str) -> str:
     """Return the sentence that says how far means over folds may be off; "" where there is one fold."""
-    folds = [
-        [np.mean([run.best.scores["test"][metric] for run in runs]) for runs in f.values()] for f in found.values()
-    ]
-    errors = [f"{mean_and_error(values)[1]:.3f}" for values in folds if len(values) > 1]
+    means = [fold_scores(folds, "test", metric) for folds in found.values()]
+    errors = [f"{mean_and_error(values)[1]:.3f}" for values in means if len(values) > 1]
     if not errors:
         return ""
     span = " to ".join(sorted({min(errors), max(errors)}))

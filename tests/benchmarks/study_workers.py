@@ -7,12 +7,13 @@ that each run the same cell at the same time, against one alone.
 """
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from kill_study import contents
 
 CELL = (
     "import sys, time; from moerank.studies.problem_files import load_problem; "
@@ -28,14 +29,6 @@ def run_study(out, workers, problems, solvers, seeds):
     begin = time.perf_counter()
     subprocess.run([sys.executable, "-m", *command, "--out", str(out)], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begin
-
-
-def cells(folder):
-    """Result of each cell without its times."""
-    found = {path.name: json.loads(path.read_text()) for path in (folder / "cells").iterdir()}
-    for values in found.values():
-        del values["times"]
-    return found
 
 
 def together(n_processes, problem, solver):
@@ -58,9 +51,10 @@ def main():
         folders = {workers: Path(name) / str(workers) for workers in (1, 2)}
         given = arguments.problems, arguments.solvers, arguments.seeds
         seconds = {workers: run_study(folder, workers, *given) for workers, folder in folders.items()}
-        results = [cells(folder) for folder in folders.values()]
-    print(f"{len(results[0])} cells: {seconds[1]:.1f} s with one process, {seconds[2]:.1f} s with two")
-    print(f"two processes are {seconds[1] / seconds[2]:.2f} times as fast; results equal: {results[0] == results[1]}")
+        files = [contents(folder) for folder in folders.values()]
+        n_cells = len(list((folders[1] / "cells").iterdir()))
+    print(f"{n_cells} cells: {seconds[1]:.1f} s with one process, {seconds[2]:.1f} s with two")
+    print(f"two processes are {seconds[1] / seconds[2]:.2f} times as fast; results equal: {files[0] == files[1]}")
 
 
 if __name__ == "__main__":

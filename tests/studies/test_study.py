@@ -1,4 +1,3 @@
-import json
 import os
 import random
 import signal
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from study_files import contents
 
 import moerank
 from moerank.rankers import RankRLS
@@ -32,21 +32,6 @@ Study([problem], {SOLVERS}, out, folds=[1, 2], seeds=2).run(workers=int(workers)
 
 def start(problem, out, workers=1):
     return subprocess.Popen([sys.executable, "-c", RUNNER, str(problem), str(out), str(workers)])
-
-
-def contents(folder):
-    """All files but the log of starts, results without times."""
-    files = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.is_file() and name != "starts.log":
-            text = path.read_text()
-            if name.startswith("cells"):
-                values = json.loads(text)
-                del values["times"]
-                text = json.dumps(values)
-            files[name] = text
-    return files
 
 
 def starts(folder):

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from small_disk import small_disk  # noqa: F401
-from test_study import contents
+from study_files import contents
 
 import moerank
 from moerank.studies.cell import Cell, SolverSpec
