@@ -231,9 +231,9 @@ def interrupted(asked, folder, workers, number, moment, times=1, whole_group=Tru
 
 @pytest.fixture
 def slow(tmp_path, tiny_problem_file):
-    """The words of a study whose cells take about a second."""
+    """The words of a study whose cells take about a second: no signal of a test comes after its end."""
     path = tmp_path / "slow.toml"
-    path.write_text(tiny_problem_file.read_text().replace("generations = 3", "generations = 60"))
+    path.write_text(tiny_problem_file.read_text().replace("generations = 3", "generations = 240"))
 
     def words(folder, *more):
         return ("study", path, "--solvers", "fsmrank,mofsrank", "--folds", "1,2", "--seeds", 3, "--out", folder, *more)
