@@ -7,7 +7,9 @@ loads what it needs.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from moerank.version import VERSION
+
+__version__ = VERSION
 
 _HOME = {
     "RankingData": "moerank.data",

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from moerank.checks import unknown
 from moerank.data import RankingData
 from moerank.evolution import Archive, Checkpoint, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
@@ -42,7 +43,6 @@ from moerank.stages.settings import (
     read_settings,
 )
 from moerank.stages.stage import Stage
-from moerank.suggestions import unknown
 
 __all__ = ["MOFSRank"]
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from moerank.suggestions import unknown
+from moerank.checks import unknown
 
 __all__ = ["SolverEntry", "make_backend", "make_solver", "solvers"]
 

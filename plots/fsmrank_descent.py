@@ -11,8 +11,8 @@ from pathlib import Path
 
 from moerank.figures import descent_figure, save_figure
 from moerank.rankers import FSMRank
+from moerank.runs.problem_files import load_problem
 from moerank.selectors import FSMRankSubgradient
-from moerank.studies.problem_files import load_problem
 
 STEPS = 400
 LAMBDA = 1e-3

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 import moerank as mr
-from moerank.studies.comparison import Results
-from moerank.studies.problem import Problem
+from moerank.analysis.comparison import Results
+from moerank.runs.problem import Problem
 
 
 def opened(description: str) -> tuple[list[Problem], Results, Path]:

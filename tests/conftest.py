@@ -28,7 +28,7 @@ def tiny_problem_file(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny_problem(tiny_problem_file):
-    from moerank.studies.problem_files import load_problem
+    from moerank.runs.problem_files import load_problem
 
     return load_problem(tiny_problem_file)
 
@@ -36,7 +36,7 @@ def tiny_problem(tiny_problem_file):
 @pytest.fixture(scope="session")
 def tiny_result(tiny_problem):
     """MOFSRank on the second fold of the tiny problem."""
-    from moerank.studies.run_one import run_fold
+    from moerank.runs.run_fold import run_fold
 
     return run_fold(tiny_problem, 2, seed=4)
 
@@ -56,7 +56,7 @@ def command(tiny_problem_file, tmp_path, monkeypatch):
     """Call the command line in an own folder without data; TINY stands for a problem that is solved at once."""
     from typer.testing import CliRunner
 
-    from moerank.cli import app
+    from moerank.cli.app import app
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MOERANK_DATA", raising=False)

@@ -11,11 +11,11 @@ from sklearn.base import clone
 from moerank.data import RankingData, load_planted_fold
 from moerank.figures import features_figure, front_figure, save_figure
 from moerank.rankers import ConstantFeatureWarning
+from moerank.runs.problem import SolverSection
+from moerank.runs.result import RunResult
+from moerank.runs.result_files import write_result
+from moerank.runs.run_fold import run_fold
 from moerank.solvers import make_solver, solvers
-from moerank.studies.problem import SolverSection
-from moerank.studies.result import RunResult
-from moerank.studies.result_files import write_result
-from moerank.studies.run_one import run_fold
 
 SEARCH = {
     stage: {"population": 8, "generations": 3} for stage in ("instance_selection", "feature_selection", "ensemble")

@@ -9,7 +9,6 @@ deleted at any time. What cannot be read is made again, what cannot be written i
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
@@ -17,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from moerank.files import replacing
 
 __all__ = ["Arrays", "cache_folder", "remembered"]
 
@@ -58,7 +59,9 @@ def remembered(content: bytes, reading: str, make: Callable[[], Arrays]) -> Arra
     if arrays is None:
         arrays = make()
         with suppress(OSError):
-            _write(entry, arrays)
+            entry.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(entry) as file:
+                np.savez(file, **arrays)  # type: ignore[arg-type]  # the stubs mistake an array for an option
     return arrays
 
 
@@ -68,16 +71,3 @@ def _read(entry: Path) -> Arrays | None:
             return {name: stored[name] for name in stored.files}
     except Exception:  # a damaged archive raises nearly anything, and the remedy is always the same
         return None
-
-
-def _write(entry: Path, arrays: Arrays) -> None:
-    """Write under a temporary name and rename, so that no reader ever sees half an entry."""
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=entry.parent, suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]  # the stubs mistake an array for an option
-        os.replace(temporary, entry)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

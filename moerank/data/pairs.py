@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from moerank.kernels.preference_pairs import count_beaten, enumerate_pairs
 
 __all__ = ["PreferencePairs"]
 
@@ -38,10 +39,10 @@ class PreferencePairs:
     @classmethod
     def of(cls, y: NDArray[np.int64], offsets: NDArray[np.int64]) -> PreferencePairs:
         """Enumerate the pairs of documents with labels `y` in queries that begin at `offsets`: O(n_pairs)."""
-        beaten = _count_beaten(y, offsets)
+        beaten = count_beaten(y, offsets)
         first = np.concatenate(([0], np.cumsum(beaten[beaten > 0]))).astype(np.int64)
         winner = np.flatnonzero(beaten).astype(np.int32)
-        better, worse = _enumerate_pairs(y, offsets, int(first[-1]))
+        better, worse = enumerate_pairs(y, offsets, int(first[-1]))
         for array in (better, worse, first, winner):
             array.setflags(write=False)
         return cls(better, worse, first, winner)
@@ -54,31 +55,3 @@ class PreferencePairs:
         better, worse = self.better[keep], self.worse[keep]
         starts = np.flatnonzero(np.diff(better, prepend=-1))
         return PreferencePairs(better, worse, np.append(starts, len(better)), better[starts])
-
-
-@njit(cache=True, nogil=True)
-def _count_beaten(y: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many documents of its query each document is better than."""
-    beaten = np.zeros(len(y), np.int64)
-    for q in range(len(offsets) - 1):
-        for i in range(offsets[q], offsets[q + 1]):
-            for j in range(offsets[q], offsets[q + 1]):
-                beaten[i] += y[i] > y[j]
-    return beaten
-
-
-@njit(cache=True, nogil=True)
-def _enumerate_pairs(
-    y: NDArray[np.int64], offsets: NDArray[np.int64], n_pairs: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    better = np.empty(n_pairs, np.int32)
-    worse = np.empty(n_pairs, np.int32)
-    k = 0
-    for q in range(len(offsets) - 1):
-        for i in range(offsets[q], offsets[q + 1]):
-            for j in range(offsets[q], offsets[q + 1]):
-                if y[i] > y[j]:
-                    better[k] = i
-                    worse[k] = j
-                    k += 1
-    return better, worse

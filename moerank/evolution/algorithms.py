@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from moerank.suggestions import unknown
+from moerank.checks import unknown
 
 __all__ = ["ALGORITHMS", "make_algorithm"]
 

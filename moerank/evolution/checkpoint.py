@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import pickle
 import platform
 import time
@@ -23,8 +22,9 @@ from numpy.typing import NDArray
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.problem import Problem
 
-from moerank import __version__
 from moerank.evolution.archive import Archive
+from moerank.files import remains_of, replacing
+from moerank.version import VERSION
 
 __all__ = ["Checkpoint"]
 
@@ -61,7 +61,6 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, configuration: dict[str, Any], *, every: float = 2.0) -> None:
         self.path = Path(path)
-        self._temporary = self.path.with_name(self.path.name + ".tmp")
         # Through JSON and back, so that a tuple here equals the list that it becomes in the file.
         self.configuration = json.loads(json.dumps(configuration))
         self.every = every
@@ -86,12 +85,9 @@ class Checkpoint:
         """
         if self._pending is None:
             return
-        with self._temporary.open("wb") as file:
+        with replacing(self.path) as file:
             file.write(json.dumps(self._header()).encode() + b"\n")
             self._pending.dump(file)
-            file.flush()
-            os.fsync(file.fileno())
-        self._temporary.replace(self.path)
         self._pending = None
         self._last_write = time.monotonic()
 
@@ -112,14 +108,14 @@ class Checkpoint:
     def remove(self) -> None:
         """Delete the file, and what a killed process may have left half written: the run has ended."""
         self._pending = None
-        self.path.unlink(missing_ok=True)
-        self._temporary.unlink(missing_ok=True)
+        for path in (self.path, *remains_of(self.path)):
+            path.unlink(missing_ok=True)
 
     def _header(self) -> dict[str, Any]:
         major, minor, _ = platform.python_version_tuple()
         versions = {
             "checkpoint format": FORMAT,
-            "moerank": __version__,
+            "moerank": VERSION,
             "pymoo": version("pymoo"),
             "numpy": np.__version__,
             "python": f"{major}.{minor}",

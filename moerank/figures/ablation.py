@@ -8,11 +8,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from moerank.analysis.by_solver import (
+    NothingToDrawError,
+    errors_noted,
+    first_fold,
+    first_metric,
+    mean_by_size,
+    of_problem,
+)
+from moerank.analysis.comparison import Results, front_points
 from moerank.figures.panels import Look, Panels, by_family
-from moerank.figures.study import NothingToDrawError, errors_noted, first_fold, first_metric, mean_by_size, of_problem
 from moerank.figures.style import in_style
-from moerank.studies.comparison import Results, front_points
-from moerank.studies.problem import Problem
+from moerank.runs.problem import Problem
 from moerank.studies.study import ABLATIONS
 
 __all__ = ["ablation_figure"]

@@ -9,10 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.lettering import folded, width_of
-from moerank.figures.limits import beyond, limits_of
-from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, by_family, family_of
-from moerank.figures.study import (
+from moerank.analysis.by_solver import (
     Runs,
     errors_noted,
     first_metric,
@@ -22,9 +19,12 @@ from moerank.figures.study import (
     of_problem,
     offers_sizes,
 )
+from moerank.analysis.comparison import Results
+from moerank.figures.lettering import folded, width_of
+from moerank.figures.limits import beyond, limits_of
+from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, by_family, family_of
 from moerank.figures.style import GREY, in_style
-from moerank.studies.comparison import Results
-from moerank.studies.problem import Problem, Published
+from moerank.runs.problem import Problem, Published
 
 __all__ = ["accuracy_figure"]
 

@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from moerank.analysis.by_solver import NothingToDrawError, first_fold, first_metric, named, of_problem
+from moerank.analysis.comparison import Results, front_points
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
-from moerank.figures.study import NothingToDrawError, first_fold, first_metric, named, of_problem
 from moerank.figures.style import in_style
-from moerank.studies.comparison import Results, front_points
-from moerank.studies.problem import Problem
-from moerank.studies.statistics import attainment_surfaces
+from moerank.runs.problem import Problem
+from moerank.statistics import attainment_surfaces
 
 __all__ = ["attainment_figure"]
 

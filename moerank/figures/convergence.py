@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.style import LINES, WIDTH, in_style
-from moerank.studies.result import RunResult
+from moerank.runs.result import RunResult
 
 __all__ = ["convergence_figure"]
 

@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
+from moerank.analysis.by_solver import Runs, errors_noted, first_metric, mean_score, named, of_problem
+from moerank.analysis.comparison import Results
 from moerank.figures.lettering import put_key, width_of
 from moerank.figures.limits import far_below
 from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, family_of
-from moerank.figures.study import Runs, errors_noted, first_metric, mean_score, named, of_problem
 from moerank.figures.style import GREY, in_style
-from moerank.studies.comparison import Results
-from moerank.studies.problem import Problem
+from moerank.runs.problem import Problem
 
 __all__ = ["cost_figure"]
 

@@ -10,7 +10,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from moerank.figures.style import CHOSEN, WIDTH, in_style
-from moerank.studies.result import RunResult
+from moerank.runs.result import RunResult
 
 __all__ = ["features_figure"]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from moerank.analysis.by_solver import NothingToDrawError, named, of_problem, offers_sizes
+from moerank.analysis.comparison import Results, feature_stability
 from moerank.figures.lettering import folded, lines_of, note_height, put_note, shorten, width_of
-from moerank.figures.study import NothingToDrawError, named, of_problem, offers_sizes
 from moerank.figures.style import WIDTH, in_style
-from moerank.studies.comparison import Results, feature_stability
-from moerank.studies.problem import Problem
+from moerank.runs.problem import Problem
 
 __all__ = ["frequency_figure"]
 

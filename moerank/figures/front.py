@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.style import GREY, LINES, WIDTH, in_style
-from moerank.studies.result import PARTS, RunResult
+from moerank.runs.result import PARTS, RunResult
 
 __all__ = ["front_figure"]
 

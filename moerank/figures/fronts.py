@@ -8,13 +8,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from moerank.analysis.by_solver import NothingToDrawError, first_fold, first_metric, named, of_problem
+from moerank.analysis.comparison import Results
 from moerank.figures.limits import beyond, limits_of
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
-from moerank.figures.study import NothingToDrawError, first_fold, first_metric, named, of_problem
 from moerank.figures.style import in_style
-from moerank.studies.comparison import Results
-from moerank.studies.problem import Problem
-from moerank.studies.result import PARTS
+from moerank.runs.problem import Problem
+from moerank.runs.result import PARTS
 
 __all__ = ["fronts_figure"]
 

@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from moerank.analysis.by_solver import NothingToDrawError, named, of_problem
+from moerank.analysis.comparison import Results
 from moerank.figures.panels import Look, Panels, by_family
-from moerank.figures.study import NothingToDrawError, named, of_problem
 from moerank.figures.style import in_style
-from moerank.studies.comparison import Results
-from moerank.studies.problem import Problem
+from moerank.runs.problem import Problem
 
 __all__ = ["hypervolume_figure"]
 

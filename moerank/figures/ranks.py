@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from moerank.analysis.by_solver import NothingToDrawError, named
+from moerank.analysis.comparison import Results, solver_ranks
+from moerank.checks import unknown
 from moerank.figures.lettering import folded, lines_of, note_height, put_note
-from moerank.figures.study import NothingToDrawError, named
 from moerank.figures.style import GREY, WIDTH, in_style
-from moerank.studies.comparison import Results, solver_ranks
-from moerank.suggestions import unknown
 
 __all__ = ["ranks_figure"]
 

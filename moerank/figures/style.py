@@ -12,7 +12,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.studies.result_files import replace_file
+from moerank.files import replace_file
 
 __all__ = ["CHOSEN", "GREY", "LINES", "WIDTH", "encode", "in_style", "save_figure"]
 

@@ -12,7 +12,7 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.logistic_pass import logistic_pass
 from moerank.rankers.base import LinearRanker, Matrix
-from moerank.rankers.pair_problem import PairProblem
+from moerank.training.pair_problem import PairProblem
 
 __all__ = ["CombinedRegressionRanking"]
 

@@ -15,8 +15,8 @@ from moerank.kernels.pair_pass import pack_lanes
 from moerank.kernels.proximal import proximal_lanes
 from moerank.rankers.base import LinearBackend, Mask, Matrix
 from moerank.rankers.masks import read_masks
-from moerank.rankers.pair_problem import PairProblem
 from moerank.rankers.path import LargestWeightsPath
+from moerank.training.pair_problem import PairProblem
 
 __all__ = ["FSMRank", "importance", "similarity"]
 

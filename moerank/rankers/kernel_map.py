@@ -9,12 +9,14 @@ import numpy as np
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.utils import check_random_state
 
+from moerank.checks import check_positive
 from moerank.data import RankingData
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.rankers.base import Matrix
-from moerank.rankers.hinge_problem import PairedDocuments, check_positive, hessian_diagonal, solve_with_features
 from moerank.rankers.kernel_ranker import KernelRanker, gaussian
-from moerank.rankers.trust_region import Minimum, Vector
+from moerank.training.hinge_problem import hessian_diagonal, solve_with_features
+from moerank.training.paired_documents import PairedDocuments
+from moerank.training.trust_region import Minimum, Vector
 
 __all__ = ["RankFourier", "RankNystrom"]
 

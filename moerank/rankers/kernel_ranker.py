@@ -12,8 +12,8 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.rankers.base import Matrix, Ranker
-from moerank.rankers.hinge_problem import PairedDocuments
-from moerank.rankers.trust_region import Minimum
+from moerank.training.paired_documents import PairedDocuments
+from moerank.training.trust_region import Minimum
 
 __all__ = ["KernelRanker", "gaussian"]
 

@@ -8,7 +8,7 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.kernels.top_one import descend, top_one_probabilities
 from moerank.rankers.base import LinearRanker, Matrix
-from moerank.rankers.hinge_problem import PairedDocuments
+from moerank.training.paired_documents import PairedDocuments
 
 __all__ = ["ListNet"]
 

@@ -12,7 +12,7 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
 from moerank.rankers.base import LinearBackend, Mask, Matrix, as_ranking_data
 from moerank.rankers.masks import read_masks
-from moerank.rankers.pair_problem import PairProblem
+from moerank.training.pair_problem import PairProblem
 
 __all__ = ["RankRLS"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from moerank.data import RankingData
 from moerank.rankers.base import LinearBackend, Mask, Matrix
 from moerank.rankers.masks import read_masks
-from moerank.rankers.pair_problem import PairProblem
+from moerank.training.pair_problem import PairProblem
 
 __all__ = ["RankSVM"]
 

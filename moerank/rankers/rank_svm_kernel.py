@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from moerank.checks import check_positive
 from moerank.data import RankingData
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.rankers.base import Matrix
-from moerank.rankers.hinge_problem import PairedDocuments, check_positive, solve_with_kernel
 from moerank.rankers.kernel_ranker import KernelRanker, gaussian
-from moerank.rankers.trust_region import Minimum
+from moerank.training.hinge_problem import solve_with_kernel
+from moerank.training.paired_documents import PairedDocuments
+from moerank.training.trust_region import Minimum
 
 __all__ = ["KernelRankSVM"]
 

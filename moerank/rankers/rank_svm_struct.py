@@ -7,7 +7,8 @@ from typing import Any
 from moerank.data import RankingData
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.rankers.base import Matrix
-from moerank.rankers.cutting_plane import CuttingPlaneRanker, Separation
+from moerank.rankers.cutting_plane_ranker import CuttingPlaneRanker
+from moerank.training.cutting_plane import Separation
 
 __all__ = ["RankSVMStruct"]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from moerank.checks import check_positive
 from moerank.data import RankingData
 from moerank.rankers.base import LinearRanker, Matrix
-from moerank.rankers.hinge_problem import PairedDocuments, check_positive, solve_with_features
+from moerank.training.hinge_problem import solve_with_features
+from moerank.training.paired_documents import PairedDocuments
 
 __all__ = ["RankSVMTRON"]
 

@@ -9,7 +9,8 @@ import numpy as np
 from moerank.data import RankingData
 from moerank.kernels.precision_ranking import most_violated_rankings
 from moerank.rankers.base import Matrix
-from moerank.rankers.cutting_plane import CuttingPlaneRanker, Separation
+from moerank.rankers.cutting_plane_ranker import CuttingPlaneRanker
+from moerank.training.cutting_plane import Separation
 
 __all__ = ["SVMMAP"]
 

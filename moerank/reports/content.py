@@ -9,14 +9,14 @@ from functools import cached_property, partial
 import numpy as np
 import pandas as pd
 
+from moerank.analysis.comparison import front_quality, results_frame
 from moerank.reports.findings import ablations_section, features_section, results_section, tests_section
 from moerank.reports.table import Section, Table, number, text
+from moerank.runs.problem import Problem
+from moerank.runs.problem_files import shipped_problems
+from moerank.runs.result import RunResult
 from moerank.solvers import solvers
 from moerank.studies.cell import Cell
-from moerank.studies.comparison import front_quality, results_frame
-from moerank.studies.problem import Problem
-from moerank.studies.problem_files import shipped_problems
-from moerank.studies.result import RunResult
 from moerank.studies.study import Study
 
 __all__ = ["Progress", "Report"]

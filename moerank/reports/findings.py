@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from moerank import figures
-from moerank.figures.study import NothingToDrawError, of_problem
+from moerank.analysis.by_solver import NothingToDrawError, of_problem
+from moerank.analysis.comparison import against_reference, compare_runs, feature_stability, solver_ranks
 from moerank.reports.table import Entry, Section, Table, mark_best, number, p_value, text, with_error
-from moerank.studies.comparison import against_reference, compare_runs, feature_stability, solver_ranks
-from moerank.studies.problem import Problem
-from moerank.studies.statistics import holm, mean_and_error
+from moerank.runs.problem import Problem
+from moerank.statistics import holm, mean_and_error
 from moerank.studies.study import ABLATIONS
 
 if TYPE_CHECKING:

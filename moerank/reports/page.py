@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from moerank.figures.style import encode
 from moerank.reports.content import Progress, Report
 from moerank.reports.table import Entry, Section, Table
-from moerank.studies.result_files import model_of
+from moerank.runs.result_files import model_of
 
 __all__ = ["html_report"]
 

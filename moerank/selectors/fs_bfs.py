@@ -13,9 +13,9 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric
 from moerank.rankers.base import Mask, Matrix
-from moerank.rankers.coordinate_ascent import coordinate_ascent
 from moerank.rankers.path import SelectionPath, nested_masks, train_population
 from moerank.rankers.population import Population
+from moerank.selectors.coordinate_ascent import coordinate_ascent
 from moerank.selectors.filter import Filter, Order
 
 __all__ = ["FSBFS", "best_first", "partition"]

@@ -15,8 +15,8 @@ from moerank.kernels.proximal import subgradient_lanes
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid, Matrix
 from moerank.rankers.fsm_rank import FSMRank, importance, similarity
-from moerank.rankers.pair_problem import PairProblem
 from moerank.rankers.path import LargestWeightsPath
+from moerank.training.pair_problem import PairProblem
 
 __all__ = ["FSMRankSubgradient"]
 

@@ -13,8 +13,8 @@ from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid, Matrix
-from moerank.rankers.pair_problem import PairProblem
 from moerank.rankers.path import LargestWeightsPath
+from moerank.training.pair_problem import PairProblem
 
 __all__ = ["NonconvexRanker"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from moerank.suggestions import unknown
+from moerank.checks import unknown
 
 __all__ = [
     "EnsembleSettings",

@@ -1,1 +1,1 @@
-"""Studies: problem files, the run of one fold, and results on disk."""
+"""Studies: many cells in one folder, their claims, and where they run."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from moerank.runs.problem import Problem, SolverSection
+from moerank.runs.result import FORMAT
+from moerank.runs.run_fold import configuration
 from moerank.solvers import make_solver, solvers
-from moerank.studies.problem import Problem, SolverSection
-from moerank.studies.result import FORMAT
-from moerank.studies.run_one import configuration
 
 __all__ = ["Cell", "SolverSpec", "read_solver"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic, sleep
 
 from moerank.studies.cell import Cell
-from moerank.studies.places import Outcome, Place
+from moerank.studies.executors import Outcome, Place
 from moerank.studies.store import Store
 
 __all__ = ["run_cells"]

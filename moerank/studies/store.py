@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from moerank import __version__
+from moerank.files import cannot_write, prepare_folder, remains_of, replace_file
+from moerank.runs.result import FORMAT, RunResult, check_format
 from moerank.studies.cell import Cell
-from moerank.studies.result import FORMAT, RunResult, check_format
-from moerank.studies.result_files import cannot_write, prepare_folder, replace_file
+from moerank.version import VERSION
 
 __all__ = ["Failure", "Store"]
 
@@ -93,7 +93,7 @@ class Store:
             grids = self.read_grids()
             check(grids)
             if grid not in grids:
-                request = {"format": FORMAT, "moerank": __version__, "grids": [*grids, grid]}
+                request = {"format": FORMAT, "moerank": VERSION, "grids": [*grids, grid]}
                 text = json.dumps(request, indent=1, ensure_ascii=False)
                 replace_file(self.folder / STUDY, (text + "\n").encode())
         finally:
@@ -168,12 +168,17 @@ class Store:
 
     def _remove_remains(self) -> None:
         """Remove what a process left that was killed while it wrote; what another writes just now is locked."""
+        for path in remains_of(self.folder / STUDY):
+            self._remove(path, REQUESTS)
         key = "[0-9a-f]" * 24
-        for path in [*self.folder.glob(f"*/{key}.json.tmp"), *self.folder.glob(f"{STUDY}.tmp")]:
-            place = REQUESTS if path.parent == self.folder else _place(path.name)
-            if self._lock(place):
-                path.unlink(missing_ok=True)
-                self._unlock(place)
+        for path in self.folder.glob(f"*/.{key}.json.*.tmp"):
+            self._remove(path, _place(path.name[1:]))
+
+    def _remove(self, path: Path, place: int) -> None:
+        """Remove a file unless somebody holds the lock of what it belongs to."""
+        if self._lock(place):
+            path.unlink(missing_ok=True)
+            self._unlock(place)
 
     def finish(self, cell: Cell, result: str) -> None:
         """Write the result of a claimed cell and let go of it."""

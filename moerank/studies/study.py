@@ -10,14 +10,14 @@ from typing import Any, Self
 
 import pandas as pd
 
+from moerank.analysis.comparison import results_frame
 from moerank.data.folds import N_FOLDS
+from moerank.runs.problem import Problem
+from moerank.runs.problem_files import load_problem
+from moerank.runs.result import RunResult
 from moerank.solvers import solvers as solver_table
 from moerank.studies.cell import Cell, SolverSpec, read_solver
-from moerank.studies.comparison import results_frame
-from moerank.studies.places import find_place
-from moerank.studies.problem import Problem
-from moerank.studies.problem_files import load_problem
-from moerank.studies.result import RunResult
+from moerank.studies.executors import find_place
 from moerank.studies.running import run_cells
 from moerank.studies.store import Failure, Store
 

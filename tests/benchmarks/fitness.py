@@ -30,8 +30,8 @@ from moerank.data import load_fold
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.rankers import RankRLS, RankSVM
-from moerank.rankers.pair_problem import PairProblem
 from moerank.stages import FeatureSelection, InstanceSelection
+from moerank.training.pair_problem import PairProblem
 
 POPULATION = 100
 C = 0.5

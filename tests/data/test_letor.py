@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from letor_restated import assert_same_documents
+from helpers.letor_restated import assert_same_documents
 
 from moerank.data import load_letor
 from moerank.data.letor import LARGEST_FEATURE

@@ -2,10 +2,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers.toy_search import WeighedBits, operators
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
-from toy_search import WeighedBits, operators
 
 from moerank.evolution import AdaptiveBitFlip, importance_degrees, redundancy_degrees, search
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.toy_search import ALGORITHMS, WeighedBits, directions, operators
 from pymoo.algorithms.moo.moead import MOEAD
 from pymoo.algorithms.moo.nsga2 import NSGA2
-from toy_search import ALGORITHMS, WeighedBits, directions, operators
 
 from moerank.evolution import Archive, Checkpoint, search
 
@@ -116,12 +116,12 @@ def test_a_kill_after_any_generation_loses_nothing(generation, path, nsga2):
 
 def test_a_killed_process_is_resumed_to_the_same_bits(path, nsga2):
     program = (
-        "from toy_search import ALGORITHMS\n"
+        "from helpers.toy_search import ALGORITHMS\n"
         "from test_checkpoint import Checkpoint, Slow, search\n"
         f"search(Slow(), ALGORITHMS['NSGA2'](), 60, seed=3, checkpoint=Checkpoint({str(path)!r}, {{}}, every=0.0))\n"
     )
     here = Path(__file__).parent
-    folders = os.pathsep.join([str(here), str(here.parents[1]), os.environ.get("PYTHONPATH", "")])
+    folders = os.pathsep.join([str(here), str(here.parent), str(here.parents[1]), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen([sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": folders})
     deadline = time.monotonic() + 60
     while not path.exists() and process.poll() is None and time.monotonic() < deadline:
@@ -282,7 +282,7 @@ def test_remove_leaves_nothing(path, nsga2):
     checkpoint.remove()
     interrupted(checkpoint, 4, nsga2)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-    path.with_name(path.name + ".tmp").write_bytes(b"half written")
+    path.with_name(f".{path.name}.{0:016x}.tmp").write_bytes(b"half written")
     checkpoint.remove()
     checkpoint.save()
     assert list(path.parent.iterdir()) == []

@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers.toy_search import WeighedBits
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.core.duplicate import DefaultDuplicateElimination
 from pymoo.core.population import Population
@@ -9,7 +10,6 @@ from pymoo.operators.crossover.pntx import TwoPointCrossover
 from pymoo.operators.mutation.bitflip import BitflipMutation
 from pymoo.operators.sampling.rnd import BinaryRandomSampling
 from pymoo.optimize import minimize
-from toy_search import WeighedBits
 
 from moerank.evolution import DigestDuplicates, row_digests
 

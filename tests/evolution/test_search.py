@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from helpers.toy_search import ALGORITHMS, POP_SIZE, WeighedBits, directions, operators
 from pymoo.algorithms.moo.moead import MOEAD
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.core.problem import Problem
@@ -10,7 +11,6 @@ from pymoo.termination.max_eval import MaximumFunctionCallTermination
 from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.max_time import TimeBasedTermination
 from pymoo.termination.robust import RobustTermination
-from toy_search import ALGORITHMS, POP_SIZE, WeighedBits, directions, operators
 
 from moerank.evolution import Archive, search
 

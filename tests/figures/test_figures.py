@@ -4,34 +4,14 @@ import struct
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from helpers.drawn import texts_on_the_page
 from matplotlib.patches import Rectangle
-from matplotlib.text import Text
 
 from moerank.figures import convergence_figure, descent_figure, features_figure, front_figure, save_figure
 from moerank.figures.features import MOST_ROWS
-from moerank.figures.style import in_style
-from moerank.studies.result import ScoredRanker
+from moerank.runs.result import ScoredRanker
 
 FIGURES = [front_figure, convergence_figure, features_figure]
-
-
-def texts_on_the_page(figure):
-    """Return all texts that are drawn, with their boxes in pixels."""
-    with in_style():
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-    beyond = []  # ticks beyond the limits of an axis exist, but are not drawn, nor those of axes that are off
-    for axes in figure.axes:
-        if not axes.axison:
-            beyond += [*axes.get_xticklabels(), *axes.get_yticklabels()]
-    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        low, high = sorted(axis.get_view_interval())
-        ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)  # none where panels share them
-        beyond += [label for place, label in ticks if not low <= place <= high]
-    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text() and text not in beyond]
-    renderer = canvas.get_renderer()
-    return [(text.get_text(), Text.get_window_extent(text, renderer)) for text in texts]  # without arrows
 
 
 def with_many_features(result):

@@ -23,7 +23,7 @@ def test_a_recipe_draws_its_figure_of_each_problem(name, tiny_study, tmp_path, m
 
 
 def test_every_figure_of_a_study_has_a_recipe_of_a_few_lines():
-    from moerank.cli_report import FIGURES
+    from moerank.cli.report import FIGURES
 
     assert set(RECIPES) == set(FIGURES)
     for name in RECIPES:

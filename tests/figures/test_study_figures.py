@@ -6,14 +6,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from test_figures import texts_on_the_page
+from helpers.drawn import texts_on_the_page
 
 from moerank import figures
 from moerank.figures.panels import MOST_LINES, by_family, solver_style
 from moerank.figures.style import encode
+from moerank.runs.problem import Published
 from moerank.solvers import solvers
 from moerank.studies.cell import Cell, SolverSpec
-from moerank.studies.problem import Published
 
 OF_PROBLEMS = ("ablation", "accuracy", "attainment", "cost", "frequency", "fronts", "hypervolume")
 

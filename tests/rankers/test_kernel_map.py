@@ -4,8 +4,9 @@ import pytest
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM
-from moerank.rankers.hinge_problem import PairedDocuments, hessian_diagonal, solve_with_features
-from moerank.rankers.pair_problem import PairProblem
+from moerank.training.hinge_problem import hessian_diagonal, solve_with_features
+from moerank.training.pair_problem import PairProblem
+from moerank.training.paired_documents import PairedDocuments
 
 # OHSUMED with 500 components, C = 2⁻⁶ and gamma = 2⁻⁶: NDCG@10 and MAP of the five test folds, and their means.
 PUBLISHED = {"N@10": [0.3955, 0.4576, 0.4356, 0.4593, 0.5047], "MAP": [0.3529, 0.4461, 0.4491, 0.5160, 0.4725]}

@@ -6,7 +6,7 @@ from sklearn.svm import LinearSVC
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import RankSVM
-from moerank.rankers.pair_problem import PairProblem
+from moerank.training.pair_problem import PairProblem
 
 
 def explicit_objective(w, D, C):

@@ -4,8 +4,9 @@ from scipy.optimize import minimize
 
 from moerank.data import RankingData
 from moerank.rankers import KernelRankSVM, RankSVM
-from moerank.rankers.hinge_problem import PairedDocuments, solve_with_kernel
-from moerank.rankers.pair_problem import PairProblem
+from moerank.training.hinge_problem import solve_with_kernel
+from moerank.training.pair_problem import PairProblem
+from moerank.training.paired_documents import PairedDocuments
 
 
 def plain_kernel(X, Y, gamma):

@@ -5,9 +5,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData, load_fold
 from moerank.kernels.counted_sums import CountedPairs
-from moerank.rankers import RankSVM, RankSVMTRON, hinge_problem, trust_region
-from moerank.rankers.hinge_problem import PairedDocuments
-from moerank.rankers.pair_problem import PairProblem
+from moerank.rankers import RankSVM, RankSVMTRON
+from moerank.training import hinge_problem, trust_region
+from moerank.training.pair_problem import PairProblem
+from moerank.training.paired_documents import PairedDocuments
 
 GRID = [0.005, 0.05, 0.5, 5.0, 50.0]
 

@@ -18,10 +18,10 @@ from moerank.reports.latex import latex, latex_report
 from moerank.reports.markdown import markdown_report
 from moerank.reports.page import html_report
 from moerank.reports.table import Entry, mark_best, number, p_value, with_error
+from moerank.runs.problem import Published
+from moerank.runs.result_files import model_of
 from moerank.solvers import solvers
 from moerank.studies.cell import Cell, SolverSpec
-from moerank.studies.problem import Published
-from moerank.studies.result_files import model_of
 from moerank.studies.study import Study
 
 

@@ -7,7 +7,7 @@ from lightgbm import LGBMRanker
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import RankRLS, RankSVM
-from moerank.rankers.coordinate_ascent import coordinate_ascent
+from moerank.selectors.coordinate_ascent import coordinate_ascent
 from moerank.selectors.fs_bfs import FSBFS, best_first, partition
 
 QUICK = {"max_size": 3, "patience": 3, "restarts": 1}

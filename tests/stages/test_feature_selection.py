@@ -1,7 +1,7 @@
 import moocore
 import numpy as np
 import pytest
-from plain import all_subsets, front, ndcg, ordered_scores, ridge
+from helpers.plain import all_subsets, front, ndcg, ordered_scores, ridge
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from sklearn.linear_model import LinearRegression
 

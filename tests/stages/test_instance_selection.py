@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from plain import all_subsets, front, ndcg, ordered_scores, ridge
+from helpers.plain import all_subsets, front, ndcg, ordered_scores, ridge
 from pymoo.algorithms.moo.nsga2 import NSGA2
 
 from moerank.data import RankingData

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from study_files import contents
+from helpers.study_files import contents
 
 import moerank
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
 from moerank.studies.cell import Cell, SolverSpec, read_solver
-from moerank.studies.places import Outcome
+from moerank.studies.executors import Outcome
 from moerank.studies.running import run_cells
 from moerank.studies.store import Store
 from moerank.studies.study import Study
@@ -73,7 +73,7 @@ def test_seeds_depend_on_the_names_of_the_cell_alone(tiny_problem):
 
 
 def test_results_are_those_of_single_runs(undisturbed, tiny_problem_file, tiny_problem):
-    from moerank.studies.run_one import run_fold
+    from moerank.runs.run_fold import run_fold
 
     study = Study([tiny_problem_file], SOLVERS, undisturbed, folds=[1, 2], seeds=2)
     frame = study.frame()
@@ -313,7 +313,7 @@ def test_every_library_of_a_worker_has_one_thread(tiny_problem, tmp_path, monkey
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
         "if any('popen_loky' in word for word in sys.orig_argv):\n"
-        "    import moerank.studies.run_one as module\n"
+        "    import moerank.runs.run_fold as module\n"
         "    def told(*arguments, **settings):\n"
         "        import lightgbm, numba\n"
         "        from threadpoolctl import threadpool_info\n"
@@ -335,7 +335,7 @@ def test_the_death_of_a_process_is_that_of_its_cell_alone(tiny_problem, tmp_path
         "import sys\n"
         "if any('popen_loky' in word for word in sys.orig_argv):\n"
         "    import os\n"
-        "    import moerank.studies.run_one as module\n"
+        "    import moerank.runs.run_fold as module\n"
         "    run_fold = module.run_fold\n"
         "    def dying(*arguments, solver, **settings):\n"
         "        return os._exit(9) if solver == 'fsmrank' else run_fold(*arguments, solver=solver, **settings)\n"

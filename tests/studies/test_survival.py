@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_disk import small_disk  # noqa: F401
-from study_files import contents
+from helpers.small_disk import small_disk  # noqa: F401
+from helpers.study_files import contents
 
 import moerank
+from moerank.runs.result import RunResult
 from moerank.studies.cell import Cell, SolverSpec
-from moerank.studies.result import RunResult
 from moerank.studies.store import Store
 from moerank.studies.study import Study
 
@@ -182,7 +182,7 @@ def test_a_cell_that_finds_the_disk_full_is_no_failure(tiny_problem_file, tmp_pa
         "import sys\n"
         "if any('popen_loky' in word for word in sys.orig_argv):\n"
         "    import errno, os\n"
-        "    import moerank.studies.run_one as module\n"
+        "    import moerank.runs.run_fold as module\n"
         "    def full(*arguments, **settings):\n"
         "        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), '/cache/kernel.nbi')\n"
         "    module.run_fold = full\n"
@@ -192,7 +192,7 @@ def test_a_cell_that_finds_the_disk_full_is_no_failure(tiny_problem_file, tmp_pa
     with pytest.raises(OSError, match=r"rankrls cannot write /cache/kernel.nbi: No space left on device; make room"):
         study.run(workers=2)
     assert set(study.states().values()) == {"open"}
-    monkeypatch.setattr("moerank.studies.places.run_fold", full)
+    monkeypatch.setattr("moerank.studies.executors.run_fold", full)
     with pytest.raises(OSError, match=r"rankrls cannot write its temporary files: No space left on device; make room"):
         study.run()
     assert set(study.states().values()) == {"open"}
@@ -283,7 +283,7 @@ def test_an_interrupt_that_a_kernel_makes_something_else_of_is_no_failure(tiny_p
         except KeyboardInterrupt as interrupt:
             raise SystemError("returned a result with an exception set") from interrupt
 
-    monkeypatch.setattr("moerank.studies.places.run_fold", kernel)
+    monkeypatch.setattr("moerank.studies.executors.run_fold", kernel)
     study = Study([tiny_problem], ["rankrls"], tmp_path, folds=[1, 2])
     with pytest.raises(KeyboardInterrupt):
         study.run()

@@ -1,0 +1,95 @@
+"""Checks of arguments: what is out of range, of another kind or misspelt is refused by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from math import inf
+from numbers import Integral, Real
+
+__all__ = ["check_at_least", "check_choice", "check_not_negative", "check_positive", "check_share", "unknown"]
+
+
+def check_positive(**parameters: object) -> None:
+    """Raise a ValueError for a parameter that is not a positive, finite number.
+
+    Examples
+    --------
+    >>> check_positive(C=1.0, tol=-1)
+    Traceback (most recent call last):
+        ...
+    ValueError: tol must be positive, not -1
+    """
+    for name, value in parameters.items():
+        if not 0 < _number(name, value) < inf:
+            raise ValueError(f"{name} must be positive{' and finite' * (value == inf)}, not {value}")
+
+
+def check_not_negative(**parameters: object) -> None:
+    """Raise a ValueError for a parameter that is not a finite number from 0 on."""
+    for name, value in parameters.items():
+        if not 0 <= _number(name, value) < inf:
+            raise ValueError(f"{name} must {'be finite' if value == inf else 'not be negative'}, not {value}")
+
+
+def check_at_least(least: int, **parameters: object) -> None:
+    """Raise a ValueError for a parameter that is not an integer from `least` on.
+
+    Examples
+    --------
+    >>> check_at_least(1, n_rounds=2.5)
+    Traceback (most recent call last):
+        ...
+    ValueError: n_rounds must be an integer, not 2.5
+    """
+    for name, value in parameters.items():
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise ValueError(f"{name} must be an integer, not {value!r}")
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, not {value}")
+
+
+def check_share(*, zero: bool = False, **parameters: object) -> None:
+    """Raise a ValueError for a parameter that is not in (0, 1], or in [0, 1] where it may be `zero`."""
+    for name, value in parameters.items():
+        number = _number(name, value)
+        if not 0 <= number <= 1 or (number == 0 and not zero):
+            raise ValueError(f"{name} must be in {'[' if zero else '('}0, 1], not {value}")
+
+
+def check_choice(choices: Iterable[str], **parameters: object) -> None:
+    """Raise a ValueError for a parameter that is none of the choices, with the nearest of them.
+
+    Examples
+    --------
+    >>> check_choice(("pair", "query"), loss="paris")
+    Traceback (most recent call last):
+        ...
+    ValueError: loss must be one of 'pair', 'query', not 'paris'; did you mean 'pair'?
+    """
+    known = list(choices)
+    for name, value in parameters.items():
+        if not isinstance(value, str) or value not in known:
+            nearest = get_close_matches(value, known, n=1) if isinstance(value, str) else []
+            advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}{advice}")
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """Say that `name` is no `kind`, with the nearest known name or else all of them.
+
+    Examples
+    --------
+    >>> unknown("algorithm", "nsga", ["nsga2", "spea2"])
+    "unknown algorithm 'nsga'; did you mean 'nsga2'?"
+    """
+    known = list(known)
+    nearest = get_close_matches(name, known, n=1)
+    advice = f"did you mean {nearest[0]!r}?" if nearest else f"choose one of {', '.join(known)}"
+    return f"unknown {kind} {name!r}; {advice}"
+
+
+def _number(name: str, value: object) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise ValueError(f"{name} must be a number, not {value!r}")
+    return float(value)

@@ -1,0 +1,5 @@
+"""The command line: moerank run, study, report, plot, solvers and data describe."""
+
+from moerank.cli.app import app, main
+
+__all__ = ["app", "main"]

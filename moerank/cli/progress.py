@@ -1,0 +1,179 @@
+"""Progress on standard error, with an estimate of the time that remains."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from moerank.cli.time_left import TimeLeft, in_words
+from moerank.studies.cell import Cell
+
+__all__ = ["CellProgress", "StageProgress"]
+
+
+class CellProgress:
+    """Shows how many cells of a study are done: a bar on a terminal, else a line a cell.
+
+    Called as ``progress(cell, succeeded)``, inside a ``with``.
+
+    Parameters
+    ----------
+    states : mapping of Cell to str
+        Of each cell, whether it is "finished", "failed" or "open" at the start.
+    cost : callable
+        ``cost(cell)`` returns the seconds of the processor that a finished cell took.
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(
+        self,
+        states: Mapping[Cell, str],
+        cost: Callable[[Cell], float],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._states, self._cost, self._clock = states, cost, clock
+        self._console = Console(stderr=True, highlight=False)
+        self._bar = Progress(
+            TextColumn("cells"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            TextColumn("elapsed"),
+            _Words(self._words_left),
+            console=self._console,
+        )
+        self._task = self._bar.add_task("", total=len(states))
+        self._done = self._failed = 0
+        self._left = TimeLeft(cell for cell, state in states.items() if state == "open")
+        self._begin = clock()
+        self._end: float | None = None
+
+    def __call__(self, cell: Cell, succeeded: bool) -> None:
+        """Count a cell."""
+        self._done += 1
+        self._failed += not succeeded
+        if self._states[cell] == "open":
+            self._left.done(cell, self._cost(cell) if succeeded else None)
+            now = self._clock()
+            seconds = self._left.seconds(now - self._begin)
+            self._end = None if seconds is None else now + seconds
+            if not self._console.is_terminal:
+                self._print(cell, succeeded, now - self._begin)
+        failed = f"{self._failed} failed" if self._failed else ""
+        self._bar.update(self._task, completed=self._done, description=failed)
+
+    def _print(self, cell: Cell, succeeded: bool, elapsed: float) -> None:
+        state = "" if succeeded else ": failed"
+        times = ", ".join(filter(None, (f"{elapsed:.1f} s", self._words_left())))
+        self._console.print(f"{self._done}/{len(self._states)} {cell.label}{state} ({times})", soft_wrap=True)
+
+    def _words_left(self) -> str:
+        """Return the estimate; nothing where it has turned out too small, or everything is done."""
+        left = 0.0 if self._end is None else self._end - self._clock()
+        return f"about {in_words(left)} left" if left > 0 else ""
+
+    def __enter__(self) -> Self:
+        counts = Counter(self._states.values())
+        if counts["open"]:  # one cell of each kind tells what the others cost
+            finished = {
+                (cell.problem.name, cell.solver.label): cell
+                for cell, state in self._states.items()
+                if state == "finished"
+            }
+            for cell in finished.values():
+                self._left.measured(cell, self._cost(cell))
+        there = counts["finished"] + counts["failed"]
+        if self._console.is_terminal:
+            self._bar.start()
+        elif there:
+            failed = f", {counts['failed']} of them failed" if counts["failed"] else ""
+            self._console.print(f"{there} of {len(self._states)} cells are done already{failed}")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._console.is_terminal:
+            self._bar.stop()
+
+
+class _Words(ProgressColumn):
+    """A column of words that change by themselves."""
+
+    def __init__(self, words: Callable[[], str]) -> None:
+        super().__init__()
+        self._words = words
+
+    def render(self, task: Task) -> Text:
+        return Text(self._words())
+
+
+class StageProgress:
+    """Shows the progress of a run on standard error: a bar a stage on a terminal, else a line a stage.
+
+    Called as ``progress(stage, fraction, text)``, inside a ``with``.
+    """
+
+    def __init__(self) -> None:
+        console = Console(stderr=True, highlight=False)
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=14),
+            TextColumn("{task.fields[text]}"),
+            TimeElapsedColumn(),
+            TextColumn("elapsed"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+            console=console,
+        )
+        self._console = console
+        self._tasks: dict[str, TaskID] = {}
+        self._stage = self._text = ""
+        self._begin = monotonic()
+
+    def __call__(self, stage: str, fraction: float, text: str) -> None:
+        """Show that `fraction` of a stage is done, with a word on where it stands."""
+        if not self._console.is_terminal:
+            if stage != self._stage:
+                self._finish_line()
+                self._stage, self._begin = stage, monotonic()
+            self._text = text
+            return
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage.replace("_", " "), total=1.0, text="")
+        self._bars.update(self._tasks[stage], completed=fraction, text=text)
+
+    def _finish_line(self) -> None:
+        if self._stage:
+            seconds = monotonic() - self._begin
+            self._console.print(f"{self._stage.replace('_', ' ')}: {self._text} ({seconds:.1f} s)", soft_wrap=True)
+            self._stage = ""
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._bars.stop()
+        self._finish_line()

@@ -1,0 +1,162 @@
+"""moerank report and moerank plot: what a study says, as a page, as tables, and as figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from moerank.cli.messages import notice, sentences
+from moerank.cli.study import split_solvers
+
+if TYPE_CHECKING:
+    from moerank.reports.content import Report
+
+__all__ = ["PLOT_EXAMPLES", "REPORT_EXAMPLES", "plot", "report"]
+
+REPORT_EXAMPLES = """\
+Examples:
+
+moerank report results/study
+
+moerank report results/study --format latex --out tables.tex
+
+moerank report results/study --reference rankrls
+"""
+
+PLOT_EXAMPLES = """\
+Examples:
+
+moerank plot accuracy results/study
+
+moerank plot fronts results/study --problem mq2008 --fold 2 --out fronts.pdf
+
+moerank plot ranks results/study --metric MAP --problem ohsumed
+
+moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
+"""
+
+FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv"}
+FIGURES = ("ablation", "accuracy", "attainment", "cost", "frequency", "fronts", "hypervolume", "ranks")
+
+OF_A_FOLD = ("ablation", "attainment", "fronts")
+"""Figures that show a single fold."""
+
+OF_A_METRIC = ("accuracy", "cost", "ranks")
+"""Figures of any metric of the study; the others are of the objectives."""
+
+Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
+
+
+def report(
+    folder: Folder,
+    format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "html",
+    reference: Annotated[
+        str | None, typer.Option(help="Solver that the others are compared with.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File, by default report.* in the folder.", show_default=False)
+    ] = None,
+) -> None:
+    """Write a report of a study: results beside published ones, tests, features chosen, ablations.
+
+    The web page is one file with its figures in it and loads nothing. Runs
+    that are missing or failed are named, the others are reported.
+    """
+    with sentences():
+        from moerank.checks import unknown
+        from moerank.files import prepare_folder, replace_file
+        from moerank.reports.content import Report
+        from moerank.studies.study import Study
+
+        if format_ not in FORMATS:
+            raise ValueError(unknown("format", format_, FORMATS))
+        path = out or folder / FORMATS[format_]
+        content = Report(Study.load(folder), reference)
+        prepare_folder(path.parent)
+        replace_file(path, _written(content, format_).encode())
+        missing = len(content.study.cells()) - len(content.results)
+        if missing:
+            notice(f"{missing} runs are missing or failed; the report names them")
+        notice(f"wrote {path}")
+
+
+def plot(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
+    folder: Folder,
+    problem: Annotated[
+        str | None,
+        typer.Option(help="Which problem, by default the first; for ranks, by default all.", show_default=False),
+    ] = None,
+    solvers: Annotated[
+        str,
+        typer.Option(help="Which solvers, by commas and as moerank study names them.", show_default="all of the study"),
+    ] = "",
+    fold: Annotated[
+        int | None,
+        typer.Option(help=f"Which fold, for {', '.join(OF_A_FOLD)}; by default the first.", show_default=False),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="For accuracy, cost and ranks; by default that of the objectives.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.", show_default=False)
+    ] = None,
+) -> None:
+    """Draw one figure of a study.
+
+    Many solvers are divided by family into panels. A note below the figure
+    names those that have nothing of its kind to show.
+    """
+    with sentences():
+        from moerank import figures
+        from moerank.checks import unknown
+        from moerank.studies.cell import read_solver
+        from moerank.studies.study import Study
+
+        if name not in FIGURES:
+            raise ValueError(unknown("figure", name, FIGURES))
+        if fold is not None and name not in OF_A_FOLD:
+            raise ValueError(f"{name} is drawn over all folds; only {', '.join(OF_A_FOLD)} take --fold")
+        if metric is not None and name not in OF_A_METRIC:
+            raise ValueError(f"{name} is of the metric of the objectives; {', '.join(OF_A_METRIC)} take --metric")
+        study = Study.load(folder)
+        results = study.results()
+        if not results:
+            raise ValueError(f"{folder} has no finished cell yet; run the study first")
+        known = {entry.name: entry for entry in study.problems}
+        if problem is not None and problem not in known:
+            raise ValueError(unknown("problem", problem, known))
+        shown = problem or (None if name == "ranks" else next(iter(known)))
+        of = [(cell, result) for cell, result in results.items() if shown in (None, cell.problem.name)]
+        metrics = list(dict.fromkeys(m for _, result in of for m in result.metrics))
+        if metric is not None and metric not in metrics:
+            raise ValueError(unknown("metric", metric, metrics))
+        folds = sorted({cell.fold for cell, _ in of})
+        if fold is not None and fold not in folds:
+            raise ValueError(f"fold {fold} has no finished cell; there are {', '.join(map(str, folds))}")
+        options = {"fold": fold} if name in OF_A_FOLD else {"metric": metric} if name in OF_A_METRIC else {}
+        named = [read_solver(text).label for text in split_solvers(solvers)]
+        if name == "ranks" or shown is None:
+            figure = figures.ranks_figure(results, problem=shown, solvers=named, metric=metric)
+        else:
+            figure = getattr(figures, f"{name}_figure")(results, known[shown], solvers=named, **options)
+        path = out or folder / f"{'-'.join(filter(None, (name, shown)))}.png"
+        figures.save_figure(figure, path)
+        notice(f"wrote {path}")
+
+
+def _written(content: Report, format_: str) -> str:
+    """Return the text of a report."""
+    from moerank.cli.progress import StageProgress
+    from moerank.reports.latex import latex_report
+    from moerank.reports.markdown import markdown_report
+    from moerank.reports.page import html_report
+
+    if format_ == "csv":
+        return str(content.frame.to_csv(index=False))
+    write = {"html": html_report, "md": markdown_report, "latex": latex_report}[format_]
+    with StageProgress() as progress:
+        return write(content, progress)

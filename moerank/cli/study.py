@@ -1,0 +1,162 @@
+"""moerank study: many solvers on many folds with many seeds, in one folder."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from moerank.cli.messages import interruptible, sentences
+
+if TYPE_CHECKING:
+    from moerank.studies.study import Study
+
+__all__ = ["STUDY_EXAMPLES", "split_solvers", "study"]
+
+STUDY_EXAMPLES = """\
+Examples:
+
+moerank study planted --solvers mofsrank,fsmrank,ranksvm-primal --seeds 3
+
+moerank study mq2008 ohsumed --data ~/letor --solvers gas-e,fenchelrank,fsmrank --ablate --seeds 5 --workers 4
+
+moerank study digits --solvers fsmrank,"fsmrank\\[lambda1=0]" --folds 1,2 --dry-run
+
+moerank study mq2008 --solvers rankboost --dask tcp://scheduler:8786
+"""
+
+
+def study(
+    problems: Annotated[list[str], typer.Argument(help="Problem files, or names of shipped problems.")],
+    solvers: Annotated[
+        str,
+        typer.Option(help="Names from moerank solvers, by commas, or all; parameters in brackets: NAME\\[key=value]."),
+    ] = "",
+    ablate: Annotated[
+        bool, typer.Option("--ablate", help="Add mofsrank, and mofsrank without each of its three parts.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each solver that draws; the others run once.")] = 1,
+    folds: Annotated[str, typer.Option(help="Folds by commas, or all.")] = "all",
+    workers: Annotated[int, typer.Option(min=1, help="Processes, one thread each; results do not depend on it.")] = 1,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on the workers of this Dask scheduler; they need moerank and the data.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder that holds the LETOR folders, else MOERANK_DATA, else ./data.", show_default=False),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/study"),
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run the cells that failed again.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the cells and what is already there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False,
+) -> None:
+    """Run solvers on all folds of problems with several seeds, and compare them.
+
+    A study is a folder with one file for each finished cell: a problem, a
+    fold, a solver and a seed. Run the same command again after an
+    interruption, with more solvers or more seeds, or in two terminals at
+    once: no finished cell runs twice. A cell that fails stops no other; its
+    message is shown at the end, beside the means over folds and seeds. Then
+    moerank report and moerank plot show the study.
+
+    The exit code is 0 if all cells are finished, 1 if some failed, 2 if the
+    study cannot be or go on (as on a full disk), 130 after Ctrl-C.
+    """
+    with sentences(), interruptible(["moerank", *sys.argv[1:]]):
+        from moerank.studies.study import Study
+
+        names = split_solvers(solvers)
+        if not names and not ablate:
+            raise ValueError("name solvers with --solvers, by commas, or add --ablate; moerank solvers lists them")
+        asked = Study(problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data)
+        if dry_run:
+            _show_cells(asked, as_json=as_json)
+            return
+        _run(asked, workers, dask, retry_failed=retry_failed)
+        if _show_results(asked, as_json=as_json):
+            raise typer.Exit(1)
+
+
+def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) -> None:
+    from moerank.cli.progress import CellProgress
+
+    states = study.states()
+    if retry_failed:
+        states = {cell: "open" if state == "failed" else state for cell, state in states.items()}
+    with CellProgress(states, study.cost) as progress:
+        study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)
+
+
+def _show_cells(study: Study, *, as_json: bool) -> None:
+    """Print every cell and whether it is finished, failed or open."""
+    from moerank.cli.tables import cell_table, output
+
+    states = study.states()
+    if as_json:
+        cells = [
+            {
+                "problem": cell.problem.name,
+                "fold": cell.fold,
+                "solver": cell.solver.label,
+                "seed": cell.seed,
+                "key": cell.key,
+                "state": state,
+            }
+            for cell, state in states.items()
+        ]
+        typer.echo(json.dumps(cells, indent=1))
+        return
+    output().print(cell_table(states))
+
+
+def _show_results(study: Study, *, as_json: bool) -> bool:
+    """Print the means over folds and seeds, then what failed; return whether anything did."""
+    from moerank.cli.tables import output, study_table
+
+    failures = study.failures()
+    if as_json:
+        rows = json.loads(study.frame().to_json(orient="records", double_precision=15))
+        failed = [{"cell": cell.label, **failure} for cell, failure in failures.items()]
+        typer.echo(json.dumps({"cells": rows, "failures": failed}, indent=1, ensure_ascii=False))
+        return bool(failures)
+    console = output()
+    frame = study.frame()
+    for problem in study.problems:
+        if len(frame) and (frame["problem"] == problem.name).any():
+            console.print(study_table(problem, frame[frame["problem"] == problem.name]))
+    for cell, failure in failures.items():
+        console.print(f"failed: {cell.label}: {failure['error']}", soft_wrap=True)
+    if failures:
+        console.print("The tracebacks are in the folder failures; --retry-failed runs these cells again.")
+    console.print(f"{len(frame)} of {len(study.cells())} cells are finished, in {study.out}", soft_wrap=True)
+    if len(frame):
+        report = shlex.join(["moerank", "report", str(study.out)])
+        console.print(f"{report} writes a page with tests, figures and chosen features", soft_wrap=True)
+    return bool(failures)
+
+
+def split_solvers(solvers: str) -> list[str]:
+    """Split a list of solvers at the commas outside of brackets."""
+    import re
+
+    return [part.strip() for part in re.split(r",(?![^\[]*\])", solvers) if part.strip()]
+
+
+def _folds(folds: str) -> list[int]:
+    from moerank.data.folds import N_FOLDS
+
+    if folds == "all":
+        return list(range(1, N_FOLDS + 1))
+    try:
+        return [int(fold) for fold in folds.split(",")]
+    except ValueError:
+        raise ValueError(f"--folds {folds}: give numbers from 1 to {N_FOLDS} by commas, or all") from None

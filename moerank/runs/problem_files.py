@@ -1,0 +1,131 @@
+"""Problem files: TOML that is checked before any work begins, with messages that name place and remedy."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from moerank.checks import unknown
+from moerank.runs.problem import SOURCES, Problem, Published
+
+__all__ = ["load_problem", "shipped_problems"]
+
+
+def shipped_problems() -> dict[str, Path]:
+    """Return the problem files that come with the package, by name.
+
+    Examples
+    --------
+    >>> sorted(shipped_problems())
+    ['digits', 'mq2008', 'ohsumed', 'planted']
+    """
+    package = Path(__file__).parents[1]
+    # The wheel carries the folder inside the package; in a checkout it stands beside it.
+    folder = next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None) -> Problem:
+    """Read a problem file.
+
+    Parameters
+    ----------
+    problem : str or Path
+        The name of a shipped problem, or the path of a file.
+    overrides : mapping of str to object, optional
+        Values that replace the file's, as ``{"feature_selection.generations": 20}``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or shipped problem.
+    ValueError
+        If the file is no TOML, or holds an unknown key or a wrong value. The message names file, table and key, and
+        the nearest key that exists.
+
+    Examples
+    --------
+    >>> load_problem("digits").metric.name
+    'NDCG@10'
+    >>> load_problem("digits", {"ensemble.generatons": 5})
+    Traceback (most recent call last):
+        ...
+    ValueError: --set ensemble.generatons: unknown key [ensemble] generatons; did you mean generations?
+    """
+    path = _problem_path(problem)
+    overrides = overrides or {}
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
+    for key, value in overrides.items():
+        _put(document, key, value)
+    try:
+        return Problem.model_validate(document)
+    except ValidationError as error:
+        raise ValueError(_sentence(error, str(path), overrides)) from None
+
+
+def _problem_path(problem: str | Path) -> Path:
+    shipped = shipped_problems()
+    if str(problem) in shipped:
+        return shipped[str(problem)]
+    if Path(problem).is_file():
+        return Path(problem)
+    if Path(problem).suffix == ".toml":
+        raise FileNotFoundError(f"there is no problem file {problem}; shipped problems are {', '.join(shipped)}")
+    raise FileNotFoundError(unknown("problem", str(problem), shipped) + " (or give the path of a problem file)")
+
+
+def _put(document: dict[str, Any], key: str, value: Any) -> None:
+    """Set the value of a dotted key, making tables on the way."""
+    *tables, last = key.split(".")
+    for table in tables:
+        document = document.setdefault(table, {})
+        if not isinstance(document, dict):
+            raise ValueError(f"--set {key}: {table} is a value, not a table")
+    document[last] = value
+
+
+def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -> str:
+    """Say where the most telling error is, and what would be right."""
+    # A misspelt key comes first: it may be the reason why another is missing.
+    problem = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
+    # Pydantic names the source in the location: data.digits.n_queries is data.n_queries here.
+    location = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 1 and problem["loc"][0] == "data")]
+    key = ".".join(location)
+    override = next((name for name in overrides if name == key or name.startswith(key + ".")), None)
+    place = f"--set {override}" if override else file
+    table = f"[{'.'.join(location[:-1])}] " if location[:-1] else ""
+    if problem["type"] == "extra_forbidden":
+        known = list(_section(problem["loc"][:-1]).model_fields)
+        nearest = get_close_matches(location[-1], known, n=1)
+        advice = f"did you mean {nearest[0]}?" if nearest else f"known are {', '.join(known)}"
+        return f"{place}: unknown key {table}{location[-1]}; {advice}"
+    if problem["type"] == "missing":
+        return f"{place}: the key {table}{location[-1]} is missing"
+    if problem["type"].startswith("union_tag"):
+        sources = (get_args(source.model_fields["source"].annotation)[0] for source in SOURCES)
+        return f"{place}: [{key}] source: choose one of {', '.join(sources)}"
+    if problem["type"] == "value_error":
+        return f"{place}: {problem['ctx']['error']}"
+    expected = problem["msg"].split(",")[0].removeprefix("Input ")
+    given = f", not {problem['input']!r}" if isinstance(problem["input"], str | int | float) else ""
+    return f"{place}: {table}{location[-1]}: {expected}{given}"
+
+
+def _section(location: Sequence[int | str]) -> type[BaseModel]:
+    """Return the model of the table at `location`: none is deeper than two steps."""
+    match location:
+        case ("data", source):
+            return next(model for model in SOURCES if source in get_args(model.model_fields["source"].annotation))
+        case ("published", _):
+            return Published
+        case (str(table),):
+            return cast("type[BaseModel]", Problem.model_fields[table].annotation)
+    return Problem

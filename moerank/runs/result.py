@@ -1,0 +1,146 @@
+"""What one run found, in plain values: enough for every table and figure without running again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from moerank.version import VERSION
+
+__all__ = ["FORMAT", "PARTS", "RunResult", "ScoredRanker", "check_format"]
+
+FORMAT = 2
+"""Number of the format of results and studies; raised whenever older files cannot be read any more."""
+
+PARTS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class ScoredRanker:
+    """A ranker, and how it ranks each part of the fold.
+
+    Attributes
+    ----------
+    name : str
+    features : list of int
+        The columns it needs, ascending.
+    weights : list of float or None
+        Their weights; None if the ranker does not score by wᵀx.
+    scores : dict
+        Part ("train", "validation", "test"), then metric, then the mean over queries.
+    per_query : dict
+        The same with the values of all queries; empty for members that were not chosen.
+    parameters : dict
+        Arguments of the ranker, where it has its own.
+    """
+
+    name: str
+    features: list[int]
+    weights: list[float] | None
+    scores: dict[str, dict[str, float]]
+    per_query: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of one solver with one seed on one fold of a problem.
+
+    Attributes
+    ----------
+    problem, solver : str
+    fold, seed : int
+    metrics : list of str
+        The metric of the objectives, then the second one of the tables.
+    configuration : dict
+        All settings that decide the result.
+    feature_names : list of str
+    queries : dict of list
+        The query ids of each part, in the order of the per-query values.
+    front : list of ScoredRanker
+        What the solver offers, by size: the non-dominated members of a search, the path of another selection, the
+        only ranker of a solver that selects nothing.
+    chosen : int
+        Which of them was chosen.
+    baselines : list of ScoredRanker
+        All features, the best single feature, FSMRank.
+    convergence : dict
+        For each stage the lists "generation", "evaluations" and "hypervolume".
+    n_evaluations : int
+    times : dict
+        Seconds of each step; under "processor" those that the processor worked, which do not grow when others use the
+        machine; under "stages" those of each generation. With `versions` all that differs between two runs of the same
+        configuration.
+    versions : dict of str
+    """
+
+    problem: str
+    fold: int
+    solver: str
+    seed: int
+    metrics: list[str]
+    configuration: dict[str, Any]
+    feature_names: list[str]
+    queries: dict[str, list[Any]]
+    front: list[ScoredRanker]
+    chosen: int
+    baselines: list[ScoredRanker]
+    convergence: dict[str, dict[str, list[float]]]
+    n_evaluations: int
+    times: dict[str, Any]
+    versions: dict[str, str]
+
+    @property
+    def best(self) -> ScoredRanker:
+        """The chosen member of the front."""
+        return self.front[self.chosen]
+
+    @property
+    def grid(self) -> tuple[int, int] | None:
+        """Rows and columns of the image whose pixels the features are, if they are."""
+        grid = self.configuration["data"]["grid"]
+        return None if grid is None else (grid[0], grid[1])
+
+    def names(self, features: list[int]) -> list[str]:
+        """Return the names of columns."""
+        return [self.feature_names[feature] for feature in features]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result as JSON keeps it, keys always in the same order."""
+        return {"format": FORMAT, **asdict(self)}
+
+    def to_json(self) -> str:
+        """Return the text of result.json."""
+        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> RunResult:
+        """Read the text of a result.json.
+
+        Raises
+        ------
+        ValueError
+            If it is not one, or one of another format.
+        """
+        try:
+            values = json.loads(text)
+            check_format(values.pop("format"), values.get("versions", {}).get("moerank"))
+            for key in ("front", "baselines"):
+                values[key] = [ScoredRanker(**ranker) for ranker in values[key]]
+            return cls(**values)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"not a result of this version of moerank ({error})") from None
+
+
+def check_format(number: object, version: str | None) -> None:
+    """Refuse files of another format; `version` is that of the package which wrote them, where it is known.
+
+    Raises
+    ------
+    ValueError
+        If `number` is not `FORMAT`.
+    """
+    if number != FORMAT:
+        writer = f"moerank {version}" if version else "another version"
+        raise ValueError(f"format {number}, written by {writer}; moerank {VERSION} here reads format {FORMAT}")

@@ -1,0 +1,294 @@
+"""Where the cells of a study run: in this process, in processes of this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from pathlib import Path
+from time import sleep
+from typing import Any, Protocol, Self
+
+from joblib.externals.loky import ProcessPoolExecutor
+from threadpoolctl import threadpool_limits
+
+from moerank.files import FULL
+from moerank.runs.run_fold import run_fold
+from moerank.studies.cell import Cell
+
+__all__ = ["Outcome", "Place", "find_place"]
+
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMBA_NUM_THREADS",
+    ),
+    "1",
+)
+"""What pins every library that a worker loads to one thread."""
+
+CONNECT = 5
+"""Seconds that a Dask scheduler has to answer, and to show a worker."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell.
+
+    Attributes
+    ----------
+    cell : Cell
+    result : str, optional
+        The text of its result.
+    failure : dict, optional
+        Without a result, why it failed: "error" and "traceback".
+    death : str, optional
+        With neither, how the process died that ran the cell.
+    """
+
+    cell: Cell
+    result: str | None = None
+    failure: dict[str, Any] | None = None
+    death: str = ""
+
+
+class Place(Protocol):
+    """Runs cells. A context; leaving it drops what is still under way."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+    def room(self) -> int:
+        """Return how many more cells may be started."""
+
+    def start(self, cell: Cell) -> None:
+        """Start a cell."""
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Return what became of cells that are done; wait so long, about, for the first of them."""
+
+
+def find_place(workers: int = 1, dask: str | None = None, data: str | Path | None = None) -> Place:
+    """Return where cells run: on the workers of a Dask scheduler, in this process, or in several.
+
+    Raises
+    ------
+    OSError
+        If there is no Dask scheduler at the address, or none of its workers, or no Dask here.
+    """
+    if dask is not None:
+        return _Cluster(dask, data)
+    return _Here(data) if workers == 1 else _Processes(workers, data)
+
+
+def run_cell(cell: Cell, data: str | Path | None) -> Outcome:
+    """Run one cell in one thread. Whatever goes wrong is its outcome, so that it stops no other.
+
+    Raises
+    ------
+    OSError
+        If the disk is full: that is no fault of the cell, and the next one would fare no better.
+    """
+    try:
+        with threadpool_limits(1):
+            result = run_fold(
+                cell.setting, cell.fold, solver=cell.solver.name, seed=cell.random_state, data=data, baselines=False
+            )
+        return Outcome(cell, result.to_json())
+    except Exception as error:
+        if _is_interrupt(error):
+            raise KeyboardInterrupt from None
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise OSError(
+                f"{cell.label} cannot write {error.filename or 'its temporary files'}: {error.strerror}; make room, "
+                "and run the same command again"
+            ) from None
+        failure = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
+        return Outcome(cell, failure=failure)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: where it comes in a compiled kernel, a SystemError comes out."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+class _Here:
+    """The process itself: one cell after another."""
+
+    def __init__(self, data: str | Path | None) -> None:
+        self._data = data
+        self._next: list[Cell] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def room(self) -> int:
+        return 1 - len(self._next)
+
+    def start(self, cell: Cell) -> None:
+        self._next.append(cell)
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        return [run_cell(self._next.pop(), self._data)] if self._next else []
+
+
+class _Processes:
+    """Processes of this machine, each a pool of its own: where one dies, it is known which cell it ran."""
+
+    def __init__(self, n_processes: int, data: str | Path | None) -> None:
+        self._n_processes, self._data = n_processes, data
+        self._pools: list[ProcessPoolExecutor] = []
+        self._running: dict[Future[Outcome], tuple[Cell, ProcessPoolExecutor]] = {}
+        self._warnings = warnings.catch_warnings()
+
+    def __enter__(self) -> Self:
+        self._warnings.__enter__()
+        # A process that has come to hold much memory is replaced between two cells, as it should be.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for pool in self._pools:
+            pool.shutdown(kill_workers=True)
+        self._warnings.__exit__(None, None, None)
+
+    def room(self) -> int:
+        return self._n_processes - len(self._running)
+
+    def start(self, cell: Cell) -> None:
+        busy = [pool for _, pool in self._running.values()]
+        pool = next((pool for pool in self._pools if pool not in busy), None)
+        if pool is None:
+            pool = ProcessPoolExecutor(1, initializer=_end_with, initargs=(os.getpid(),), env=ONE_THREAD)
+            self._pools.append(pool)
+        with _without_interrupts():
+            self._running[pool.submit(run_cell, cell, self._data)] = cell, pool
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        outcomes = []
+        for future in wait(self._running, seconds, FIRST_COMPLETED).done:
+            cell, pool = self._running.pop(future)
+            try:
+                outcomes.append(future.result())
+            except BrokenExecutor as error:
+                self._pools.remove(pool)
+                pool.shutdown()
+                outcomes.append(Outcome(cell, death=str(error)))
+        return outcomes
+
+
+class _Cluster:
+    """The workers of a Dask scheduler; each thread of a worker takes a cell."""
+
+    def __init__(self, address: str, data: str | Path | None) -> None:
+        try:
+            from distributed import Client
+            from distributed.comm.core import connect
+        except ImportError:
+            raise OSError("--dask needs the package distributed: pip install 'moerank[distributed]'") from None
+        self._address, self._data = address, data
+
+        async def handshake() -> None:
+            comm = await connect(address, timeout=CONNECT)
+            await comm.close()
+
+        try:  # a client that does not get this far takes half a minute to give up
+            asyncio.run(handshake())
+        except Exception as error:  # whatever it is that answers there
+            reason = str(error) or type(error).__name__
+            raise OSError(f"no Dask scheduler answers at {address} ({reason}); give --dask its address") from None
+        self._client = Client(address, set_as_default=False, timeout=CONNECT)
+        try:
+            self._client.wait_for_workers(1, timeout=CONNECT)
+        except TimeoutError:
+            self._client.close()
+            raise OSError(f"the Dask scheduler at {address} has no worker; start one: dask worker {address}") from None
+        self._running: dict[Any, Cell] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._client.close()
+
+    def room(self) -> int:
+        try:
+            return max(1, sum(self._client.nthreads().values())) - len(self._running)
+        except OSError:
+            raise self._gone() from None
+
+    def start(self, cell: Cell) -> None:
+        self._running[self._client.submit(run_cell, cell, self._data, pure=False)] = cell
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        from distributed import KilledWorker
+        from distributed import wait as wait_for
+
+        if not self._running:
+            return []
+        with suppress(TimeoutError, CancelledError), self._client.as_current():
+            wait_for(list(self._running), timeout=seconds, return_when="FIRST_COMPLETED")
+        outcomes = []
+        for future in [future for future in self._running if future.done()]:
+            cell = self._running.pop(future)
+            try:
+                outcomes.append(future.result())
+            except KilledWorker as error:
+                failure = {"error": f"the worker died again and again: {error}", "traceback": ""}
+                outcomes.append(Outcome(cell, failure=failure))
+            except CancelledError:
+                raise self._gone() from None
+            except (ImportError, AttributeError) as error:
+                raise OSError(
+                    f"the Dask workers at {self._address} cannot run a cell ({error}); they need the same moerank"
+                ) from None
+        return outcomes
+
+    def _gone(self) -> OSError:
+        for name in ("distributed", "distributed.client"):  # they say the same in pages of traceback
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        return OSError(
+            f"the Dask scheduler at {self._address} is gone; start it, and run the same command again: what is "
+            "finished stays"
+        )
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C from processes that are started here; the terminal sends it to them too, this one decides."""
+    resource_tracker.ensure_running()  # it is started with the first process, and would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with(parent: int) -> None:
+    """Let this process end when its parent does, even if that was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,1 @@
+"""The optimisation problems behind the rankers, and how a population of them is solved."""

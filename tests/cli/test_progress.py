@@ -1,0 +1,93 @@
+import re
+
+import pytest
+
+from moerank.cli.progress import CellProgress, StageProgress
+from moerank.studies.cell import Cell, SolverSpec
+
+
+class Clock:
+    """Shows the time that a test sets."""
+
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def cells(tiny_problem):
+    return [Cell(tiny_problem, fold, SolverSpec(name), 0) for name in ("rankrls", "mofsrank") for fold in (1, 2, 3)]
+
+
+COSTS = {"rankrls": 3.0, "mofsrank": 60.0}
+
+
+def cost(cell):
+    return COSTS[cell.solver.name]
+
+
+def test_a_line_a_cell_with_what_is_left(cells, capsys):
+    """One cell of each solver is there; two processes work on the others."""
+    clock = Clock()
+    states = {cell: "finished" if cell.fold == 1 else "open" for cell in cells}
+    with CellProgress(states, cost, clock) as progress:
+        for cell in (cells[0], cells[3]):
+            progress(cell, True)
+        for cell, now, succeeded in (
+            (cells[4], 1030.0, True),
+            (cells[1], 1031.5, True),
+            (cells[2], 1031.5, False),
+            (cells[5], 1061.5, True),
+        ):
+            clock.now = now
+            progress(cell, succeeded)
+    assert capsys.readouterr().err.splitlines() == [
+        "2 of 6 cells are done already",
+        "3/6 tiny, fold 2, mofsrank, seed 0 (30.0 s, about 30 s left)",  # 66 of work left, 60 done in 30 s
+        "4/6 tiny, fold 2, rankrls (31.5 s, about 30 s left)",
+        "5/6 tiny, fold 3, rankrls: failed (31.5 s, about 30 s left)",
+        "6/6 tiny, fold 3, mofsrank, seed 0 (61.5 s)",
+    ]
+
+
+def test_a_study_that_is_done_reads_no_result(cells, capsys):
+    states = {cell: "failed" if cell.fold == 3 else "finished" for cell in cells}
+    with CellProgress(states, None) as progress:
+        for cell, state in states.items():
+            progress(cell, state == "finished")
+    assert capsys.readouterr().err.splitlines() == ["6 of 6 cells are done already, 2 of them failed"]
+
+
+def test_on_a_terminal_a_bar_counts_the_estimate_down(cells, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "110")
+    clock = Clock()
+    with CellProgress(dict.fromkeys(cells, "open"), cost, clock) as progress:
+        progress._bar.live.auto_refresh = False
+        clock.now += 100.0
+        progress(cells[3], True)
+        assert progress._words_left() == "about 8 min left"  # 60 done, 2 · 60 + 3 · 60 for what nobody measured
+        clock.now += 400.0
+        assert progress._words_left() == "about 2 min left"
+        clock.now += 200.0
+        assert progress._words_left() == ""  # it was too short, and says nothing any more
+        for cell in (*cells[:3], *cells[4:]):
+            progress(cell, True)
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    assert "6/6" in shown.splitlines()[-1]
+    assert "left" not in shown.splitlines()[-1]
+
+
+def test_progress_on_a_terminal_has_a_bar_for_each_stage(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    with StageProgress() as progress:
+        for stage in ("instance_selection", "ensemble"):
+            for generation in (1, 2):
+                progress(stage, generation / 2, f"generation {generation}")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    last = captured.err[captured.err.rindex("instance selection") :]
+    assert last.count("generation 2") == 2
+    assert last.count("left") == 2

@@ -1,0 +1,261 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import moerank
+from moerank.analysis.summary import summarise
+from moerank.cli.progress import StageProgress
+from moerank.cli.tables import output, summary_table
+from moerank.files import prepare_folder
+from moerank.runs.problem import Published
+from moerank.runs.result import RunResult
+from moerank.solvers import solvers
+
+FILES = ["convergence.png", "features.png", "front.csv", "front.png", "model.json", "result.json"]
+
+
+def what_stays(text):
+    result = json.loads(text)
+    assert result.pop("times")
+    assert result.pop("versions")
+    return result
+
+
+def test_run_prints_a_table_and_writes_the_files(command, tmp_path, tiny_result):
+    outcome = command("run", "TINY", "--fold", 2, "--seed", 4)
+    out = tmp_path / "results" / "tiny-fold2-seed4"
+    assert outcome.exit_code == 0
+    assert sorted(path.name for path in out.iterdir()) == FILES
+    assert what_stays((out / "result.json").read_text()) == what_stays(tiny_result.to_json())
+    lines = outcome.stdout.splitlines()
+    rows = [line.split() for line in lines]
+    for number, member in enumerate(tiny_result.front):
+        values = [f"{member.scores[part][m]:.4f}" for m in tiny_result.metrics for part in member.scores]
+        assert ["chosen" if number == tiny_result.chosen else "member", str(len(member.features)), *values] in rows
+    for baseline in tiny_result.baselines:
+        values = [f"{baseline.scores[part][m]:.4f}" for m in tiny_result.metrics for part in baseline.scores]
+        assert [*baseline.name.split(), str(len(baseline.features)), *values] in rows
+    sentence = " ".join(" ".join(lines).split())
+    for name, weight in zip(tiny_result.names(tiny_result.best.features), tiny_result.best.weights, strict=True):
+        assert f"{name} ({weight:+.3g})" in sentence
+    assert f"Wrote to results/tiny-fold2-seed4: {', '.join(FILES)}" in outcome.stdout
+    stages = ["baselines", "instance selection", "feature selection", "ensemble"]
+    assert [line.split(":")[0] for line in outcome.stderr.splitlines()] == stages
+
+
+def test_json_is_all_there_is_on_standard_output(command, tiny_result):
+    outcome = command("run", "TINY", "--fold", 2, "--seed", 4, "--json", "--workers", 2)
+    assert what_stays(outcome.stdout) == what_stays(tiny_result.to_json())
+
+
+def test_set_changes_the_problem(command):
+    changes = ["feature_selection.generations=2", "data.n_noise=1", "metric.name=MAP", "search.final=train"]
+    outcome = command("run", "TINY", "--json", *[word for change in changes for word in ("--set", change)])
+    result = json.loads(outcome.stdout)
+    assert result["metrics"] == ["MAP", "NDCG@10"]
+    assert len(result["feature_names"]) == 16
+    assert result["convergence"]["feature_selection"]["generation"] == [1, 2]
+    assert result["chosen"] == len(result["front"]) - 1
+
+
+def test_solver_and_backend_are_chosen_by_name(command, tmp_path):
+    outcome = command("run", "TINY", "--solver", "rankrls")
+    assert outcome.exit_code == 0
+    assert "rankrls" in outcome.stdout
+    files = sorted(path.name for path in (tmp_path / "results" / "tiny-rankrls-fold1-seed0").iterdir())
+    assert files == [name for name in FILES if name != "convergence.png"]
+    outcome = command("run", "TINY", "--backend", "ranksvm-primal", "--json")
+    assert json.loads(outcome.stdout)["configuration"]["backend"]["name"] == "ranksvm-primal"
+
+
+def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_path, monkeypatch):
+    first = command("run", "TINY", "--fold", "all", "--json")
+    summary = json.loads(first.stdout)
+    out = tmp_path / "results" / "tiny-seed0"
+    assert summary["folds"] == [1, 2, 3, 4, 5]
+    assert json.loads((out / "summary.json").read_text()) == summary
+    assert all(sorted(path.name for path in (out / f"fold{k}").iterdir()) == FILES for k in range(1, 6))
+    (out / "fold3" / "result.json").unlink()
+    runs = []
+    monkeypatch.setattr(StageProgress, "__enter__", lambda self: runs.append(1) or self)
+    again = command("run", "TINY", "--fold", "all", "--resume")
+    assert len(runs) == 1
+    assert again.stderr.count("it is not run again") == 4
+    assert json.loads((out / "summary.json").read_text()) == summary
+    for row in summary["rows"]:
+        value = f"{row['means']['test']['MAP']:.4f} ± {row['errors']['test']['MAP']:.4f}"
+        assert any(line.startswith(row["name"]) and value in line for line in again.stdout.splitlines())
+
+
+def test_published_results_stand_beside_the_means(tiny_result, capsys):
+    published = Published(method="Oracle", features=2.5, scores={"MAP": 0.9876}, source="a paper")
+    output().print(summary_table(summarise([tiny_result, tiny_result], [published])))
+    lines = capsys.readouterr().out.splitlines()
+    assert ["Oracle,", "published", "2.5", "–", "0.9876"] in [line.split() for line in lines]
+
+
+@pytest.mark.parametrize("stage", ["instance_selection", "feature_selection", "ensemble"])
+def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_path, monkeypatch, tiny_result, stage):
+    def interrupt(self, seen, fraction, text):
+        if seen == stage and text == "generation 2":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StageProgress, "__call__", interrupt)
+        stopped = command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here")
+    assert stopped.exit_code == 130
+    assert stopped.stdout == ""
+    words = stopped.stderr.splitlines()[-1].split()
+    assert words[:2] == ["moerank", "run"]
+    assert words[-1] == "--resume"
+    assert (tmp_path / "here" / f"checkpoint.pkl.{stage}").is_file()
+    seen = []
+    with monkeypatch.context() as patch:
+        patch.setattr(StageProgress, "__call__", lambda self, *state: seen.append(state[::2]))
+        resumed = command(*words[1:])
+    assert resumed.exit_code == 0
+    assert (stage, "generation 3") in seen
+    assert (stage, "generation 2") not in seen
+    assert what_stays((tmp_path / "here" / "result.json").read_text()) == what_stays(tiny_result.to_json())
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
+
+
+def test_a_new_run_discards_an_old_checkpoint_with_a_notice(command, tmp_path):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "checkpoint.pkl.ensemble").write_bytes(b"left behind")
+    outcome = command("run", "TINY", "--out", "here")
+    assert "checkpoint.pkl.ensemble of an interrupted run is removed (--resume would continue it)" in outcome.stderr
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
+
+
+def test_a_foreign_checkpoint_is_refused(command, tmp_path):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "checkpoint.pkl.instance_selection").write_bytes(b"something else")
+    outcome = command("run", "TINY", "--out", "here", "--resume")
+    assert outcome.exit_code == 2
+    assert "is not a checkpoint of moerank" in outcome.stderr
+
+
+def test_what_happens_to_a_finished_run(command, tmp_path):
+    outcome = command("run", "TINY", "--out", "here", "--resume")
+    assert "nothing to resume; starting from the beginning" in outcome.stderr
+    before = (tmp_path / "here" / "result.json").read_text()
+    outcome = command("run", "TINY", "--out", "here", "--resume", "--json")
+    assert "here holds the finished run; it is not run again" in outcome.stderr
+    assert outcome.stdout == before == RunResult.from_json(before).to_json()
+    outcome = command("run", "TINY", "--out", "here")
+    assert "here holds a finished run of the same configuration; it will be replaced" in outcome.stderr
+    outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")
+    assert outcome.exit_code == 2
+    assert (
+        "here holds the result of another configuration (ensemble.population is 8 there and 9 here)" in outcome.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["digts"], "unknown problem 'digts'; did you mean 'digits'?"),
+        (["TINY", "--solver", "mofrank"], "unknown solver 'mofrank'; did you mean 'mofsrank'?"),
+        (["TINY", "--backend", "mofsrank"], "mofsrank cannot serve as fitness backend; choose one of fsmrank"),
+        (["TINY", "--set", "ensemble.generatons=3"], "unknown key [ensemble] generatons; did you mean generations?"),
+        (["TINY", "--set", "ensemble=3"], "--set ensemble=3: write --set STAGE.KEY=VALUE"),
+        (["TINY", "--set", "data.n_queries=3"], "3 queries cannot be dealt into 5 parts"),
+        (
+            ["TINY", "--set", "backend.parameters.alhpa=3"],
+            "unknown parameter of rankrls 'alhpa'; did you mean 'alpha'?",
+        ),
+        (["TINY", "--set", "backend.parameters.alpha=x"], "alpha of rankrls is a number or a switch, not 'x'"),
+        (["TINY", "--set", "data.grid=[4, 6]"], "the grid 4 × 6 has 24 pixels, but the data have 20 features"),
+        (["TINY", "--fold", "6"], "--fold 6: there are folds 1 to 5; all runs every one"),
+        (["mq2008"], "no folder MQ2008 with Fold1 … Fold5 in data; download MQ2008 of LETOR 4.0"),
+        (["ohsumed", "--data", "away"], "no folder OHSUMED with Fold1 … Fold5 in away; download OHSUMED of LETOR 3.0"),
+        (["TINY", "--out", "file/deep"], "cannot write results to file/deep: Not a directory"),
+        (["wrong.toml"], "wrong.toml: unknown key [data] fodler; did you mean folder?"),
+        (["part.toml"], "Fold2: no test part; looked for test.txt"),
+    ],
+)
+def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.setenv("MOERANK_CACHE", "off")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "wrong.toml").write_text('name = "wrong"\ndata = {source = "letor", folder = "SET", fodler = "SET"}')
+    (tmp_path / "part.toml").write_text('name = "part"\ndata = {source = "letor", folder = "."}')
+    for fold in (1, 2):
+        (tmp_path / f"Fold{fold}").mkdir()
+        for part in ("train", "vali", "test")[: 4 - fold]:
+            (tmp_path / f"Fold{fold}" / f"{part}.txt").write_text("1 qid:1 1:2\n0 qid:1 1:1\n")
+    if arguments == ["part.toml"]:
+        arguments = [*arguments, "--data", ".", "--fold", "all"]
+    monkeypatch.setattr("moerank.runs.run_fold.run_fold", None)
+    outcome = command("run", *arguments)
+    assert outcome.exit_code == 2
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("error: ")
+    assert sentence in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_unwritable_folder_is_found_before_the_work(command, monkeypatch):
+    monkeypatch.setattr("moerank.runs.run_fold.run_fold", None)
+
+    def refuse(folder):
+        prepare_folder(folder)
+        raise OSError(f"cannot write results to {folder}: Permission denied; choose another folder with --out")
+
+    monkeypatch.setattr("moerank.files.prepare_folder", refuse)
+    outcome = command("run", "TINY", "--out", "here")
+    assert outcome.exit_code == 2
+    assert (
+        outcome.stderr == "error: cannot write results to here: Permission denied; choose another folder with --out\n"
+    )
+
+
+def test_describe_counts(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("MOERANK_CACHE", "off")
+    text = "2 qid:1 1:4 2:1\n0 qid:1 1:2 2:1\n0 qid:2 1:8 2:1\n"
+    for part in ("train", "vali", "test"):
+        (tmp_path / f"{part}.txt").write_text(text)
+    (description,) = json.loads(command("data", "describe", "train.txt", "--json").stdout)
+    assert (description["documents"], description["queries"], description["pairs"]) == (3, 2, 1)
+    assert description["labels"] == {"0": 2, "2": 1}
+    assert description["constant_features"] == ["2"]
+    lines = [line.split() for line in command("data", "describe", ".").stdout.splitlines()]
+    assert ["documents", "3", "3", "3"] in lines
+    assert ["queries", "without", "relevant", "1", "1", "1"] in lines
+    (tmp_path / "vali.txt").unlink()
+    outcome = command("data", "describe", ".")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert "no validation part" in outcome.stderr
+    (tmp_path / "train.txt").write_text("2 qid:1 1:NULL\n")
+    assert command("data", "describe", "train.txt").exit_code == 2
+    assert command("data", "describe", "train.txt", "--missing", "0").exit_code == 0
+
+
+def test_solvers_lists_the_table(command):
+    listed = json.loads(command("solvers", "--json").stdout)
+    assert [entry["name"] for entry in listed] == list(solvers())
+    assert listed[0]["family"] == "evolutionary"
+    words = command("solvers").stdout.split()
+    assert set(solvers()) <= set(words)
+
+
+def test_help_teaches_and_version_is_told(command):
+    assert command("--version").stdout == f"moerank {moerank.__version__}\n"
+    assert "moerank run digits" in command("--help").stdout
+    text = command("run", "--help").stdout
+    for example in ("run mq2008 --data ~/letor --fold all", "--set feature_selection.generations=200", "--resume"):
+        assert example in text
+
+
+def test_help_loads_nothing_heavy():
+    """What --help needs is what `import moerank.cli` loads."""
+    code = "import sys, moerank.cli; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    project = Path(moerank.__file__).parents[1]
+    call = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=project)
+    loaded = call.stdout.split()
+    assert "typer" in loaded
+    assert not {"numpy", "numba", "pandas", "pymoo", "sklearn", "matplotlib", "pydantic"} & set(loaded)

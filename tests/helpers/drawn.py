@@ -1,0 +1,24 @@
+"""What a figure shows when it is drawn."""
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+
+from moerank.figures.style import in_style
+
+
+def texts_on_the_page(figure):
+    """Return all texts that are drawn, with their boxes in pixels."""
+    with in_style():
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+    beyond = []  # ticks beyond the limits of an axis exist, but are not drawn, nor those of axes that are off
+    for axes in figure.axes:
+        if not axes.axison:
+            beyond += [*axes.get_xticklabels(), *axes.get_yticklabels()]
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)  # none where panels share them
+        beyond += [label for place, label in ticks if not low <= place <= high]
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text() and text not in beyond]
+    renderer = canvas.get_renderer()
+    return [(text.get_text(), Text.get_window_extent(text, renderer)) for text in texts]  # without arrows

@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+
+from moerank.data import RankingData
+from moerank.metrics import MAP, NDCG
+from moerank.selectors.coordinate_ascent import coordinate_ascent
+
+
+def make(seed, n_features, n_queries=6):
+    rng = np.random.default_rng(seed)
+    X = rng.random((12 * n_queries, n_features))
+    hidden = X @ rng.normal(size=n_features) + rng.normal(scale=0.1, size=len(X))
+    return RankingData(X, np.digitize(hidden, np.quantile(hidden, [0.6, 0.9])), np.repeat(np.arange(n_queries), 12))
+
+
+def one_by_one(data, metric, restarts, tolerance):
+    """The same search, a candidate at a time."""
+    n = data.n_features
+    best = (None, -1.0)
+    for first in range(min(restarts, n)):
+        w = [1.0 / n] * n
+        value = metric.score(data, data.X @ w)
+        while True:
+            before = value
+            for f in [(first + k) % n for k in range(n)]:
+                step = 0.001 if w[f] == 0 or abs(w[f]) >= 0.002 else 0.05 * abs(w[f])
+                candidates = []
+                for sign in (1.0, -1.0):
+                    total = 0.0
+                    for doubling in range(25):
+                        total += sign * step * 2.0**doubling
+                        candidates.append(w[f] + total)
+                candidates.append(0.0)
+                top, top_value = None, value
+                for candidate in candidates:
+                    changed = [*w[:f], candidate, *w[f + 1 :]]
+                    if any(changed) and metric.score(data, data.X @ changed) > top_value:
+                        top, top_value = changed, metric.score(data, data.X @ changed)
+                if top is not None:
+                    w = [weight / sum(map(abs, top)) for weight in top]
+                    value = top_value
+            if value - before < tolerance:
+                break
+        if value > best[1]:
+            best = (w, value)
+    return best
+
+
+@pytest.mark.parametrize("metric", [NDCG(10), NDCG(3), MAP()])
+@pytest.mark.parametrize(("n_features", "restarts"), [(1, 5), (2, 1), (3, 5), (4, 2)])
+def test_equals_the_search_one_candidate_at_a_time(metric, n_features, restarts):
+    data = make(n_features, n_features)
+    weights, value = coordinate_ascent(data, metric, None, restarts, 0.001)
+    expected, expected_value = one_by_one(data, metric, restarts, 0.001)
+    np.testing.assert_allclose(weights, expected, rtol=1e-9)
+    assert value == pytest.approx(expected_value, abs=1e-14)
+    assert value == metric.score(data, data.X @ weights)
+    assert np.abs(weights).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_features_come_near_the_best_of_all_directions(seed):
+    data = make(seed, 2)
+    angles = np.linspace(0, 2 * np.pi, 2001)
+    best = np.max(MAP().score(data, data.X @ np.array([np.cos(angles), np.sin(angles)])))
+    value = coordinate_ascent(data, MAP())[1]
+    assert best - 0.02 <= value <= best + 0.002
+
+
+def test_never_worse_than_equal_weights_or_a_smaller_tolerance_or_fewer_restarts():
+    for seed in range(4):
+        data = make(seed, 4)
+        plain = MAP().score(data, data.X.sum(axis=1))
+        one, five = (coordinate_ascent(data, MAP(), restarts=restarts)[1] for restarts in (1, 5))
+        assert plain <= one <= five
+
+
+def test_some_features_are_searched_as_if_there_were_no_others():
+    data = make(5, 6)
+    weights, value = coordinate_ascent(data, MAP(), (4, 1))
+    alone, alone_value = coordinate_ascent(RankingData(data.X[:, [4, 1]], data.y, data.qid), MAP())
+    assert (weights.tolist(), value) == (alone.tolist(), alone_value)
+
+
+def test_a_feature_of_which_small_values_are_good_gets_a_negative_weight():
+    data = RankingData([[3.0], [2.0], [1.0]], [0, 1, 2])
+    weights, value = coordinate_ascent(data, NDCG(3))
+    assert (weights.tolist(), value) == ([-1.0], 1.0)
+
+
+def test_weights_are_never_all_zero():
+    data = RankingData([[2.0], [2.5], [1.0]], [2, 1, 0])  # the order of the rows is perfect
+    weights, _ = coordinate_ascent(data, MAP())
+    assert np.abs(weights).sum() == 1.0

@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from moerank.statistics import (
+    attainment_surfaces,
+    compare_paired,
+    friedman,
+    holm,
+    hypervolume,
+    igd_plus,
+    joint_front,
+    mean_and_error,
+)
+
+# Ranks of C4.5 and three variants on 14 data sets: Demšar, JMLR 7, 2006, Table 6.
+DEMSAR = np.array(
+    [
+        [4, 3, 2, 1],
+        [1, 2, 3, 4],
+        [4, 1, 2, 3],
+        [4, 1, 3, 2],
+        [4, 2, 3, 1],
+        [1, 2.5, 4, 2.5],
+        [3, 2, 4, 1],
+        [2.5, 2.5, 4, 1],
+        [4, 3, 2, 1],
+        [2.5, 2.5, 2.5, 2.5],
+        [4, 2.5, 1, 2.5],
+        [3, 2, 4, 1],
+        [4, 1, 2, 3],
+        [3, 1, 4, 2],
+    ]
+)
+points = st.lists(st.tuples(st.integers(1, 8), st.integers(0, 16).map(lambda k: k / 16)), min_size=1, max_size=6)
+
+
+def counted_share(fronts, grid):
+    """The share of the fronts that dominate or equal each point of a grid."""
+    return np.mean([[(np.asarray(front) <= point).all(axis=1).any() for point in grid] for front in fronts], axis=0)
+
+
+def test_friedman_and_nemenyi_equal_the_published_example():
+    test = friedman(-DEMSAR)
+    np.testing.assert_allclose(test.ranks, [3.143, 2.000, 2.893, 1.964], atol=5e-4)
+    assert test.critical_difference == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * 14)), abs=1e-3)
+    assert friedman(-DEMSAR, alpha=0.1).critical_difference == pytest.approx(1.12, abs=5e-3)
+    # χ² from the published ranks, without the correction for ties that scipy makes.
+    chi2 = 12 * 14 / (4 * 5) * ((test.ranks**2).sum() - 4 * 5**2 / 4)
+    assert chi2 == pytest.approx(9.28, abs=0.01)
+    assert 0.01 < test.p < stats.chi2.sf(chi2, 3)
+
+
+def test_ranks_without_ties_equal_the_formula():
+    values = np.random.default_rng(0).random((9, 5))
+    ranks = np.array([[1 + (row > value).sum() for value in row] for row in values])
+    chi2 = 12 * 9 / (5 * 6) * ((ranks.mean(axis=0) ** 2).sum() - 5 * 6**2 / 4)
+    test = friedman(values)
+    np.testing.assert_allclose(test.ranks, ranks.mean(axis=0))
+    assert test.p == pytest.approx(stats.chi2.sf(chi2, 4), rel=1e-10)
+
+
+def test_solvers_that_are_all_equal_do_not_differ():
+    assert friedman(np.ones((4, 3))).p == 1.0
+    with pytest.raises(ValueError, match="at least two blocks and three solvers, not 1 and 3"):
+        friedman(np.ones((1, 3)))
+
+
+def test_holm_rejects_what_the_sequential_procedure_rejects():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        p = rng.random(6) ** 3
+        for alpha in (0.01, 0.05, 0.2):
+            rejected = np.zeros(6, bool)
+            for place, i in enumerate(np.argsort(p)):
+                if p[i] > alpha / (6 - place):
+                    break
+                rejected[i] = True
+            np.testing.assert_array_equal(holm(p) <= alpha, rejected)
+
+
+def test_paired_comparison_equals_the_formula():
+    rng = np.random.default_rng(2)
+    a, b = rng.random(30), rng.random(30)
+    a[:5] = b[:5]
+    found = compare_paired(a, b)
+    d = a - b
+    assert found.p == pytest.approx(stats.ttest_rel(a, b).pvalue, rel=1e-12)
+    assert (found.wins, found.ties, found.losses) == ((a > b).sum(), 5, (a < b).sum())
+    assert (found.difference, found.error) == (pytest.approx(d.mean()), pytest.approx(d.std(ddof=1) / np.sqrt(30)))
+    assert compare_paired(a, a).p == 1.0
+    assert compare_paired([0.5], [0.4]).p == 1.0  # one pair shows nothing
+    assert compare_paired(a + 0.1, a).p < 1e-10
+
+
+def test_a_single_value_has_no_error():
+    mean, error = mean_and_error([0.3])
+    assert mean == 0.3
+    assert np.isnan(error)
+
+
+@given(points)
+def test_hypervolume_equals_counting_unit_cells(front):
+    covered = sum(any(f <= column and e <= row / 16 for f, e in front) for column in range(1, 10) for row in range(16))
+    assert hypervolume(front, reference=(10, 1)) == pytest.approx(covered / (10 * 16), abs=1e-12)
+
+
+@given(points, points)
+def test_igd_plus_equals_its_definition(front, target):
+    shortfall = [min(np.hypot(max(f - tf, 0) / 8, max(e - te, 0)) for f, e in front) for tf, te in target]
+    assert igd_plus(front, target, scale=(8, 1)) == pytest.approx(np.mean(shortfall), abs=1e-12)
+    assert igd_plus(target, target, scale=(8, 1)) == 0.0
+
+
+@settings(max_examples=60)
+@given(st.lists(points, min_size=1, max_size=5), st.sampled_from([0.2, 0.25, 0.5, 0.75, 1.0]))
+def test_attainment_surfaces_equal_direct_counting(fronts, share):
+    (surface,) = attainment_surfaces(fronts, shares=[share])
+    grid = [(f, e / 16) for f in range(1, 9) for e in range(17)]
+    attained = counted_share(fronts, grid) >= share - 1e-9
+    np.testing.assert_array_equal(counted_share([surface], grid) > 0, attained)
+    assert (np.diff(surface[:, 0]) > 0).all()
+
+
+@given(st.lists(points, min_size=1, max_size=4))
+def test_the_joint_front_is_what_nothing_dominates(fronts):
+    everything = {tuple(map(float, point)) for front in fronts for point in front}
+    expected = {(f, e) for f, e in everything if not any(g <= f and h <= e and (g, h) != (f, e) for g, h in everything)}
+    assert set(map(tuple, joint_front(fronts).tolist())) == expected
