@@ -23,12 +23,13 @@ from moerank.evolution import Archive, Checkpoint, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG
 from moerank.rankers import (
+    LinearPopulation,
+    Population,
     RankRLS,
     SelectionPath,
     as_feature_table,
     as_ranking_data,
     as_validation_data,
-    population_scores,
     require_weights,
     train_population,
 )
@@ -209,7 +210,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             members, population = self._select_features(train, pair_masks)
             if self.ensemble is not False:
                 members, population = self._combine(train, population)
-            self._choose(members, population, train, held_out)
+            self._choose(members, population, held_out)
         for stage in STAGES:
             if (checkpoint := self._checkpoint(stage, train)) is not None:
                 checkpoint.remove()
@@ -219,7 +220,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """Return the chosen ranker's scores (n_documents,) of the rows of X, all features in their columns."""
         check_is_fitted(self, "front_")
         table = as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
-        return population_scores(self._ranker, table)[:, 0]
+        return self._population.take(np.array([self.chosen_])).scores(table)[:, 0]
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return for each k the member of the front with at most k features that is best by the rule of `final`.
@@ -234,9 +235,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         for member, features in enumerate(self.front_["features"]):
             masks[member, list(features)] = True
         small = (sizes[best] <= k)[:, None]  # some member of the front is
-        if self.front_coefs_ is None:
-            return SelectionPath(masks[best] & small, train_population(self.backend_, train, masks[best] & small))
-        return SelectionPath(masks[best] & small, self.front_coefs_[best] * small)
+        return SelectionPath(masks[best] & small, self._population.take(np.where(small[:, 0], best, -1)))
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self, "front_")
@@ -247,7 +246,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if self.tune and validation is not None and hasattr(backend, "tune"):
             backend = backend.tune(train, validation)
         if self.ensemble is not False:  # find out before the search, not after two stages of it
-            require_weights(backend.fit_population(train), backend)
+            require_weights(train_population(backend, train), backend)
         return backend
 
     def _select_instances(self, train: RankingData) -> NDArray[np.bool_] | None:
@@ -259,7 +258,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         found = self._search("instance_selection", stage, settings, train)
         return spread_along_front(found.X, found.F, settings.max_subsets, include_all=settings.include_all)
 
-    def _select_features(self, train: RankingData, pair_masks: NDArray[np.bool_] | None) -> tuple[Any, Any]:
+    def _select_features(self, train: RankingData, pair_masks: NDArray[np.bool_] | None) -> tuple[Any, Population]:
         """Stage 2: the front's objectives and its rankers."""
         settings = self._features
         stage = FeatureSelection(
@@ -276,13 +275,14 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self._front_masks = found.X
         return found.F, stage.rankers(found.X)
 
-    def _combine(self, train: RankingData, coefs: NDArray[np.float64]) -> tuple[Any, Any]:
+    def _combine(self, train: RankingData, members: Population) -> tuple[Any, Population]:
         """Stage 3: the front's objectives and its combined rankers."""
+        coefs = require_weights(members, self.backend_)
         stage = Ensemble(train, coefs, self._metric, inject=self._ensemble.inject, workers=self.workers)
         found = self._search("ensemble", stage, self._ensemble, train)
         weights = stage.weights(found.X)
         self._front_masks = weights != 0
-        return found.F, weights
+        return found.F, LinearPopulation(weights)
 
     def _search(self, name: str, stage: Stage, settings: StageSettings, train: RankingData) -> Archive:
         """Run one stage and return the non-dominated members of all its evaluations."""
@@ -316,12 +316,10 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_evaluations_ += result.history[-1].n_eval
         return result.archive
 
-    def _choose(
-        self, F: NDArray[np.float64], population: Any, train: RankingData, validation: RankingData | None
-    ) -> None:
+    def _choose(self, F: NDArray[np.float64], population: Population, validation: RankingData | None) -> None:
         quality = np.full(len(F), np.nan)
         if validation is not None:
-            quality = self._metric.batch(validation, population_scores(population, validation.X))
+            quality = self._metric.batch(validation, population.scores(validation.X))
         order = np.lexsort((F[:, 1], F[:, 0]))
         self.front_ = pd.DataFrame(
             {
@@ -334,13 +332,10 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         # The rows are sorted by size, so the first of several equals is the smallest.
         self.chosen_ = int(np.argmin(self._front_errors()))
         self.support_ = self._front_masks[order][self.chosen_]
-        if isinstance(population, np.ndarray):
-            self.front_coefs_: NDArray[np.float64] | None = population[order]
+        self._population = population.take(order)
+        self.front_coefs_ = self._population.coefs
+        if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
-            self._ranker: Any = self.coef_[None]
-        else:
-            self.front_coefs_ = None
-            self._ranker = self.backend_.fit_population(train, feature_mask=self.support_[None])
 
     def _front_errors(self) -> NDArray[np.float64]:
         """Return what the choice of a member minimises, shape (n_members,)."""

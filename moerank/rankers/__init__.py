@@ -4,7 +4,6 @@ from moerank.rankers.ada_rank import AdaRank
 from moerank.rankers.adapter import RankerAdapter
 from moerank.rankers.base import (
     ConstantFeatureWarning,
-    FitnessBackend,
     LinearBackend,
     LinearRanker,
     Ranker,
@@ -19,8 +18,17 @@ from moerank.rankers.fsm_rank import FSMRank
 from moerank.rankers.kernel_map import RankFourier, RankNystrom
 from moerank.rankers.lambda_mart import LambdaMART
 from moerank.rankers.list_net import ListNet
-from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_population
-from moerank.rankers.population import FittedPopulation, Population, population_scores, require_weights
+from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers.population import (
+    FitnessBackend,
+    FittedPopulation,
+    LinearPopulation,
+    Population,
+    Scorer,
+    require_weights,
+    side_by_side,
+    train_population,
+)
 from moerank.rankers.rank_boost import RankBoost
 from moerank.rankers.rank_rls import RankRLS
 from moerank.rankers.rank_svm import RankSVM
@@ -55,12 +63,15 @@ __all__ = [
     "CombinedRegressionRanking",
     "RankerAdapter",
     "FittedPopulation",
+    "LinearPopulation",
     "Population",
+    "Scorer",
     "as_feature_table",
     "as_ranking_data",
     "as_validation_data",
-    "population_scores",
     "require_weights",
+    "side_by_side",
     "nested_masks",
+    "train_on_subsets",
     "train_population",
 ]

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from moerank.data import RankingData
 from moerank.rankers.base import Mask, Matrix
 from moerank.rankers.masks import read_masks
-from moerank.rankers.population import FittedPopulation, Population
+from moerank.rankers.population import FittedPopulation
 
 __all__ = ["RankerAdapter"]
 
@@ -53,7 +53,7 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
         start: Matrix | None = None,
-    ) -> Population:
+    ) -> Matrix | FittedPopulation:
         """Train one ranker for each row of `feature_mask`; see `FitnessBackend`. `start` is ignored.
 
         Returns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric
-from moerank.rankers.population import Population
+from moerank.rankers.population import Mask, Matrix
 
 __all__ = [
     "ConstantFeatureWarning",
-    "FitnessBackend",
     "LinearBackend",
     "LinearRanker",
+    "Mask",
+    "Matrix",
     "Ranker",
     "as_feature_table",
     "as_ranking_data",
@@ -30,8 +31,6 @@ __all__ = [
     "warn_of_constant_features",
 ]
 
-Matrix: TypeAlias = NDArray[np.float64]
-Mask: TypeAlias = NDArray[np.bool_]
 Grid: TypeAlias = list[dict[str, Any]]
 
 
@@ -261,33 +260,6 @@ class LinearBackend(LinearRanker):
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
         """Train each entry of a grid on everything: W (n_candidates, n_features)."""
         return np.concatenate([candidate.fit_population(train) for candidate in candidates])
-
-
-class FitnessBackend(Protocol):
-    """A ranker that can train a whole population at once: what the search asks of it."""
-
-    def fit_population(
-        self,
-        train: RankingData,
-        *,
-        pair_mask: Mask | None = None,
-        feature_mask: Mask | None = None,
-        start: Matrix | None = None,
-    ) -> Population:
-        """Train one ranker for each row of the masks and return their weights W (n_individuals, n_features).
-
-        A backend whose rankers have no weights returns a `FittedPopulation` instead.
-
-        Parameters
-        ----------
-        train : RankingData
-        pair_mask : ndarray of bool, shape (n_individuals, n_pairs) or (n_pairs,), optional
-            The preference pairs each individual trains on; one row without the first axis is shared by all.
-        feature_mask : ndarray of bool, shape (n_individuals, n_features) or (n_features,), optional
-            The features each individual may use, at least one.
-        start : ndarray, shape (n_individuals, n_features), optional
-            Where an iterative backend starts instead of at its own guess.
-        """
 
 
 def as_ranking_data(X: ArrayLike, y: ArrayLike, qid: ArrayLike | None, *, name: str = "training data") -> RankingData:

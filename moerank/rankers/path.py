@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.data import RankingData
 from moerank.rankers.adapter import RankerAdapter
 from moerank.rankers.base import LinearRanker
-from moerank.rankers.population import FittedPopulation, Population, population_scores
+from moerank.rankers.population import LinearPopulation, Population, train_population
 
-__all__ = ["LargestWeightsPath", "SelectionPath", "nested_masks", "train_population"]
+__all__ = ["LargestWeightsPath", "SelectionPath", "nested_masks", "train_on_subsets"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +26,8 @@ class SelectionPath:
     feature_mask : ndarray of bool, shape (n_features, n_features)
         Row k − 1 has at most k features. Where a solver has no more to offer the rows repeat; a row without features
         stands where it found nothing that small, and its ranker scores every document alike.
-    rankers : ndarray, shape (n_features, n_features), or FittedPopulation
-        The ranker of each row: its weights, or fitted rankers without weights.
+    rankers : Population, of n_features individuals
+        The ranker of each row; its weights are ``rankers.coefs``, if there are any.
     """
 
     feature_mask: NDArray[np.bool_]
@@ -35,7 +35,7 @@ class SelectionPath:
 
     def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the scores (n_documents, n_features) of the rows of X, a column for each k."""
-        return population_scores(self.rankers, X)
+        return self.rankers.scores(X)
 
 
 class LargestWeightsPath(LinearRanker):
@@ -52,7 +52,7 @@ class LargestWeightsPath(LinearRanker):
         check_is_fitted(self, "coef_")
         order = np.argsort(-np.abs(self.coef_), kind="stable")[: np.count_nonzero(self.coef_)]
         masks = nested_masks(order, len(self.coef_))
-        return SelectionPath(masks, np.where(masks, self.coef_, 0.0))
+        return SelectionPath(masks, LinearPopulation(np.where(masks, self.coef_, 0.0)))
 
 
 def nested_masks(order: NDArray[np.int64], n_features: int) -> NDArray[np.bool_]:
@@ -62,22 +62,13 @@ def nested_masks(order: NDArray[np.int64], n_features: int) -> NDArray[np.bool_]
     return np.asarray(place[None, :] <= np.arange(n_features)[:, None])
 
 
-def train_population(ranker: Any, train: RankingData, feature_mask: NDArray[np.bool_]) -> Population:
+def train_on_subsets(ranker: Any, train: RankingData, feature_mask: NDArray[np.bool_]) -> Population:
     """Train any ranker, a fitness backend or not, on each row of `feature_mask` (n_individuals, n_features).
 
     A row that is equal to an earlier one is not trained again; a row without features scores every document alike.
     """
     backend = ranker if hasattr(ranker, "fit_population") else RankerAdapter(ranker)
     distinct, row = np.unique(feature_mask, axis=0, return_inverse=True)
-    row = row.ravel()
-    empty = ~distinct.any(axis=1)  # sorts first
-    population = backend.fit_population(train, feature_mask=distinct[~empty])
-    if isinstance(population, np.ndarray):
-        return np.vstack([np.zeros((empty.sum(), train.n_features)), population])[row]
-    rankers = [_NoFeatures()] * int(empty.sum()) + list(population.rankers)
-    return FittedPopulation(tuple(rankers[i] for i in row), feature_mask)
-
-
-class _NoFeatures:
-    def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.zeros(len(X))
+    n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
+    population = train_population(backend, train, feature_mask=distinct[n_empty:])
+    return population.take(row.ravel() - n_empty)

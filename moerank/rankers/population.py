@@ -1,16 +1,110 @@
-"""What a fitness backend returns, and the scores of it: a whole population of rankers, with weights or without."""
+"""A population of trained rankers, with weights or without, and the backends that train one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 
-__all__ = ["FittedPopulation", "Population", "population_scores", "require_weights"]
+__all__ = [
+    "FitnessBackend",
+    "FittedPopulation",
+    "LinearPopulation",
+    "Population",
+    "Scorer",
+    "require_weights",
+    "side_by_side",
+    "train_population",
+]
+
+Matrix: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+Rows: TypeAlias = NDArray[np.int64]
+
+
+class Scorer(Protocol):
+    """Several rankers of which nothing is known but the scores."""
+
+    def scores(self, X: Matrix, /) -> Matrix:
+        """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
+
+
+@runtime_checkable
+class Population(Scorer, Protocol):
+    """Trained rankers, one for each individual."""
+
+    @property
+    def coefs(self) -> Matrix | None:
+        """The weights (n_individuals, n_features) of linear rankers; None if they have none."""
+
+    def __len__(self) -> int:
+        """Return the number of individuals."""
+
+    def take(self, rows: Rows, /) -> Population:
+        """Return the individuals of these numbers.
+
+        −1 stands for a ranker without features, which scores every document 0.
+        """
+
+
+class FitnessBackend(Protocol):
+    """A ranker that can train a whole population at once: what the search asks of it."""
+
+    def fit_population(
+        self,
+        train: RankingData,
+        *,
+        pair_mask: Mask | None = None,
+        feature_mask: Mask | None = None,
+        start: Matrix | None = None,
+    ) -> Matrix | Scorer:
+        """Train one ranker for each row of the masks and return their weights W (n_individuals, n_features).
+
+        A backend whose rankers have no weights returns an object with a method ``scores(X)`` instead; nothing else is
+        asked of it.
+
+        Parameters
+        ----------
+        train : RankingData
+        pair_mask : ndarray of bool, shape (n_individuals, n_pairs) or (n_pairs,), optional
+            The preference pairs each individual trains on; one row without the first axis is shared by all.
+        feature_mask : ndarray of bool, shape (n_individuals, n_features) or (n_features,), optional
+            The features each individual may use, at least one.
+        start : ndarray, shape (n_individuals, n_features), optional
+            Where an iterative backend starts instead of at its own guess.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPopulation:
+    """Linear rankers.
+
+    Attributes
+    ----------
+    coefs : ndarray, shape (n_individuals, n_features)
+        Their weights.
+    """
+
+    coefs: Matrix
+
+    def __len__(self) -> int:
+        return len(self.coefs)
+
+    def scores(self, X: Matrix) -> Matrix:
+        """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
+        return linear_scores(X, self.coefs)
+
+    def take(self, rows: Rows) -> LinearPopulation:
+        """Return the individuals of these numbers; see `Population`."""
+        W = np.zeros((len(rows), self.coefs.shape[1]))
+        W[rows >= 0] = self.coefs[rows[rows >= 0]]
+        return LinearPopulation(W)
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,40 +113,132 @@ class FittedPopulation:
 
     Attributes
     ----------
-    rankers : sequence of fitted estimators, each trained on its own columns
+    rankers : tuple of fitted estimators, each trained on its own columns
     feature_mask : ndarray of bool, shape (n_individuals, n_features)
-        The columns of each.
+        The columns of each. An individual without any scores 0, whatever its ranker.
     """
 
     rankers: tuple[Any, ...]
-    feature_mask: NDArray[np.bool_]
+    feature_mask: Mask
+
+    @property
+    def coefs(self) -> None:
+        """None: there are no weights."""
+        return
 
     def __len__(self) -> int:
         return len(self.rankers)
 
-    def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, X: Matrix) -> Matrix:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
-        scores = np.empty((len(X), len(self)))
+        scores = np.zeros((len(X), len(self)))
         for individual, (ranker, mask) in enumerate(zip(self.rankers, self.feature_mask, strict=True)):
-            scores[:, individual] = np.ravel(ranker.predict(X[:, mask]))
+            if mask.any():
+                scores[:, individual] = np.ravel(ranker.predict(X[:, mask]))
         return scores
 
+    def take(self, rows: Rows) -> FittedPopulation:
+        """Return the individuals of these numbers; see `Population`."""
+        feature_mask = np.zeros((len(rows), self.feature_mask.shape[1]), bool)
+        feature_mask[rows >= 0] = self.feature_mask[rows[rows >= 0]]
+        return FittedPopulation(tuple(self.rankers[row] if row >= 0 else None for row in rows), feature_mask)
 
-Population: TypeAlias = NDArray[np.float64] | FittedPopulation
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Individuals of an object that has scores: column `rows[i]` of them, 0 for −1."""
+
+    scorer: Scorer
+    rows: Rows
+
+    @property
+    def coefs(self) -> None:
+        return
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def scores(self, X: Matrix) -> Matrix:
+        found = np.asarray(self.scorer.scores(X), dtype=np.float64)
+        n_least = int(self.rows.max(initial=-1)) + 1
+        if found.ndim != 2 or len(found) != len(X) or found.shape[1] < n_least:
+            raise ValueError(
+                f"{type(self.scorer).__name__}.scores must return shape ({len(X)}, n_individuals) with at least "
+                f"{n_least} individuals, not {found.shape}"
+            )
+        return np.column_stack([np.zeros(len(X)), found])[:, self.rows + 1].copy(order="C")
+
+    def take(self, rows: Rows) -> _Scored:
+        return _Scored(self.scorer, np.append(self.rows, -1)[rows])  # −1 finds the −1 at the end
 
 
-def population_scores(population: Population, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores (n_documents, n_individuals) of what a backend's ``fit_population`` returned.
+@dataclass(frozen=True, eq=False)
+class _SideBySide:
+    populations: tuple[Population, ...]
 
-    That is an array of weights, one row an individual, or else an object with a method ``scores(X)``.
+    def scores(self, X: Matrix) -> Matrix:
+        return np.hstack([population.scores(X) for population in self.populations])
+
+
+def side_by_side(populations: Iterable[Population]) -> Population:
+    """Return one population of the individuals of several, in their order."""
+    populations = tuple(populations)
+    if len(populations) == 1:
+        return populations[0]
+    weights = [population.coefs for population in populations]
+    linear = [W for W in weights if W is not None]
+    if len(linear) == len(weights):
+        return LinearPopulation(np.concatenate(linear))
+    return _Scored(_SideBySide(populations), np.arange(sum(map(len, populations))))
+
+
+def train_population(
+    backend: FitnessBackend,
+    train: RankingData,
+    *,
+    pair_mask: Mask | None = None,
+    feature_mask: Mask | None = None,
+    start: Matrix | None = None,
+) -> Population:
+    """Let a backend train one ranker for each row of the masks; arguments as in `FitnessBackend.fit_population`.
+
+    Raises
+    ------
+    TypeError
+        If the backend returns neither an array nor an object with a method ``scores``.
+    ValueError
+        If it returns weights of a wrong shape; and what the backend itself refuses.
+
+    Examples
+    --------
+    >>> from moerank.rankers.rank_rls import RankRLS
+    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
+    >>> population = train_population(RankRLS(), train, feature_mask=np.array([[True, False], [True, True]]))
+    >>> len(population), population.scores(train.X).shape, population.take(np.array([1, -1])).coefs.shape
+    (2, (3, 2), (2, 2))
     """
-    if isinstance(population, np.ndarray):
-        scores: NDArray[np.float64] = linear_scores(X, population)
-        return scores
-    return population.scores(X)
+    given: dict[str, Any] = {"pair_mask": pair_mask, "feature_mask": feature_mask, "start": start}
+    found = backend.fit_population(train, **{name: value for name, value in given.items() if value is not None})
+    sizes = [len(mask) for mask in (pair_mask, feature_mask) if mask is not None and np.ndim(mask) == 2]
+    size = sizes[0] if sizes else 1
+    if isinstance(found, np.ndarray):
+        if found.shape != (size, train.n_features):
+            raise ValueError(
+                f"{type(backend).__name__}.fit_population must return weights of shape ({size}, {train.n_features}), "
+                f"not {found.shape}"
+            )
+        return LinearPopulation(np.ascontiguousarray(found, dtype=np.float64))
+    if isinstance(found, Population):
+        return found
+    if not callable(getattr(found, "scores", None)):
+        raise TypeError(
+            f"{type(backend).__name__}.fit_population must return an array of weights or an object with a method "
+            f"scores(X), not {type(found).__name__}"
+        )
+    return _Scored(found, np.arange(size))
 
 
-def require_weights(population: Population, backend: object) -> NDArray[np.float64]:
+def require_weights(population: Population, backend: object) -> Matrix:
     """Return the weights (n_individuals, n_features) of a population that `backend` trained.
 
     Raises
@@ -60,10 +246,10 @@ def require_weights(population: Population, backend: object) -> NDArray[np.float
     ValueError
         If its rankers have none.
     """
-    if not isinstance(population, np.ndarray):
+    if population.coefs is None:
         name = type(getattr(backend, "ranker", backend)).__name__
         raise ValueError(
             f"{name} has no weights (coef_): it serves feature selection, but the ensemble stage adds up weights; "
             "use ensemble=False, or a linear backend"
         )
-    return population
+    return population.coefs

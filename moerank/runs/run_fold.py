@@ -213,8 +213,8 @@ class _Measure:
         """Measure the rankers of a path, one for each number of features it has."""
         sizes, rows = np.unique(path.feature_mask.sum(axis=1), return_index=True)
         rows = rows[sizes > 0]
-        if isinstance(path.rankers, np.ndarray):
-            members = [self.weights(name, path.rankers[row], path.feature_mask[row]) for row in rows]
+        if (coefs := path.rankers.coefs) is not None:
+            members = [self.weights(name, coefs[row], path.feature_mask[row]) for row in rows]
         else:
             scores = {part: path.scores(rows.X) for part, rows in self.parts.items()}
             members = [

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import RankingData
 from moerank.rankers.base import Grid, Mask, Matrix, Ranker
-from moerank.rankers.path import SelectionPath, nested_masks, train_population
-from moerank.rankers.population import Population, population_scores
+from moerank.rankers.path import SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers.population import Population
 from moerank.rankers.rank_svm import RankSVM
 
 __all__ = ["Filter", "Order"]
@@ -42,7 +42,7 @@ class Filter(Ranker):
         Columns of X, best first. Features that are constant in every query are left out, with a warning.
     support_ : ndarray of bool, shape (n_features,)
         The first `n_features_to_select` of them.
-    population_ : ndarray, shape (1, n_features), or FittedPopulation
+    population_ : Population, of one individual
         The ranker trained on these.
     coef_ : ndarray, shape (n_features,)
         Its weights, if it has any.
@@ -57,8 +57,8 @@ class Filter(Ranker):
     @property
     def coef_(self) -> Matrix:
         """The weights, if the ranker has any."""
-        if isinstance(self.population_, np.ndarray):
-            return self.population_[0]
+        if self.population_.coefs is not None:
+            return self.population_.coefs[0]
         raise AttributeError(f"{type(self._chosen_ranker()).__name__} has no weights")
 
     def path(self, train: RankingData) -> SelectionPath:
@@ -113,7 +113,7 @@ class Filter(Ranker):
     def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
         """Train a ranker on the first ``sizes[k]`` features for each k; return their features, too."""
         masks = nested_masks(self.order_, train.n_features)[sizes.clip(max=train.n_features) - 1]
-        return masks, train_population(self._chosen_ranker(), train, masks)
+        return masks, train_on_subsets(self._chosen_ranker(), train, masks)
 
     def _once(self, train: RankingData, validation: RankingData | None, make: Callable[[], T]) -> T:
         """Return what depends on all parameters but size and ranker, remembered: a grid asks for it again and again."""
@@ -125,8 +125,8 @@ class Filter(Ranker):
         return RankSVM() if self.ranker is None else self.ranker
 
     def _scores(self, X: Matrix) -> Matrix:
-        return population_scores(self.population_, X)[:, 0]
+        return self.population_.scores(X)[:, 0]
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         sizes = np.arange(1, min(self.n_features_to_select, train.n_features) + 1)
-        return population_scores(self._train_first(train, sizes)[1], X)
+        return self._train_first(train, sizes)[1].scores(X)

@@ -13,8 +13,8 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric
 from moerank.rankers.base import Mask, Matrix
-from moerank.rankers.path import SelectionPath, nested_masks, train_population
-from moerank.rankers.population import Population
+from moerank.rankers.path import SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers.population import LinearPopulation, Population
 from moerank.selectors.coordinate_ascent import coordinate_ascent
 from moerank.selectors.filter import Filter, Order
 
@@ -142,11 +142,11 @@ class FSBFS(Filter):
         )
         n_new = new.n_features
         masks = np.vstack([np.zeros((1, n_new), bool), nested_masks(np.arange(n_new), n_new)])[sizes.clip(max=n_new)]
-        population = train_population(self._chosen_ranker(), new, masks)
-        if not isinstance(population, np.ndarray):
+        population = train_on_subsets(self._chosen_ranker(), new, masks)
+        if population.coefs is None:
             raise ValueError(f"FSBFS needs a linear ranker, and {type(self.ranker).__name__} has no weights (coef_)")
         members = (masks[:, :, None] & (self.combinations_ != 0)).any(axis=1)
-        return members, population @ self.combinations_
+        return members, LinearPopulation(population.coefs @ self.combinations_)
 
 
 def partition(

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
 from moerank.kernels.scores import linear_scores
-from moerank.rankers import LinearRanker, SelectionPath, nested_masks
+from moerank.rankers import LinearPopulation, LinearRanker, SelectionPath, nested_masks
 from moerank.rankers.base import Grid
 
 __all__ = ["GreedyRankRLS"]
@@ -76,7 +76,7 @@ class GreedyRankRLS(LinearRanker):
         check_is_fitted(self, "coef_")
         order, _, coefs = self._select(train, train.n_features)
         last = np.arange(train.n_features).clip(max=len(order) - 1)
-        return SelectionPath(nested_masks(order, train.n_features), coefs[last])
+        return SelectionPath(nested_masks(order, train.n_features), LinearPopulation(coefs[last]))
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return alpha = 2⁸, 2⁶, 2² and 2⁻⁷, as the paper's curves, with every number of features."""

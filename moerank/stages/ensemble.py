@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from moerank.data import RankingData
 from moerank.evolution import DigestDuplicates, KeepAsIs, MixedCrossover, MixedMutation, MixedSampling
 from moerank.metrics import NDCG, Metric
+from moerank.rankers import LinearPopulation
 from moerank.stages.stage import Stage, training_errors
 
 __all__ = ["Ensemble"]
@@ -111,4 +112,5 @@ class Ensemble(Stage):
 
     def _measure(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         W = self.weights(X)
-        return np.column_stack([np.count_nonzero(W, axis=1), training_errors(self.train, self.metric, W)])
+        errors = training_errors(self.train, self.metric, LinearPopulation(W))
+        return np.column_stack([np.count_nonzero(W, axis=1), errors])

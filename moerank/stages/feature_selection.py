@@ -21,7 +21,7 @@ from moerank.evolution import (
 )
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import FitnessBackend, FittedPopulation, Population, RankRLS, require_weights
+from moerank.rankers import FitnessBackend, LinearPopulation, Population, RankRLS, side_by_side, train_population
 from moerank.stages.stage import Stage, training_errors
 
 __all__ = ["FeatureSelection"]
@@ -107,12 +107,9 @@ class FeatureSelection(Stage):
         }
 
     def rankers(self, X: NDArray[np.bool_]) -> Population:
-        """Return each individual's ranker, the most accurate over the pair subsets, as the backend returns them."""
-        population, errors = self._train_on_subsets(X)
-        if isinstance(population, FittedPopulation):
-            return population
-        best: NDArray[np.float64] = population[np.arange(len(X)), errors.argmin(axis=1)]
-        return best
+        """Return each individual's ranker, the most accurate over the pair subsets."""
+        populations, errors = self._train_on_subsets(X)
+        return side_by_side(populations).take(errors.argmin(axis=1) * len(X) + np.arange(len(X)))
 
     def _single_feature_accuracy(self) -> NDArray[np.float64]:
         """RAcc of each feature's own values as scores, in the better of both directions."""
@@ -123,17 +120,16 @@ class FeatureSelection(Stage):
         _, errors = self._train_on_subsets(X)
         return np.column_stack([np.count_nonzero(X, axis=1), errors.min(axis=1)])
 
-    def _train_on_subsets(self, X: NDArray[np.bool_]) -> tuple[Population, NDArray[np.float64]]:
-        """Return rankers (n_individuals, n_subsets, n_features) and their errors (n_individuals, n_subsets)."""
-        if self.pair_masks is None:
-            populations = [self.backend.fit_population(self.train, feature_mask=X)]
-        else:
-            populations = [
-                self.backend.fit_population(self.train, pair_mask=mask, feature_mask=X) for mask in self.pair_masks
-            ]
-        if isinstance(populations[0], FittedPopulation):  # then there is one: such rankers take no pair masks
-            return populations[0], training_errors(self.train, self.metric, populations[0])[:, None]
+    def _train_on_subsets(self, X: NDArray[np.bool_]) -> tuple[list[Population], NDArray[np.float64]]:
+        """Return the rankers trained on each pair subset, and their errors (n_individuals, n_subsets)."""
+        subsets = [None] if self.pair_masks is None else list(self.pair_masks)
+        populations = [train_population(self.backend, self.train, pair_mask=mask, feature_mask=X) for mask in subsets]
+        weights = [population.coefs for population in populations]
+        linear = [W for W in weights if W is not None]
+        if len(linear) < len(weights):
+            errors = [training_errors(self.train, self.metric, population) for population in populations]
+            return populations, np.column_stack(errors)
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
-        W = np.stack([require_weights(population, self.backend) for population in populations], axis=1)
-        flat = np.ascontiguousarray(W.reshape(-1, W.shape[-1]))
-        return W, training_errors(self.train, self.metric, flat).reshape(W.shape[:2])
+        W = np.stack(linear, axis=1)
+        flat = LinearPopulation(W.reshape(-1, W.shape[-1]))
+        return populations, training_errors(self.train, self.metric, flat).reshape(W.shape[:2])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from moerank.data import RankingData
 from moerank.evolution import DensitySampling, DigestDuplicates, KeepAsIs, SparseBitFlip, UniformCrossover
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import FitnessBackend, RankRLS
+from moerank.rankers import FitnessBackend, RankRLS, train_population
 from moerank.stages.stage import Stage, training_errors
 
 __all__ = ["InstanceSelection"]
@@ -80,7 +80,7 @@ class InstanceSelection(Stage):
         }
 
     def _measure(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
-        population = self.backend.fit_population(self.train, pair_mask=X)
+        population = train_population(self.backend, self.train, pair_mask=X)
         sizes = [np.count_nonzero(row) for row in X]
         return np.column_stack([sizes, training_errors(self.train, self.metric, population)])
 

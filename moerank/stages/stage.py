@@ -14,7 +14,7 @@ from moerank.data import RankingData
 from moerank.evolution import row_digests
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
-from moerank.rankers import Population, population_scores
+from moerank.rankers import Population
 
 __all__ = ["Stage", "training_errors"]
 
@@ -96,8 +96,9 @@ class Stage(Problem):  # type: ignore[misc]
 
 def training_errors(train: RankingData, metric: Metric, population: Population) -> NDArray[np.float64]:
     """Return 1 − metric on `train` of each ranker of a population, shape (n_individuals,)."""
-    if not isinstance(population, np.ndarray):
-        return 1.0 - metric.batch(train, population_scores(population, train.X))
+    W = population.coefs
+    if W is None:
+        return 1.0 - metric.batch(train, population.scores(train.X))
     spans = metric.counted_spans(train)
-    blocks = (population[begin : begin + PIECE] for begin in range(0, len(population), PIECE))
+    blocks = (W[begin : begin + PIECE] for begin in range(0, len(W), PIECE))
     return 1.0 - np.concatenate([metric.batch(train, linear_scores(train.X, block, spans)) for block in blocks])

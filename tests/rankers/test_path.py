@@ -4,7 +4,7 @@ from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import FittedPopulation, FSMRank, RankRLS, SelectionPath, nested_masks, train_population
+from moerank.rankers import FittedPopulation, FSMRank, RankRLS, SelectionPath, nested_masks, train_on_subsets
 
 BUDGET = {"population": 10, "generations": 4}
 
@@ -23,17 +23,18 @@ def test_a_population_of_weights_equals_single_trainings(noisy_data, ranker):
     masks = np.random.default_rng(0).random((6, noisy_data.n_features)) < 0.4
     masks[2] = masks[0]
     masks[4] = False
-    W = train_population(ranker, noisy_data, masks)
+    W = train_on_subsets(ranker, noisy_data, masks).coefs
     assert not W[4].any()
     for row in (0, 1, 2, 3, 5):
-        np.testing.assert_array_equal(W[row], train_population(ranker, noisy_data, masks[row : row + 1])[0])
+        single = train_on_subsets(ranker, noisy_data, masks[row : row + 1])
+        np.testing.assert_array_equal(W[row], single.coefs[0])
     np.testing.assert_array_equal(W[2], W[0])
 
 
 def test_a_population_without_weights_trains_equal_rows_once(noisy_data):
     masks = np.zeros((3, noisy_data.n_features), bool)
     masks[1:, :3] = True
-    population = train_population(DecisionTreeRegressor(max_depth=3), noisy_data, masks)
+    population = train_on_subsets(DecisionTreeRegressor(max_depth=3), noisy_data, masks)
     assert isinstance(population, FittedPopulation)
     assert population.rankers[1] is population.rankers[2]
     scores = SelectionPath(masks, population).scores(noisy_data.X)
@@ -45,7 +46,7 @@ def test_a_population_without_weights_trains_equal_rows_once(noisy_data):
 def test_sparse_weights_are_cut_at_the_largest(noisy_data):
     ranker = FSMRank(lambda1=1e-5, lambda2=1e-4).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
     path = ranker.path(noisy_data)
-    for k, (mask, w) in enumerate(zip(path.feature_mask, path.rankers, strict=True), start=1):
+    for k, (mask, w) in enumerate(zip(path.feature_mask, path.rankers.coefs, strict=True), start=1):
         largest = np.sort(np.abs(ranker.coef_))[::-1][:k]
         np.testing.assert_array_equal(np.sort(np.abs(w))[::-1][:k], largest)
         np.testing.assert_array_equal(w[mask], ranker.coef_[mask])
@@ -64,7 +65,7 @@ def test_the_path_of_a_front_is_its_best_small_member(noisy_data, final):
             assert not path.feature_mask[k - 1].any()
             continue
         best = small["error"].idxmin() if final == "train" else small["validation"].idxmax()
-        np.testing.assert_array_equal(path.rankers[k - 1], solver.front_coefs_[best])
+        np.testing.assert_array_equal(path.rankers.coefs[k - 1], solver.front_coefs_[best])
         assert np.flatnonzero(path.feature_mask[k - 1]).tolist() == list(front["features"][best])
 
 

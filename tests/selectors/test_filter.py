@@ -81,8 +81,8 @@ def test_path_repeats_after_the_last_feature_that_varies(with_constant):
     selector = Given(2)._learn(with_constant)
     path = selector.path(with_constant)
     assert path.feature_mask.sum(axis=1).tolist() == [1, 2, 3, 4, 5, 6, 7, 7]
-    np.testing.assert_allclose(path.rankers[1], selector.coef_, rtol=1e-4)
-    np.testing.assert_array_equal(path.rankers[7], path.rankers[6])
+    np.testing.assert_allclose(path.rankers.coefs[1], selector.coef_, rtol=1e-4)
+    np.testing.assert_array_equal(path.rankers.coefs[7], path.rankers.coefs[6])
 
 
 def test_grid_crosses_sizes_outermost_with_the_filter_and_the_ranker(data):

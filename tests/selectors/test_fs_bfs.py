@@ -97,8 +97,8 @@ def test_path_counts_original_features(data, fitted):
         expected = fitted.combinations_[:taken].any(axis=0)
         assert path.feature_mask[k - 1].tolist() == expected.tolist()
         if taken == 2:
-            np.testing.assert_allclose(path.rankers[k - 1], fitted.coef_, rtol=1e-4)
-        assert taken or not path.rankers[k - 1].any()
+            np.testing.assert_allclose(path.rankers.coefs[k - 1], fitted.coef_, rtol=1e-4)
+        assert taken or not path.rankers.coefs[k - 1].any()
 
 
 def test_tuning_partitions_once_and_counts_new_features(data, held_out, monkeypatch):

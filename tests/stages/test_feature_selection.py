@@ -4,6 +4,7 @@ import pytest
 from helpers.plain import all_subsets, front, ndcg, ordered_scores, ridge
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
 from moerank.data import make_planted
 from moerank.evolution import AdaptiveBitFlip, SparseBitFlip, SubsetSizeSampling, search
@@ -66,7 +67,7 @@ def test_pair_subsets_count_by_the_best_of_their_rankers(small_data):
     errors = np.array([1.0 - ndcg(small_data, ordered_scores(small_data.X, w), 5) for w in W])
     np.testing.assert_allclose(stage.evaluate(X)[:, 1], errors.min(axis=1), rtol=0, atol=1e-12)
     rows = np.arange(len(X))
-    np.testing.assert_allclose(stage.rankers(X), W[rows, errors.argmin(axis=1)], rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(stage.rankers(X).coefs, W[rows, errors.argmin(axis=1)], rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -117,3 +118,42 @@ def test_a_ranker_of_scikit_learn_serves_through_the_adapter(small_data):
         w[mask] = LinearRegression().fit(small_data.X[:, mask], small_data.y).coef_
     errors = 1.0 - ndcg(small_data, ordered_scores(small_data.X, W), 5)
     np.testing.assert_allclose(stage.evaluate(X)[:, 1], errors, rtol=0, atol=1e-12)
+
+
+class Fitted:
+    """What a backend may return: scores, and nothing else."""
+
+    def __init__(self, rankers, masks):
+        self.rankers, self.masks = rankers, masks
+
+    def scores(self, X):
+        return np.column_stack([tree.predict(X[:, mask]) for tree, mask in zip(self.rankers, self.masks, strict=True)])
+
+
+class Trees:
+    """A backend of another package: trees on the documents that take part in the kept pairs."""
+
+    def fit_population(self, train, *, pair_mask=None, feature_mask=None, start=None):
+        keep = np.ones(len(train.pairs), bool) if pair_mask is None else pair_mask
+        rows = np.union1d(train.pairs.better[keep], train.pairs.worse[keep])
+        fits = [
+            DecisionTreeRegressor(max_depth=2, random_state=0).fit(train.X[rows][:, mask], train.y[rows])
+            for mask in feature_mask
+        ]
+        return Fitted(fits, feature_mask)
+
+
+@pytest.mark.parametrize("n_subsets", [None, 1, 3])
+def test_a_backend_may_return_any_object_that_scores(small_data, n_subsets):
+    masks = None if n_subsets is None else np.random.default_rng(5).random((n_subsets, len(small_data.pairs))) < 0.02
+    X = all_subsets(5)
+    stage = FeatureSelection(small_data, Trees(), NDCG(5), masks)
+    subsets = [None] if masks is None else masks
+    direct = [Trees().fit_population(small_data, pair_mask=mask, feature_mask=X) for mask in subsets]
+    scores = np.stack([population.scores(small_data.X) for population in direct])
+    errors = np.array([1.0 - ndcg(small_data, table, 5) for table in scores])
+    np.testing.assert_allclose(stage.evaluate(X)[:, 1], errors.min(axis=0), rtol=0, atol=1e-12)
+    population = stage.rankers(X)
+    assert population.coefs is None
+    expected = scores[errors.argmin(axis=0), :, np.arange(len(X))].T
+    np.testing.assert_array_equal(population.scores(small_data.X), expected)

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeRegressor
+
+from moerank.rankers import (
+    FittedPopulation,
+    LinearPopulation,
+    Population,
+    RankerAdapter,
+    RankRLS,
+    require_weights,
+    side_by_side,
+    train_population,
+)
+
+
+class Columns:
+    """Scores that are columns of X: individual i ranks by feature i."""
+
+    def __init__(self, n_individuals):
+        self.n_individuals = n_individuals
+
+    def scores(self, X):
+        return X[:, : self.n_individuals]
+
+
+class Returns:
+    """A backend that returns what it is told to, and takes no argument that nobody gives."""
+
+    def __init__(self, what):
+        self.what = what
+
+    def fit_population(self, train, *, feature_mask=None):
+        return self.what
+
+
+@pytest.fixture(scope="module")
+def masks(noisy_data):
+    return np.ones((4, noisy_data.n_features), bool)
+
+
+def linear(data):
+    return LinearPopulation(np.random.default_rng(0).normal(size=(4, data.n_features)))
+
+
+def trees(data):
+    masks = np.eye(4, data.n_features, dtype=bool)
+    fits = [DecisionTreeRegressor(max_depth=3).fit(data.X[:, mask], data.y) for mask in masks]
+    return FittedPopulation(tuple(fits), masks)
+
+
+def scored(data):
+    return train_population(Returns(Columns(4)), data, feature_mask=np.ones((4, data.n_features), bool))
+
+
+KINDS = [linear, trees, scored, lambda data: side_by_side([linear(data).take(np.array([0])), scored(data)])]
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_what_is_taken_scores_as_before_and_nothing_scores_zero(noisy_data, make):
+    population = make(noisy_data)
+    assert isinstance(population, Population)
+    scores = population.scores(noisy_data.X)
+    assert scores.shape == (noisy_data.n_documents, len(population))
+    assert (np.ptp(scores, axis=0) > 0).all()
+    rows = np.array([2, -1, 0, 2])
+    taken = population.take(rows)
+    expected = scores[:, [2, 0, 0, 2]] * [1, 0, 1, 1]
+    assert len(taken) == 4
+    np.testing.assert_array_equal(taken.scores(noisy_data.X), expected)
+    assert taken.scores(noisy_data.X).flags.c_contiguous
+    again = taken.take(np.array([1, 3, -1]))
+    np.testing.assert_array_equal(again.scores(noisy_data.X), expected[:, [1, 3, 1]])
+
+
+def test_side_by_side_keeps_the_order_and_the_weights(noisy_data):
+    one, other, mixed = linear(noisy_data), linear(noisy_data), trees(noisy_data)
+    W = side_by_side([one, other.take(np.array([3]))]).coefs
+    np.testing.assert_array_equal(W, np.concatenate([one.coefs, other.coefs[3:]]))
+    assert side_by_side([mixed]) is mixed
+    together = side_by_side([mixed, one])
+    assert together.coefs is None
+    expected = np.hstack([mixed.scores(noisy_data.X), one.scores(noisy_data.X)])
+    np.testing.assert_array_equal(together.scores(noisy_data.X), expected)
+
+
+def test_an_array_is_taken_for_weights_as_it_is(noisy_data, masks):
+    W = linear(noisy_data).coefs
+    assert train_population(Returns(W), noisy_data, feature_mask=masks).coefs is W
+    np.testing.assert_array_equal(
+        train_population(RankRLS(), noisy_data).coefs, RankRLS().fit_population(noisy_data, feature_mask=None)
+    )
+
+
+def test_a_population_is_taken_as_it_is(noisy_data, masks):
+    population = trees(noisy_data)
+    assert train_population(Returns(population), noisy_data, feature_mask=masks) is population
+
+
+def test_what_a_backend_must_not_return_is_refused(noisy_data, masks):
+    with pytest.raises(ValueError, match=r"Returns.fit_population must .* shape \(4, 12\), not \(3, 12\)"):
+        train_population(Returns(np.zeros((3, 12))), noisy_data, feature_mask=masks)
+    with pytest.raises(TypeError, match=r"Returns.fit_population must return .* scores\(X\), not list"):
+        train_population(Returns([[0.0] * 12] * 4), noisy_data, feature_mask=masks)
+    few = train_population(Returns(Columns(3)), noisy_data, feature_mask=masks)
+    with pytest.raises(ValueError, match=r"Columns.scores must return shape .* at least 4 individuals, not \(200, 3\)"):
+        few.scores(noisy_data.X)
+
+
+def test_weights_are_required_by_the_name_of_the_ranker(noisy_data):
+    population = linear(noisy_data)
+    assert require_weights(population, RankRLS()) is population.coefs
+    with pytest.raises(ValueError, match=r"^DecisionTreeRegressor has no weights \(coef_\).* ensemble=False"):
+        require_weights(trees(noisy_data), RankerAdapter(DecisionTreeRegressor()))
