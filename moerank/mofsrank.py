@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -17,12 +16,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.checks import unknown
+from moerank.checks import check_choice
 from moerank.data import RankingData
-from moerank.evolution import Archive, Checkpoint, make_algorithm, search
+from moerank.evolution import Archive, Checkpoint, Factory, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
-from moerank.metrics import NDCG
+from moerank.metrics import NDCG, Metric
 from moerank.rankers import (
+    FitnessBackend,
     LinearPopulation,
     Population,
     RankRLS,
@@ -36,23 +36,46 @@ from moerank.rankers import (
 from moerank.rankers.base import varying_in_queries, warn_of_constant_features
 from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
+from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, read_objectives
 from moerank.stages.settings import (
     EnsembleSettings,
     FeatureSelectionSettings,
+    Final,
     InstanceSelectionSettings,
-    StageSettings,
-    read_settings,
+    StageArgument,
+    StagePlan,
+    read_plan,
 )
 from moerank.stages.stage import Stage
 
 __all__ = ["MOFSRank"]
 
-Progress = Callable[[str, float, int, int], object]
+Progress: TypeAlias = Callable[[str, float, int, int], object]
 
 STAGES = ("instance_selection", "feature_selection", "ensemble")
 
 
-class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class Estimator(SelectorMixin, BaseEstimator):
+    def fit(self, X: ArrayLike, y: ArrayLike = None, *, qid: ArrayLike | None = None, validation: Any = None):
+        train = as_ranking_data(X, y, qid)
+        self.n_features_in_ = train.n_features
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        if not (varying := varying_in_queries(train)).all():
+            warn_of_constant_features(train, varying, "every query")
+        self._fit(train, as_validation_data(validation, train.n_features))
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        check_is_fitted(self, "front_")
+        return self._scores(as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None)))
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self, "front_")
+        return self.support_
+
+
+class MOFSRank(Estimator):
     """Select features for ranking: instance selection, feature selection, ensemble.
 
     Parameters
@@ -60,11 +83,14 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     backend : ranker with ``fit_population``, default RankRLS()
         Judges each individual.
     metric : Metric, default NDCG(10)
-        Objective of all three stages is 1 − this metric on the training data.
+        The error is 1 − this metric on the training data.
     instance_selection, ensemble : bool or mapping, default True
         False leaves the stage out; a mapping changes its settings, as ``{"generations": 20}``.
     feature_selection : True or mapping
         Settings of the second stage.
+    objectives : sequence of str or Objective, default ("features", "error")
+        What the second and the third stage minimise; see `moerank.stages.objectives`. The first stage minimises the
+        number of preference pairs and the error.
     adaptive_mutation : bool, default True
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
@@ -81,7 +107,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     workers : int, default 1
         Threads. The result is the same to the bit for any number.
     checkpoint : path, optional
-        Where the run keeps its state, one file a stage with this name as the beginning; removed when it ends.
+        Where the run keeps its state, one file per stage with this name as the beginning; removed when it ends.
     resume : bool, default False
         Continue from the checkpoint if there is one.
     progress : callable, optional
@@ -94,7 +120,8 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     front_ : DataFrame
         One row for each non-dominated member of the last stage, by size: ``n_features``, ``error`` (1 − metric on
-        the training data), ``validation`` (metric, NaN without data) and ``features`` (tuple of columns of X).
+        the training data), further objectives by their names, ``validation`` (metric, NaN without data) and
+        ``features`` (tuple of columns of X).
     front_coefs_ : ndarray, shape (n_members, n_features)
         The rankers of these members; None if the backend's rankers have no weights.
     chosen_ : int
@@ -104,11 +131,11 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     support_ : ndarray of bool, shape (n_features,)
     backend_ : ranker
         The backend with the regularisation that was used.
-    fronts_ : dict of ndarray, shape (n_members, 2)
+    fronts_ : dict of ndarray, shape (n_members, n_objectives)
         The front of each stage.
     history_ : dict of DataFrame
-        For each stage and generation: ``generation``, ``n_eval``, ``hypervolume`` (reference point: n_var, 1; as a
-        share of the rectangle it spans with the origin) and ``seconds``.
+        For each stage and generation: ``generation``, ``n_eval``, ``hypervolume`` (as a share of the box between the
+        bounds of the objectives, here n_var features and an error of 1) and ``seconds``.
     n_evaluations_ : int
         Individuals evaluated in all stages, repetitions counted.
     random_state_ : int
@@ -124,21 +151,22 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     >>> train = make_planted(n_queries=8, n_documents=12, seed=1).data
     >>> budget = {"population": 10, "generations": 5}
     >>> solver = MOFSRank(instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0)
-    >>> bool(solver.fit(train.X, train.y, qid=train.qid).transform(train.X).shape[1] == solver.support_.sum())
+    >>> bool(solver.fit(train).transform(train.X).shape[1] == solver.support_.sum())
     True
     """
 
     def __init__(
         self,
-        backend: Any = None,
-        metric: Any = None,
+        backend: FitnessBackend | None = None,
+        metric: Metric | None = None,
         *,
-        instance_selection: bool | Mapping[str, Any] = True,
-        feature_selection: bool | Mapping[str, Any] = True,
-        ensemble: bool | Mapping[str, Any] = True,
+        instance_selection: StageArgument = True,
+        feature_selection: StageArgument = True,
+        ensemble: StageArgument = True,
+        objectives: Sequence[ObjectiveLike] = FRONT,
         adaptive_mutation: bool = True,
-        algorithm: Any = "nsga2",
-        final: str = "auto",
+        algorithm: str | Factory = "nsga2",
+        final: Final = "auto",
         tune: bool = True,
         random_state: int | None = None,
         workers: int = 1,
@@ -152,6 +180,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.instance_selection = instance_selection
         self.feature_selection = feature_selection
         self.ensemble = ensemble
+        self.objectives = objectives
         self.adaptive_mutation = adaptive_mutation
         self.algorithm = algorithm
         self.final = final
@@ -162,65 +191,6 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.resume = resume
         self.progress = progress
         self.verbose = verbose
-
-    def fit(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike | None = None, validation: Any = None) -> Self:
-        """Search for the front, and choose one of its members.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_documents, n_features)
-        y : array-like, shape (n_documents,)
-            Relevance labels, integers from 0.
-        qid : array-like, shape (n_documents,), optional
-            Queries, in contiguous rows; None means one query.
-        validation : RankingData or (X, y, qid), optional
-            Chooses the regularisation and the final member; never part of the objectives.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If data or parameters are malformed; the message names the place.
-        """
-        train = as_ranking_data(X, y, qid)
-        self.n_features_in_ = train.n_features
-        if hasattr(X, "columns"):
-            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
-        if not (varying := varying_in_queries(train)).all():
-            # The search need not know: a member without such a feature dominates the same one with it.
-            warn_of_constant_features(train, varying, "every query")
-        held_out = as_validation_data(validation, train.n_features)
-        self._metric = self.metric or NDCG(10)
-        self._instances = read_settings(InstanceSelectionSettings, "instance_selection", self.instance_selection)
-        self._features = read_settings(FeatureSelectionSettings, "feature_selection", self.feature_selection)
-        self._ensemble = read_settings(EnsembleSettings, "ensemble", self.ensemble)
-        if self.feature_selection is False:
-            raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
-        self._final = self._final_rule(held_out)
-        self.random_state_ = _seed(self.random_state)
-        self.fronts_: dict[str, NDArray[np.float64]] = {}
-        self.history_: dict[str, pd.DataFrame] = {}
-        self.n_evaluations_ = 0
-        with one_blas_thread():
-            self.backend_ = self._tuned_backend(train, held_out)
-            pair_masks = self._select_instances(train)
-            members, population = self._select_features(train, pair_masks)
-            if self.ensemble is not False:
-                members, population = self._combine(train, population)
-            self._choose(members, population, held_out)
-        for stage in STAGES:
-            if (checkpoint := self._checkpoint(stage, train)) is not None:
-                checkpoint.remove()
-        return self
-
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the chosen ranker's scores (n_documents,) of the rows of X, all features in their columns."""
-        check_is_fitted(self, "front_")
-        table = as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
-        return self._population.take(np.array([self.chosen_])).scores(table)[:, 0]
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return for each k the member of the front with at most k features that is best by the rule of `final`.
@@ -234,122 +204,155 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         masks = np.zeros((len(sizes), self.n_features_in_), bool)
         for member, features in enumerate(self.front_["features"]):
             masks[member, list(features)] = True
-        small = (sizes[best] <= k)[:, None]  # some member of the front is
-        return SelectionPath(masks[best] & small, self._population.take(np.where(small[:, 0], best, -1)))
+        small = sizes[best] <= k  # some member of the front is
+        return SelectionPath(masks[best] & small[:, None], self._population.take(np.where(small, best, -1)))
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "front_")
-        return self.support_
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        self._read_arguments(validation)
+        self.fronts_: dict[str, NDArray[np.float64]] = {}
+        self.history_: dict[str, pd.DataFrame] = {}
+        self.n_evaluations_ = 0
+        with one_blas_thread():
+            self.backend_ = self._tuned_backend(train, validation)
+            pair_masks = self._select_instances(train)
+            front = self._select_features(train, pair_masks)
+            if self.ensemble is not False:
+                front = self._combine(train, require_weights(front.population, self.backend_))
+            self._choose(front, train, validation)
+        for stage in STAGES:
+            if (checkpoint := self._checkpoint(stage, train)) is not None:
+                checkpoint.remove()
 
-    def _tuned_backend(self, train: RankingData, validation: RankingData | None) -> Any:
-        backend = clone(self.backend) if self.backend is not None else RankRLS()
+    def _scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._population.take(np.array([self.chosen_])).scores(X)[:, 0]
+
+    def _read_arguments(self, validation: RankingData | None) -> None:
+        """Check everything that can be refused before the search."""
+        self._metric = self.metric or NDCG(10)
+        self._objectives = read_objectives(self.objectives)
+        if self.feature_selection is False:
+            raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
+        self._instances = read_plan(InstanceSelectionSettings, "instance_selection", self.instance_selection)
+        self._features = read_plan(FeatureSelectionSettings, "feature_selection", self.feature_selection)
+        self._ensemble = read_plan(EnsembleSettings, "ensemble", self.ensemble)
+        check_choice(get_args(Final), final=self.final)
+        if self.final == "validation" and validation is None:
+            raise ValueError('final="validation" needs validation data; pass validation=… to fit')
+        self._by_validation = validation is not None and self.final != "train"
+        self.random_state_ = _seed(self.random_state)
+
+    def _tuned_backend(self, train: RankingData, validation: RankingData | None) -> FitnessBackend:
+        backend: Any = clone(self.backend) if self.backend is not None else RankRLS()
         if self.tune and validation is not None and hasattr(backend, "tune"):
             backend = backend.tune(train, validation)
         if self.ensemble is not False:  # find out before the search, not after two stages of it
             require_weights(train_population(backend, train), backend)
-        return backend
+        fitness: FitnessBackend = backend
+        return fitness
 
     def _select_instances(self, train: RankingData) -> NDArray[np.bool_] | None:
         """Stage 1: the pair subsets that the second stage trains on, or None for all pairs."""
         if self.instance_selection is False:
             return None
-        settings = self._instances
+        settings = self._instances.settings
         stage = InstanceSelection(train, self.backend_, self._metric, density=settings.density, workers=self.workers)
-        found = self._search("instance_selection", stage, settings, train)
+        found = self._search("instance_selection", stage, self._instances)
         return spread_along_front(found.X, found.F, settings.max_subsets, include_all=settings.include_all)
 
-    def _select_features(self, train: RankingData, pair_masks: NDArray[np.bool_] | None) -> tuple[Any, Population]:
-        """Stage 2: the front's objectives and its rankers."""
-        settings = self._features
+    def _select_features(self, train: RankingData, pair_masks: NDArray[np.bool_] | None) -> _Front:
+        """Stage 2: the front, its members and their rankers."""
+        settings = self._features.settings
         stage = FeatureSelection(
             train,
             self.backend_,
             self._metric,
             pair_masks,
+            objectives=self._objectives,
             adaptive=self.adaptive_mutation,
             form=settings.form,
             decay=settings.decay,
             workers=self.workers,
         )
-        found = self._search("feature_selection", stage, settings, train)
-        self._front_masks = found.X
-        return found.F, stage.rankers(found.X)
+        found = self._search("feature_selection", stage, self._features)
+        return _Front(found.F, found.X, stage.rankers(found.X))
 
-    def _combine(self, train: RankingData, members: Population) -> tuple[Any, Population]:
-        """Stage 3: the front's objectives and its combined rankers."""
-        coefs = require_weights(members, self.backend_)
-        stage = Ensemble(train, coefs, self._metric, inject=self._ensemble.inject, workers=self.workers)
-        found = self._search("ensemble", stage, self._ensemble, train)
+    def _combine(self, train: RankingData, coefs: NDArray[np.float64]) -> _Front:
+        """Stage 3: the front, its members and their combined rankers."""
+        stage = Ensemble(
+            train,
+            coefs,
+            self._metric,
+            objectives=self._objectives,
+            backend=self.backend_,
+            inject=self._ensemble.settings.inject,
+            workers=self.workers,
+        )
+        found = self._search("ensemble", stage, self._ensemble)
         weights = stage.weights(found.X)
-        self._front_masks = weights != 0
-        return found.F, LinearPopulation(weights)
+        return _Front(found.F, weights != 0, LinearPopulation(weights))
 
-    def _search(self, name: str, stage: Stage, settings: StageSettings, train: RankingData) -> Archive:
+    def _search(self, name: str, stage: Stage, plan: StagePlan[Any]) -> Archive:
         """Run one stage and return the non-dominated members of all its evaluations."""
         operators = stage.operators()
-        if settings.initial is not None:
-            operators["sampling"] = settings.initial
+        if plan.initial is not None:
+            operators["sampling"] = plan.initial
         sequence = np.random.SeedSequence(self.random_state_, spawn_key=(STAGES.index(name),))
-        checkpoint = self._checkpoint(name, train)
+        checkpoint = self._checkpoint(name, stage.train)
         if checkpoint is not None and not self.resume:
             checkpoint.remove()
         report = self.progress
         result = search(
             stage,
-            make_algorithm(self.algorithm, settings.population, operators),
-            settings.termination or ("n_gen", settings.generations),
+            make_algorithm(self.algorithm, plan.settings.population, operators, stage.n_obj),
+            plan.termination or ("n_gen", plan.settings.generations),
             seed=int(sequence.generate_state(1)[0]),
             checkpoint=checkpoint,
             progress=None if report is None else lambda *state: report(name, *state),
             verbose=self.verbose,
         )
-        reference = (float(stage.n_var), 1.0)
+        least, largest = stage.bounds_of_objectives
         self.fronts_[name] = result.archive.F
         self.history_[name] = pd.DataFrame(
             {
                 "generation": [generation.n_gen for generation in result.history],
                 "n_eval": [generation.n_eval for generation in result.history],
-                "hypervolume": result.hypervolume(reference) / np.prod(reference),
+                "hypervolume": result.hypervolume(largest) / np.prod(largest - least),
                 "seconds": [generation.elapsed for generation in result.history],
             }
         )
         self.n_evaluations_ += result.history[-1].n_eval
         return result.archive
 
-    def _choose(self, F: NDArray[np.float64], population: Population, validation: RankingData | None) -> None:
-        quality = np.full(len(F), np.nan)
+    def _choose(self, front: _Front, train: RankingData, validation: RankingData | None) -> None:
+        values = dict(zip((objective.name for objective in self._objectives), front.F.T, strict=True))
+        errors = values["error"] if "error" in values else errors_of(train, self._metric, front.population)
+        quality = np.full(len(front.F), np.nan)
         if validation is not None:
-            quality = self._metric.batch(validation, population.scores(validation.X))
-        order = np.lexsort((F[:, 1], F[:, 0]))
+            quality = self._metric.batch(validation, front.population.scores(validation.X))
+        sizes = np.count_nonzero(front.feature_mask, axis=1)
+        order = np.lexsort((*front.F.T[::-1], errors, sizes))
+        masks = front.feature_mask[order]
         self.front_ = pd.DataFrame(
             {
-                "n_features": F[order, 0].astype(int),
-                "error": F[order, 1],
+                "n_features": sizes[order],
+                "error": errors[order],
+                **{name: entry[order] for name, entry in values.items() if name not in FRONT},
                 "validation": quality[order],
-                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self._front_masks[order]],
+                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in masks],
             }
         )
         # The rows are sorted by size, so the first of several equals is the smallest.
         self.chosen_ = int(np.argmin(self._front_errors()))
-        self.support_ = self._front_masks[order][self.chosen_]
-        self._population = population.take(order)
+        self.support_ = masks[self.chosen_]
+        self._population = front.population.take(order)
         self.front_coefs_ = self._population.coefs
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
 
     def _front_errors(self) -> NDArray[np.float64]:
         """Return what the choice of a member minimises, shape (n_members,)."""
-        errors = self.front_["error"] if self._final == "train" else -self.front_["validation"]
+        errors = -self.front_["validation"] if self._by_validation else self.front_["error"]
         return np.asarray(errors, np.float64)
-
-    def _final_rule(self, validation: RankingData | None) -> str:
-        if self.final not in ("auto", "train", "validation"):
-            raise ValueError(unknown("final", self.final, ("auto", "train", "validation")))
-        if self.final == "validation" and validation is None:
-            raise ValueError('final="validation" needs validation data; pass validation=… to fit')
-        if self.final == "auto":
-            return "train" if validation is None else "validation"
-        return self.final
 
     def _checkpoint(self, stage: str, train: RankingData) -> Checkpoint | None:
         if self.checkpoint is None:
@@ -361,14 +364,23 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             "data": digest.hexdigest(),
             "backend": repr(self.backend_),
             "metric": repr(self._metric),
+            "objectives": [repr(objective) for objective in self._objectives],
             "algorithm": str(self.algorithm),
             "adaptive_mutation": self.adaptive_mutation,
             "random_state": self.random_state_,
-            "settings": [str(asdict(settings)) for settings in (self._instances, self._features, self._ensemble)],
+            "settings": [repr(plan) for plan in (self._instances, self._features, self._ensemble)],
         }
         # A factory or a sampling of the user's shows its address, which is another in every process.
         stable = json.loads(re.sub(r" at 0x[0-9a-f]+", "", json.dumps(configuration)))
         return Checkpoint(path.with_name(f"{path.name}.{stage}"), stable)
+
+
+class _Front(NamedTuple):
+    """The front of a stage: objectives (n_members, n_objectives), features (n_members, n_features), rankers."""
+
+    F: NDArray[np.float64]
+    feature_mask: NDArray[np.bool_]
+    population: Population
 
 
 def _seed(random_state: int | None) -> int:

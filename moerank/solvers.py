@@ -12,9 +12,21 @@ from typing import Any, Literal
 
 from moerank.checks import unknown
 
-__all__ = ["SolverEntry", "make_backend", "make_solver", "solvers"]
+__all__ = ["FAMILIES", "SolverEntry", "ablated", "make_backend", "make_solver", "solvers", "with_ablations"]
 
-Family = Literal["filter", "wrapper", "embedded", "evolutionary", "ranker"]
+ABLATED = "mofsrank"
+"""The solver whose parts the ablations leave out."""
+
+Family = Literal["evolutionary", "wrapper", "filter", "embedded", "ranker"]
+
+FAMILIES: dict[Family, str] = {
+    "evolutionary": "Evolutionary search",
+    "wrapper": "Wrapper",
+    "filter": "Filter",
+    "embedded": "Embedded",
+    "ranker": "Ranker without selection",
+}
+"""The families of solvers in the order of tables and figures, with their titles."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,8 @@ class SolverEntry:
         Returns the estimator for its keyword arguments; imports what it needs only then.
     backend : bool
         Whether it can train a whole population (``fit_population``) and so serve a search as fitness backend.
+    ablates : str
+        What it leaves out of MOFSRank, for the rows that are there to show what that is worth.
     """
 
     name: str
@@ -52,6 +66,7 @@ class SolverEntry:
     needs: tuple[str, ...]
     make: Callable[..., Any]
     backend: bool = False
+    ablates: str = ""
 
 
 def make_solver(name: str, **parameters: Any) -> Any:
@@ -135,6 +150,22 @@ def solvers() -> dict[str, SolverEntry]:
     return table
 
 
+def ablated() -> dict[str, str]:
+    """Return what each ablation of MOFSRank in the table leaves out.
+
+    Examples
+    --------
+    >>> ablated()["mofsrank-no-ensemble"]
+    'ensemble'
+    """
+    return {entry.name: entry.ablates for entry in solvers().values() if entry.ablates}
+
+
+def with_ablations() -> tuple[str, ...]:
+    """Return MOFSRank and its ablations, by their names in the table."""
+    return (ABLATED, *ablated())
+
+
 def _third_party_entry(point: EntryPoint) -> SolverEntry | None:
     try:
         entry = point.load()
@@ -172,10 +203,11 @@ def _row(
     selects: bool = True,
     needs: tuple[str, ...] = (),
     backend: bool = False,
+    ablates: str = "",
     **fixed: Any,
 ) -> SolverEntry:
     paper, year = source
-    return SolverEntry(name, family, paper, year, linear, selects, needs, _maker(path, **fixed), backend)
+    return SolverEntry(name, family, paper, year, linear, selects, needs, _maker(path, **fixed), backend, ablates)
 
 
 CAO = ("Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. ICML", 2007)
@@ -216,9 +248,9 @@ def _nonconvex(penalty: str) -> SolverEntry:
 
 _OWN = (
     _mofs_rank("mofsrank"),
-    _mofs_rank("mofsrank-no-instance-selection", instance_selection=False),
-    _mofs_rank("mofsrank-no-adaptive-mutation", adaptive_mutation=False),
-    _mofs_rank("mofsrank-no-ensemble", ensemble=False),
+    _mofs_rank("mofsrank-no-instance-selection", ablates="instance selection", instance_selection=False),
+    _mofs_rank("mofsrank-no-adaptive-mutation", ablates="adaptive mutation", adaptive_mutation=False),
+    _mofs_rank("mofsrank-no-ensemble", ablates="ensemble", ensemble=False),
     _mofs_rank("mofsrank-nsga3", algorithm="nsga3"),
     _mofs_rank("mofsrank-spea2", algorithm="spea2"),
     _mofs_rank("mofsrank-agemoea2", algorithm="agemoea2"),

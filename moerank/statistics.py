@@ -1,4 +1,4 @@
-"""The statistics of a comparison, on plain arrays: fronts, paired tests, ranks over many problems."""
+"""Statistics on plain arrays: means and their errors, paired tests, ranks over many problems, quality of fronts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TypeAlias
 import moocore
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 __all__ = [
     "PairedTest",
@@ -40,23 +39,26 @@ def mean_and_error(values: ArrayLike) -> tuple[float, float]:
     return float(values.mean()), float(error)
 
 
-def hypervolume(front: ArrayLike, reference: Sequence[float]) -> float:
-    """Return the share of the rectangle between the origin and `reference` that a front dominates.
+def hypervolume(front: ArrayLike, reference: Sequence[float], ideal: Sequence[float] | None = None) -> float:
+    """Return the share of the box between `ideal` and `reference` that a front dominates.
 
     Parameters
     ----------
-    front : array-like, shape (n_members, 2)
-        Both objectives are minimised and not negative: number of features, and 1 − metric.
-    reference : two floats
+    front : array-like, shape (n_members, n_objectives)
+        Objectives that are minimised.
+    reference : sequence of float, length n_objectives
         The worst value of each; points beyond count for nothing.
+    ideal : sequence of float, optional
+        The best value that each could have; by default 0.
 
     Examples
     --------
     >>> hypervolume([[1, 0.5], [2, 0.25]], reference=(4, 1))
     0.5
     """
-    points = np.atleast_2d(np.asarray(front, float))
-    return float(moocore.hypervolume(points, ref=np.asarray(reference, float)) / np.prod(reference))
+    points, worst = np.atleast_2d(np.asarray(front, float)), np.asarray(reference, float)
+    sides = worst - np.asarray(ideal, float) if ideal is not None else worst
+    return float(moocore.hypervolume(points, ref=worst) / np.prod(sides))
 
 
 def joint_front(fronts: Sequence[ArrayLike]) -> Array:
@@ -70,8 +72,8 @@ def igd_plus(front: ArrayLike, target: ArrayLike, scale: Sequence[float]) -> flo
 
     Parameters
     ----------
-    front, target : array-like, shape (n_members, 2) and (n_target, 2)
-    scale : two floats
+    front, target : array-like, shape (n_members, n_objectives) and (n_target, n_objectives)
+    scale : sequence of float, length n_objectives
         What each objective is divided by, so that a distance means something.
 
     References
@@ -95,7 +97,7 @@ def attainment_surfaces(fronts: Sequence[ArrayLike], shares: Sequence[float] = (
     Parameters
     ----------
     fronts : sequence of array-like, shape (n_members, 2)
-        The front of each run.
+        The front of each run, of two objectives.
     shares : sequence of float, in (0, 1]
         0.5 is the median: ⌈share · n_runs⌉ runs dominate or equal every point of the surface.
 
@@ -158,6 +160,8 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     """
     d = np.asarray(first, float) - np.asarray(second, float)
     difference, error = mean_and_error(d)
+    from scipy import stats  # takes a second to load, and few need it
+
     if len(d) < 2:
         p = 1.0
     else:
@@ -228,6 +232,8 @@ def friedman(values: ArrayLike, alpha: float = 0.05) -> RankTest:
     n_blocks, n_solvers = table.shape
     if n_blocks < 2 or n_solvers < 3:
         raise ValueError(f"ranks need at least two blocks and three solvers, not {n_blocks} and {n_solvers}")
+    from scipy import stats
+
     ranks = stats.rankdata(-table, axis=1).mean(axis=0)
     p = float(stats.friedmanchisquare(*table.T).pvalue) if np.ptp(table, axis=1).any() else 1.0
     q = stats.studentized_range.ppf(1.0 - alpha, n_solvers, np.inf) / np.sqrt(2.0)

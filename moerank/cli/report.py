@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import notice, sentences
-from moerank.cli.study import split_solvers
 
 if TYPE_CHECKING:
     from moerank.reports.content import Report
@@ -113,7 +112,7 @@ def plot(
     with sentences():
         from moerank import figures
         from moerank.checks import unknown
-        from moerank.studies.cell import read_solver
+        from moerank.runs.solver_spec import read_solver, split_solvers
         from moerank.studies.study import Study
 
         if name not in FIGURES:

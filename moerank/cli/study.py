@@ -15,7 +15,7 @@ from moerank.cli.messages import interruptible, sentences
 if TYPE_CHECKING:
     from moerank.studies.study import Study
 
-__all__ = ["STUDY_EXAMPLES", "split_solvers", "study"]
+__all__ = ["STUDY_EXAMPLES", "study"]
 
 STUDY_EXAMPLES = """\
 Examples:
@@ -72,6 +72,7 @@ def study(
     study cannot be or go on (as on a full disk), 130 after Ctrl-C.
     """
     with sentences(), interruptible(["moerank", *sys.argv[1:]]):
+        from moerank.runs.solver_spec import split_solvers
         from moerank.studies.study import Study
 
         names = split_solvers(solvers)
@@ -142,13 +143,6 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
         report = shlex.join(["moerank", "report", str(study.out)])
         console.print(f"{report} writes a page with tests, figures and chosen features", soft_wrap=True)
     return bool(failures)
-
-
-def split_solvers(solvers: str) -> list[str]:
-    """Split a list of solvers at the commas outside of brackets."""
-    import re
-
-    return [part.strip() for part in re.split(r",(?![^\[]*\])", solvers) if part.strip()]
 
 
 def _folds(folds: str) -> list[int]:

@@ -1,9 +1,18 @@
 """What the evolutionary search needs beyond pymoo: operators for long bit strings and a loop that can resume."""
 
-from moerank.evolution.adaptive import AdaptiveBitFlip, importance_degrees, redundancy_degrees
-from moerank.evolution.algorithms import ALGORITHMS, make_algorithm
+from moerank.evolution.adaptive import (
+    DECAY,
+    FORM,
+    AdaptiveBitFlip,
+    Decay,
+    Form,
+    importance_degrees,
+    redundancy_degrees,
+)
+from moerank.evolution.algorithms import ALGORITHMS, Factory, make_algorithm
 from moerank.evolution.archive import Archive
 from moerank.evolution.binary import (
+    DENSITY,
     DensitySampling,
     KeepAsIs,
     OnePointCrossover,
@@ -18,9 +27,15 @@ from moerank.evolution.search import Generation, SearchResult, search
 
 __all__ = [
     "ALGORITHMS",
+    "DECAY",
+    "DENSITY",
+    "FORM",
     "AdaptiveBitFlip",
     "Archive",
     "Checkpoint",
+    "Decay",
+    "Factory",
+    "Form",
     "DensitySampling",
     "DigestDuplicates",
     "Generation",

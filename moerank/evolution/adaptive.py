@@ -13,14 +13,30 @@ by their description only; `form` and `decay` offer the readings that fit it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pymoo.core.mutation import Mutation
 from pymoo.core.problem import Problem
 
-__all__ = ["GEOMETRIC_RATIO", "AdaptiveBitFlip", "importance_degrees", "redundancy_degrees"]
+__all__ = [
+    "DECAY",
+    "FORM",
+    "GEOMETRIC_RATIO",
+    "AdaptiveBitFlip",
+    "Decay",
+    "Form",
+    "importance_degrees",
+    "redundancy_degrees",
+]
+
+Form: TypeAlias = Literal["additive", "convex", "product"]
+Decay: TypeAlias = Literal["inverse", "exp", "geometric", "linear"]
+
+FORM: Form = "additive"
+DECAY: Decay = "inverse"
+"""The readings of equations (3) and (4) that are taken unless the user says otherwise."""
 
 GEOMETRIC_RATIO = 0.9
 """The factor c of ``decay="geometric"``, α(t) = cᵗ: α has fallen below 1/100 after 44 generations."""
@@ -119,8 +135,8 @@ class AdaptiveBitFlip(Mutation):
         self,
         importance: ArrayLike,
         redundancy: ArrayLike,
-        form: Literal["additive", "convex", "product"] = "additive",
-        decay: Literal["inverse", "exp", "geometric", "linear"] = "inverse",
+        form: Form = FORM,
+        decay: Decay = DECAY,
         base: float | None = None,
     ) -> None:
         super().__init__()

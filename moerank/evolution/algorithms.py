@@ -4,35 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from math import comb
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from moerank.checks import unknown
+from moerank.checks import check_at_least, unknown
 
-__all__ = ["ALGORITHMS", "make_algorithm"]
+__all__ = ["ALGORITHMS", "Factory", "make_algorithm"]
+
+Operators: TypeAlias = dict[str, Any]
+
+Factory: TypeAlias = Callable[[int, dict[str, Any]], Any]
+"""Makes a pymoo algorithm from the size of the population and a stage's operators."""
 
 
-def _nsga2(population: int, operators: dict[str, Any]) -> Any:
+def _nsga2(population: int, operators: Operators, n_objectives: int) -> Any:
     from pymoo.algorithms.moo.nsga2 import NSGA2
 
     return NSGA2(pop_size=population, **operators)
 
 
-def _nsga3(population: int, operators: dict[str, Any]) -> Any:
+def _nsga3(population: int, operators: Operators, n_objectives: int) -> Any:
     from pymoo.algorithms.moo.nsga3 import NSGA3
 
-    return NSGA3(_directions(population), pop_size=population, **operators)
+    return NSGA3(_directions(population, n_objectives), pop_size=population, **operators)
 
 
-def _spea2(population: int, operators: dict[str, Any]) -> Any:
+def _spea2(population: int, operators: Operators, n_objectives: int) -> Any:
     from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
 
     # The survival in SPEA2's default argument is shared by all its instances and remembers earlier runs.
     return SPEA2(pop_size=population, survival=SPEA2Survival(normalize=True), **operators)
 
 
-def _agemoea2(population: int, operators: dict[str, Any]) -> Any:
+def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Any:
     from pymoo.algorithms.moo.age2 import AGEMOEA2, AGEMOEA2Survival
 
     def pairwise_distances(front: Any, p: float) -> Any:
@@ -45,36 +52,42 @@ def _agemoea2(population: int, operators: dict[str, Any]) -> Any:
     return algorithm
 
 
-def _smsemoa(population: int, operators: dict[str, Any]) -> Any:
+def _smsemoa(population: int, operators: Operators, n_objectives: int) -> Any:
     from pymoo.algorithms.moo.sms import SMSEMOA
 
     return SMSEMOA(pop_size=population, **operators)
 
 
-def _rvea(population: int, operators: dict[str, Any]) -> Any:
+def _rvea(population: int, operators: Operators, n_objectives: int) -> Any:
     from pymoo.algorithms.moo.rvea import RVEA
 
-    return RVEA(_directions(population), pop_size=population, **operators)
+    return RVEA(_directions(population, n_objectives), pop_size=population, **operators)
 
 
-def _moead(population: int, operators: dict[str, Any]) -> Any:
+def _moead(population: int, operators: Operators, n_objectives: int) -> Any:
     from pymoo.algorithms.moo.moead import ParallelMOEAD
 
     # MOEA/D replaces neighbours one by one and has no elimination of duplicates.
     kept = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
-    algorithm = ParallelMOEAD(_directions(population), n_neighbors=min(20, population), **kept)
+    algorithm = ParallelMOEAD(_directions(population, n_objectives), n_neighbors=min(20, population), **kept)
     # All other algorithms tell their operators whom they work for, which adaptive mutation needs to know.
     algorithm.mating.do = partial(algorithm.mating.do, algorithm=algorithm)
     return algorithm
 
 
-def _directions(population: int) -> Any:
+def _directions(population: int, n_objectives: int) -> NDArray[np.float64]:
+    """Return at most `population` directions spread evenly over the objectives, as many as can be."""
     from pymoo.util.ref_dirs import get_reference_directions
 
-    return get_reference_directions("uniform", 2, n_partitions=population - 1)
+    if n_objectives == 1:
+        return np.ones((1, 1))
+    n_partitions = 1
+    while comb(n_partitions + n_objectives, n_objectives - 1) <= population:
+        n_partitions += 1
+    return np.asarray(get_reference_directions("uniform", n_objectives, n_partitions=n_partitions), np.float64)
 
 
-ALGORITHMS: dict[str, Callable[[int, dict[str, Any]], Any]] = {
+ALGORITHMS: dict[str, Callable[[int, Operators, int], Any]] = {
     "nsga2": _nsga2,
     "nsga3": _nsga3,
     "spea2": _spea2,
@@ -85,9 +98,7 @@ ALGORITHMS: dict[str, Callable[[int, dict[str, Any]], Any]] = {
 }
 
 
-def make_algorithm(
-    algorithm: str | Callable[[int, dict[str, Any]], Any], population: int, operators: dict[str, Any]
-) -> Any:
+def make_algorithm(algorithm: str | Factory, population: int, operators: Operators, n_objectives: int = 2) -> Any:
     """Return a new pymoo algorithm for a stage.
 
     Parameters
@@ -97,16 +108,17 @@ def make_algorithm(
     population : int, at least 2
     operators : dict
         What a stage's ``operators()`` returns.
+    n_objectives : int, default 2
+        For the algorithms that spread directions over the objectives.
 
     Raises
     ------
     ValueError
         For an unknown name; the nearest one is suggested.
     """
-    if population < 2:
-        raise ValueError(f"population must be at least 2, not {population}")
+    check_at_least(2, population=population)
     if callable(algorithm):
         return algorithm(population, operators)
     if algorithm not in ALGORITHMS:
         raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
-    return ALGORITHMS[algorithm](population, operators)
+    return ALGORITHMS[algorithm](population, operators, n_objectives)

@@ -22,6 +22,7 @@ from pymoo.core.repair import NoRepair
 from pymoo.core.sampling import Sampling
 
 __all__ = [
+    "DENSITY",
     "DensitySampling",
     "KeepAsIs",
     "OnePointCrossover",
@@ -31,6 +32,9 @@ __all__ = [
 ]
 
 Bits = NDArray[np.bool_]
+
+DENSITY = (0.05, 0.5)
+"""Range of the shares of ones in an initial population; started at one half a search never gets down."""
 
 
 class DensitySampling(Sampling):
@@ -57,7 +61,7 @@ class DensitySampling(Sampling):
     ((3, 1000), dtype('bool'), [143, 98, 114])
     """
 
-    def __init__(self, low: float = 0.05, high: float = 0.5) -> None:
+    def __init__(self, low: float = DENSITY[0], high: float = DENSITY[1]) -> None:
         super().__init__()
         if not 0 < low <= high <= 1:
             raise ValueError(f"DensitySampling: need 0 < low <= high <= 1, not low={low}, high={high}")

@@ -72,7 +72,7 @@ class SearchResult:
     def hypervolume(self, reference: ArrayLike) -> NDArray[np.float64]:
         """Return the hypervolume of the archive after each generation against the point `reference`.
 
-        `reference` holds one value an objective; members that do not dominate it add nothing.
+        `reference` holds one value per objective; members that do not dominate it add nothing.
         """
         fronts = [generation.front for generation in self.history]
         return np.array([moocore.hypervolume(front, ref=reference) if len(front) else 0.0 for front in fronts])

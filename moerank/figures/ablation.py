@@ -20,7 +20,7 @@ from moerank.analysis.comparison import Results, front_points
 from moerank.figures.panels import Look, Panels, by_family
 from moerank.figures.style import in_style
 from moerank.runs.problem import Problem
-from moerank.studies.study import ABLATIONS
+from moerank.solvers import ablated
 
 __all__ = ["ablation_figure"]
 
@@ -53,9 +53,7 @@ def ablation_figure(
     NothingToDrawError
         If MOFSRank or all of its ablations are missing, and no solvers were named.
     """
-    known = {"mofsrank": "all three stages"} | {
-        name: name.removeprefix("mofsrank-").replace("no-", "without ").replace("-", " ") for name in ABLATIONS
-    }
+    known = {"mofsrank": "all three stages"} | {name: f"without {part}" for name, part in ablated().items()}
     found = of_problem(results, problem.name, solvers)
     shown = {solver: folds for solver, folds in found.items() if solvers or solver in known}
     if not solvers and ("mofsrank" not in shown or len(shown) < 2):

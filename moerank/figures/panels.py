@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.figures.lettering import key_height, legend_height, note_height, put_legend, put_note
 from moerank.figures.style import WIDTH
+from moerank.solvers import FAMILIES, with_ablations
 from moerank.solvers import solvers as solver_table
-from moerank.studies.study import ABLATIONS
 
 __all__ = ["FAMILIES", "FEW_LINES", "MOST_LINES", "Look", "Panels", "by_family", "family_of", "solver_style"]
 
@@ -26,14 +26,6 @@ MOST_LINES = 8
 
 FEW_LINES = 5
 """Families with so few lines together share a panel."""
-
-FAMILIES = {
-    "evolutionary": "Evolutionary search",
-    "wrapper": "Wrapper",
-    "filter": "Filter",
-    "embedded": "Embedded",
-    "ranker": "Ranker without selection",
-}
 
 # Okabe and Ito (2008) without yellow, which is lost on white; with markers and dashes every solver differs in grey too.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -80,7 +72,7 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
     searches = of["evolutionary"]
     panels = [(FAMILIES["evolutionary"], searches)]
     if len(searches) > MOST_LINES:
-        own = [solver for solver in searches if solver.partition("[")[0] in ("mofsrank", *ABLATIONS)]
+        own = [solver for solver in searches if solver.partition("[")[0] in with_ablations()]
         rest = [solver for solver in searches if solver not in own]
         panels = [("MOFSRank and its ablations", own), ("MOFSRank with other searches", rest)]
     neighbours: list[tuple[str, list[str]]] = []

@@ -61,7 +61,7 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
     """Parameters, beside the size, in which entries of a grid may differ and yet be trained together; None for all."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike | None = None, validation: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike = None, *, qid: ArrayLike | None = None, validation: Any = None) -> Self:
         """Train on all preference pairs and all features.
 
         Parameters
@@ -264,6 +264,9 @@ class LinearBackend(LinearRanker):
 
 def as_ranking_data(X: ArrayLike, y: ArrayLike, qid: ArrayLike | None, *, name: str = "training data") -> RankingData:
     """Check the arguments of a `fit` and return them as data that hold at least one preference pair."""
+    if isinstance(X, RankingData):
+        X.require_pairs()
+        return X
     columns = getattr(X, "columns", None)
     data = RankingData(X, y, qid, None if columns is None else [str(column) for column in columns], name=name)
     data.require_pairs()

@@ -13,8 +13,8 @@ from moerank.analysis.by_solver import NothingToDrawError, of_problem
 from moerank.analysis.comparison import against_reference, compare_runs, feature_stability, solver_ranks
 from moerank.reports.table import Entry, Section, Table, mark_best, number, p_value, text, with_error
 from moerank.runs.problem import Problem
+from moerank.solvers import ablated
 from moerank.statistics import holm, mean_and_error
-from moerank.studies.study import ABLATIONS
 
 if TYPE_CHECKING:
     from moerank.reports.content import Report
@@ -176,7 +176,7 @@ def ablations_section(report: Report) -> Section:
     for problem in report.problems:
         found = of_problem(report.results, problem.name)
         full = _runs(report, problem, "mofsrank")
-        names = [name for name in ABLATIONS if _runs(report, problem, name) & full]
+        names = [name for name in ablated() if _runs(report, problem, name) & full]
         if not names:
             continue
         quality = report.quality(problem).set_index(["solver", "fold", "seed"])["hypervolume"]
@@ -198,7 +198,7 @@ def ablations_section(report: Report) -> Section:
         columns = [[compare_runs(series, name, "mofsrank") for name in names] for series in measures.values()]
         adjusted = [holm([test.p for test in column]) for column in columns]
         for row, name in enumerate(names):
-            entries = [text(name.removeprefix("mofsrank-no-").replace("-", " "))]
+            entries = [text(ablated()[name])]
             for column, p, digits in zip(columns, adjusted, (4, 4, 1), strict=True):
                 entries += [with_error(column[row].difference, column[row].error, digits), p_value(p[row])]
             table.rows.append(entries)

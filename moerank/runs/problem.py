@@ -12,7 +12,16 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from moerank.checks import unknown
 from moerank.data import RankingData, load_digits_fold, load_fold, load_planted_fold, query_level_norm
 from moerank.data.folds import N_FOLDS
+from moerank.evolution import ALGORITHMS
 from moerank.metrics import Metric, make_metric
+from moerank.runs.solver_spec import SolverSpec
+from moerank.stages.objectives import FRONT, read_objectives
+from moerank.stages.settings import (
+    EnsembleSettings,
+    FeatureSelectionSettings,
+    Final,
+    InstanceSelectionSettings,
+)
 
 __all__ = ["SOURCES", "Problem", "Published"]
 
@@ -144,7 +153,7 @@ class BackendSection(Section):
 
 
 class SolverSection(Section):
-    """Settings of whichever solver is run.
+    """What a file gives to whichever solver is run on the problem; it is read into the `SolverSpec` of the run.
 
     Attributes
     ----------
@@ -158,49 +167,25 @@ class SolverSection(Section):
     tune: bool = True
 
 
-class StageSection(Section):
-    """The budget of a stage."""
-
-    population: Annotated[int, Field(ge=2)] = 100
-    generations: Annotated[int, Field(ge=1)] = 100
-
-
-class InstanceSelectionSection(StageSection):
-    """Settings of the first stage; see `InstanceSelectionSettings`."""
-
-    generations: Annotated[int, Field(ge=1)] = 50
-    density: tuple[float, float] = (0.05, 0.5)
-    max_subsets: Annotated[int, Field(ge=1)] = 10
-    include_all: bool = True
-
-
-class FeatureSelectionSection(StageSection):
-    """Settings of the second stage; see `FeatureSelectionSettings`."""
-
-    form: Literal["additive", "convex", "product"] = "additive"
-    decay: Literal["inverse", "exp", "geometric", "linear"] = "inverse"
-
-
-class EnsembleSection(StageSection):
-    """Settings of the third stage; see `EnsembleSettings`."""
-
-    inject: bool = False
-
-
 class SearchSection(Section):
-    """What the stages share: pymoo's algorithm, and the rule that chooses the final member; see `MOFSRank`."""
+    """What the stages share: pymoo's algorithm, the objectives, and the rule for the final member; see `MOFSRank`."""
 
     algorithm: str = "nsga2"
-    final: Literal["auto", "train", "validation"] = "auto"
+    objectives: tuple[str, ...] = FRONT
+    final: Final = "auto"
 
     @field_validator("algorithm")
     @classmethod
     def _exists(cls, algorithm: str) -> str:
-        from moerank.evolution import ALGORITHMS
-
         if algorithm not in ALGORITHMS:
             raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
         return algorithm
+
+    @field_validator("objectives")
+    @classmethod
+    def _exist(cls, objectives: tuple[str, ...]) -> tuple[str, ...]:
+        read_objectives(objectives)
+        return objectives
 
 
 class Published(Section):
@@ -237,9 +222,9 @@ class Problem(Section):
     backend: BackendSection = BackendSection()
     solver: SolverSection = SolverSection()
     search: SearchSection = SearchSection()
-    instance_selection: InstanceSelectionSection = InstanceSelectionSection()
-    feature_selection: FeatureSelectionSection = FeatureSelectionSection()
-    ensemble: EnsembleSection = EnsembleSection()
+    instance_selection: InstanceSelectionSettings = InstanceSelectionSettings()
+    feature_selection: FeatureSelectionSettings = FeatureSelectionSettings()
+    ensemble: EnsembleSettings = EnsembleSettings()
     published: tuple[Published, ...] = ()
 
     def load_fold(self, fold: int, data: str | Path | None = None) -> Fold:
@@ -271,9 +256,18 @@ class Problem(Section):
             return query_level_norm(train), query_level_norm(vali), query_level_norm(test)
         return train, vali, test
 
+    def spec(self, solver: SolverSpec) -> SolverSpec:
+        """Return a solver with what the problem's file gives to it."""
+        return solver.beneath(self.solver.parameters, tune=self.solver.tune)
+
+    def offers(self) -> dict[str, Any]:
+        """Return the arguments that the problem has for a solver, by the names of those who take them."""
+        stages = ("instance_selection", "feature_selection", "ensemble")
+        return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in stages}}
+
     def configuration(self) -> dict[str, Any]:
-        """Return all settings that decide results, defaults included, as plain JSON values."""
-        settings = self.model_dump(mode="json", exclude={"name", "published"})
+        """Return all settings of the problem that can decide results, defaults included, as plain JSON values."""
+        settings = self.model_dump(mode="json", exclude={"name", "solver", "published"})
         settings["data"].pop("origin", None)
         return settings
 

@@ -6,11 +6,12 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from moerank.stages.objectives import FRONT
 from moerank.version import VERSION
 
 __all__ = ["FORMAT", "PARTS", "RunResult", "ScoredRanker", "check_format"]
 
-FORMAT = 2
+FORMAT = 3
 """Number of the format of results and studies; raised whenever older files cannot be read any more."""
 
 PARTS = ("train", "validation", "test")
@@ -27,6 +28,8 @@ class ScoredRanker:
         The columns it needs, ascending.
     weights : list of float or None
         Their weights; None if the ranker does not score by wᵀx.
+    objectives : dict
+        The value of each objective of the problem on the training part, also for rankers that no search found.
     scores : dict
         Part ("train", "validation", "test"), then metric, then the mean over queries.
     per_query : dict
@@ -38,6 +41,7 @@ class ScoredRanker:
     name: str
     features: list[int]
     weights: list[float] | None
+    objectives: dict[str, float]
     scores: dict[str, dict[str, float]]
     per_query: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -49,10 +53,18 @@ class RunResult:
 
     Attributes
     ----------
-    problem, solver : str
-    fold, seed : int
+    problem : str
+    fold : int
+    solver : str
+        The label of the solver: its name, with the parameters that were asked for in brackets.
+    seed : int
+        The number of the run among those that differ in their draws alone.
+    random_state : int
+        What the draws came from.
     metrics : list of str
-        The metric of the objectives, then the second one of the tables.
+        The metric of the error, then the second one of the tables.
+    objectives : list of str
+        The names of the objectives.
     configuration : dict
         All settings that decide the result.
     feature_names : list of str
@@ -79,7 +91,9 @@ class RunResult:
     fold: int
     solver: str
     seed: int
+    random_state: int
     metrics: list[str]
+    objectives: list[str]
     configuration: dict[str, Any]
     feature_names: list[str]
     queries: dict[str, list[Any]]
@@ -95,6 +109,11 @@ class RunResult:
     def best(self) -> ScoredRanker:
         """The chosen member of the front."""
         return self.front[self.chosen]
+
+    @property
+    def further_objectives(self) -> list[str]:
+        """The objectives beyond the number of features and the error, which every table has."""
+        return [name for name in self.objectives if name not in FRONT]
 
     @property
     def grid(self) -> tuple[int, int] | None:

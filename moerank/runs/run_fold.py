@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.scores import linear_scores
-from moerank.metrics import MAP, NDCG, Metric
-from moerank.rankers import ConstantFeatureWarning, SelectionPath
+from moerank.metrics import MAP, NDCG
+from moerank.rankers import ConstantFeatureWarning, LinearPopulation
+from moerank.runs.measure import Measure, Parts
 from moerank.runs.problem import Problem
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
+from moerank.runs.solver_spec import SolverSpec, read_solver
 from moerank.solvers import make_backend, make_solver
+from moerank.stages.objectives import read_objectives
 from moerank.version import VERSION
 
 __all__ = ["configuration", "run_fold"]
 
 Progress = Callable[[str, float, str], None]
-Parts = Mapping[str, RankingData]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
@@ -35,9 +35,10 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 def run_fold(
     problem: Problem,
     fold: int = 1,
-    *,
-    solver: str = "mofsrank",
+    solver: SolverSpec | str = "mofsrank",
     seed: int = 0,
+    *,
+    random_state: int | None = None,
     workers: int = 1,
     data: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -54,9 +55,12 @@ def run_fold(
     problem : Problem
     fold : int, default 1
         From 1 to 5.
-    solver : str, default "mofsrank"
-        A name in the table of solvers.
+    solver : SolverSpec or str, default "mofsrank"
+        As `read_solver` reads it. What the problem's file gives to solvers comes beneath.
     seed : int, default 0
+        The number of the run among those that differ in their draws alone.
+    random_state : int, optional
+        What the draws come from; by default `seed`.
     workers : int, default 1
         Threads; the result is the same for any number.
     data : path, optional
@@ -81,58 +85,60 @@ def run_fold(
     """
     clock = _Clock()
     report = progress or (lambda stage, fraction, text: None)
+    spec = problem.spec(read_solver(solver) if isinstance(solver, str) else solver)
+    random_state = seed if random_state is None else random_state
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
         parts = dict(zip(PARTS, problem.load_fold(fold, data), strict=True))
+        train, validation = parts["train"], parts["validation"]
         metric = problem.metric.make()
         metrics = (metric, MAP() if metric != MAP() else NDCG(10))
         clock.stop("data")
 
-        measure = _Measure(parts, metrics)
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
         backend = _tuned(backend, parts) if problem.backend.tune else backend
-        compared = _baselines(backend, problem.backend.name, solver, measure, report) if baselines else []
+        measure = Measure(parts, metrics, read_objectives(problem.search.objectives), backend)
+        compared = _baselines(backend, problem.backend.name, spec.name, measure, report) if baselines else []
         clock.stop("baselines")
 
         offered = {
             "backend": backend,
             "metric": metric,
             "tune": False,  # the backend is tuned already
-            "random_state": seed,
+            "random_state": random_state,
             "workers": workers,
             "checkpoint": checkpoint,
             "resume": resume,
             "progress": lambda stage, fraction, generation, _: report(stage, fraction, f"generation {generation}"),
-            **problem.search.model_dump(),
-            "instance_selection": problem.instance_selection.model_dump(),
-            "feature_selection": problem.feature_selection.model_dump(),
-            "ensemble": problem.ensemble.model_dump(),
+            **problem.offers(),
         }
-        known = make_solver(solver).get_params(deep=False)
-        given = problem.solver.parameters
-        estimator = make_solver(solver, **{name: value for name, value in offered.items() if name in known} | given)
-        if problem.solver.tune and callable(getattr(estimator, "tune", None)):
-            estimator = _tuned(estimator, parts, given, lambda share: report("tuning", share, "by validation MAP"))
+        known = spec.takes()
+        taken = {name: value for name, value in offered.items() if name in known}
+        estimator = make_solver(spec.name, **taken | spec.given)
+        if spec.tune and callable(getattr(estimator, "tune", None)):
+            estimator = _tuned(estimator, parts, spec.given, lambda share: report("tuning", share, "by validation MAP"))
         clock.stop("tuning")
         shows_progress = "progress" in known
         if not shows_progress:
-            report("training", 0.0, solver)
-        estimator.fit(parts["train"].X, parts["train"].y, qid=parts["train"].qid, validation=parts["validation"])
+            report("training", 0.0, spec.label)
+        estimator.fit(train, validation=validation)
         if not shows_progress:
-            report("training", 1.0, solver)
+            report("training", 1.0, spec.label)
         clock.stop("solver")
 
-        front, chosen = _front(estimator, solver, measure)
+        front, chosen = _front(estimator, spec.label, measure)
         history = getattr(estimator, "history_", {})
         clock.stop("measuring")
     return RunResult(
         problem=problem.name,
         fold=fold,
-        solver=solver,
+        solver=spec.label,
         seed=seed,
+        random_state=random_state,
         metrics=[entry.name for entry in metrics],
-        configuration=configuration(problem, fold, solver, seed),
-        feature_names=list(parts["train"].feature_names),
+        objectives=[objective.name for objective in measure.objectives],
+        configuration=configuration(problem, fold, spec, seed, baselines=baselines),
+        feature_names=list(train.feature_names),
         queries={part: rows.qid[rows.offsets[:-1]].tolist() for part, rows in parts.items()},
         front=front,
         chosen=chosen,
@@ -159,11 +165,27 @@ def run_fold(
     )
 
 
-def configuration(problem: Problem, fold: int, solver: str, seed: int) -> dict[str, Any]:
-    """Return everything that decides the result of a run, as plain JSON values."""
+def configuration(
+    problem: Problem, fold: int, solver: SolverSpec, seed: int, *, baselines: bool = True
+) -> dict[str, Any]:
+    """Return everything that decides the result of a run, as plain JSON values.
+
+    Of the problem's settings those count that the solver takes: a ranker does not change with the budget of a search.
+    The backend counts wherever baselines are measured, too.
+    """
+    spec = problem.spec(solver)
+    known = spec.takes()
     settings = problem.configuration()
-    settings["solver"] = {"name": solver, **settings["solver"]}
-    return {"problem": problem.name, "fold": fold, "seed": seed, **settings}
+    unused = [name for name in ("instance_selection", "feature_selection", "ensemble") if name not in known]
+    unused += ["search"] if not settings["search"].keys() & known.keys() else []
+    unused += ["backend"] if not baselines and "backend" not in known else []
+    return {
+        "problem": problem.name,
+        "fold": fold,
+        "seed": seed,
+        "solver": {"name": spec.name, "label": spec.label, "parameters": spec.given, "tune": spec.tune},
+        **{name: values for name, values in settings.items() if name not in unused},
+    }
 
 
 def _tuned(
@@ -176,84 +198,24 @@ def _tuned(
     return ranker.tune(train, validation, distinct, progress=progress)
 
 
-@dataclass(frozen=True)
-class _Measure:
-    """Measures rankers on the parts of a fold."""
-
-    parts: Parts
-    metrics: tuple[Metric, Metric]
-
-    def fitted(self, name: str, ranker: Any) -> ScoredRanker:
-        """Measure a fitted estimator."""
-        parameters = {key: value for key, value in ranker.get_params().items() if isinstance(value, str | int | float)}
-        if hasattr(ranker, "coef_"):
-            return self.weights(name, ranker.coef_, ranker.support_, parameters)
-        scores = {part: ranker.predict(rows.X) for part, rows in self.parts.items()}
-        return self.scores(name, scores, ranker.support_, parameters)
-
-    def weights(
-        self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_], parameters: dict[str, Any] | None = None
-    ) -> ScoredRanker:
-        """Measure the ranker wᵀx."""
-        scores = {part: linear_scores(rows.X, coef[None])[:, 0] for part, rows in self.parts.items()}
-        return replace(self.scores(name, scores, support, parameters), weights=coef[support].tolist())
-
-    def scores(
-        self,
-        name: str,
-        scores: Mapping[str, NDArray[np.float64]],
-        support: NDArray[np.bool_],
-        parameters: dict[str, Any] | None = None,
-    ) -> ScoredRanker:
-        """Measure a ranker by its scores of each part."""
-        features = np.flatnonzero(support).tolist()
-        return ScoredRanker(name, features, None, self._means(scores), self._per_query(scores), parameters or {})
-
-    def path(self, name: str, path: SelectionPath) -> list[ScoredRanker]:
-        """Measure the rankers of a path, one for each number of features it has."""
-        sizes, rows = np.unique(path.feature_mask.sum(axis=1), return_index=True)
-        rows = rows[sizes > 0]
-        if (coefs := path.rankers.coefs) is not None:
-            members = [self.weights(name, coefs[row], path.feature_mask[row]) for row in rows]
-        else:
-            scores = {part: path.scores(rows.X) for part, rows in self.parts.items()}
-            members = [
-                self.scores(name, {part: columns[:, row] for part, columns in scores.items()}, path.feature_mask[row])
-                for row in rows
-            ]
-        return [replace(member, per_query={}) for member in members]
-
-    def _means(self, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, float]]:
-        return {
-            part: {metric.name: float(metric.score(rows, scores[part])) for metric in self.metrics}
-            for part, rows in self.parts.items()
-        }
-
-    def _per_query(self, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, dict[str, list[float]]]:
-        return {
-            part: {metric.name: metric.per_query(rows, scores[part]).tolist() for metric in self.metrics}
-            for part, rows in self.parts.items()
-        }
-
-
-def _baselines(backend: Any, backend_name: str, solver: str, measure: _Measure, report: Progress) -> list[ScoredRanker]:
+def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, report: Progress) -> list[ScoredRanker]:
     """Return all features, the best single feature and FSMRank, without the one that is the solver itself."""
     train = measure.parts["train"]
     found = []
     if solver != backend_name:
         report("baselines", 0.0, "all features")
-        found.append(measure.fitted("all features", backend.fit(train.X, train.y, qid=train.qid)))
+        found.append(measure.fitted("all features", backend.fit(train)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
     if solver != "fsmrank":
         report("baselines", 2 / 3, "FSMRank")
-        ranker = _tuned(make_solver("fsmrank"), measure.parts).fit(train.X, train.y, qid=train.qid)
+        ranker = _tuned(make_solver("fsmrank"), measure.parts).fit(train)
         found.append(measure.fitted("FSMRank", ranker))
     report("baselines", 1.0, "measured")
     return found
 
 
-def _best_single_feature(measure: _Measure) -> ScoredRanker:
+def _best_single_feature(measure: Measure) -> ScoredRanker:
     """Rank by each feature, upwards and downwards, and take what is best on the training part."""
     train = measure.parts["train"]
     identity = np.eye(train.n_features)
@@ -262,13 +224,13 @@ def _best_single_feature(measure: _Measure) -> ScoredRanker:
     return measure.weights("best single feature", coef, coef != 0)
 
 
-def _front(estimator: Any, solver: str, measure: _Measure) -> tuple[list[ScoredRanker], int]:
+def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[ScoredRanker], int]:
     """Return what the estimator offers at each size, its front or its path, and which of them was chosen."""
     if not hasattr(estimator, "front_"):
-        ranker = measure.fitted(solver, estimator)
+        ranker = measure.fitted(name, estimator)
         if not hasattr(estimator, "path"):
             return [ranker], 0
-        path = measure.path(solver, estimator.path(measure.parts["train"]))
+        path = measure.path(name, estimator.path(measure.parts["train"]))
         smaller = [member for member in path if len(member.features) < len(ranker.features)]
         larger = [member for member in path if len(member.features) > len(ranker.features)]
         return [*smaller, ranker, *larger], len(smaller)
@@ -276,13 +238,12 @@ def _front(estimator: Any, solver: str, measure: _Measure) -> tuple[list[ScoredR
     coefs = estimator.front_coefs_
     if coefs is None:
         # The arguments of a search are in the configuration, and its threads do not belong to the result.
-        return [replace(measure.fitted(solver, estimator), parameters={})], 0
-    members = []
+        return [replace(measure.fitted(name, estimator), parameters={})], 0
+    support = np.zeros(coefs.shape, bool)
     for member, features in enumerate(estimator.front_["features"]):
-        support = np.isin(np.arange(coefs.shape[1]), features)
-        ranker = measure.weights(solver, coefs[member], support)
-        members.append(ranker if member == chosen else replace(ranker, per_query={}))
-    return members, chosen
+        support[member, list(features)] = True
+    members = measure.population(name, LinearPopulation(coefs), support)
+    return [member if i == chosen else replace(member, per_query={}) for i, member in enumerate(members)], chosen
 
 
 class _Clock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from moerank.data import RankingData
 from moerank.evolution import DigestDuplicates, KeepAsIs, MixedCrossover, MixedMutation, MixedSampling
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import LinearPopulation
-from moerank.stages.stage import Stage, training_errors
+from moerank.rankers import FitnessBackend, LinearPopulation
+from moerank.stages.objectives import FRONT, Candidates, ObjectiveLike
+from moerank.stages.stage import Stage
 
 __all__ = ["Ensemble"]
 
@@ -31,6 +33,10 @@ class Ensemble(Stage):
     coefs : array-like, shape (n_members, n_features)
         The rankers of the front, 0 off their features.
     metric : Metric, default NDCG(10)
+    objectives : sequence of str or Objective, default ("features", "error")
+        What is minimised; see `moerank.stages.objectives`.
+    backend : fitness backend, optional
+        What trained the rankers, for objectives that compare with another ranker of its kind.
     inject : bool, default False
         Start with the members themselves in the population, so that the ensemble cannot do worse than they do on
         the training data. The paper does not.
@@ -62,6 +68,8 @@ class Ensemble(Stage):
         coefs: ArrayLike,
         metric: Metric | None = None,
         *,
+        objectives: Sequence[ObjectiveLike] = FRONT,
+        backend: FitnessBackend | None = None,
         inject: bool = False,
         workers: int = 1,
     ) -> None:
@@ -71,8 +79,8 @@ class Ensemble(Stage):
         self.features = np.flatnonzero(coefs.any(axis=0))
         if len(self.features) == 0:
             raise ValueError("coefs are all zero: there is no ranker to combine")
-        super().__init__(len(self.features) + len(coefs), workers=workers, xl=0.0, xu=1.0)
-        self.train = train
+        super().__init__(train, len(self.features) + len(coefs), objectives, workers=workers, xl=0.0, xu=1.0)
+        self.backend = backend
         self.coefs = coefs
         self.metric = metric or NDCG(10)
         self.inject = inject
@@ -110,7 +118,6 @@ class Ensemble(Stage):
     def _is_empty(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.logical_not(np.any(self.weights(X), axis=1))
 
-    def _measure(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _candidates(self, X: NDArray[np.float64]) -> Candidates:
         W = self.weights(X)
-        errors = training_errors(self.train, self.metric, LinearPopulation(W))
-        return np.column_stack([np.count_nonzero(W, axis=1), errors])
+        return Candidates(self.train, self.metric, W != 0, lambda: LinearPopulation(W), backend=self.backend)

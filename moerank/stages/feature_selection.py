@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,12 @@ from pymoo.core.mutation import Mutation
 
 from moerank.data import RankingData
 from moerank.evolution import (
+    DECAY,
+    FORM,
     AdaptiveBitFlip,
+    Decay,
     DigestDuplicates,
+    Form,
     KeepAsIs,
     SparseBitFlip,
     SubsetSizeSampling,
@@ -21,8 +26,9 @@ from moerank.evolution import (
 )
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import FitnessBackend, LinearPopulation, Population, RankRLS, side_by_side, train_population
-from moerank.stages.stage import Stage, training_errors
+from moerank.rankers import FitnessBackend, Population, RankRLS, side_by_side, train_population
+from moerank.stages.objectives import FRONT, Candidates, ObjectiveLike, errors_of
+from moerank.stages.stage import Stage
 
 __all__ = ["FeatureSelection"]
 
@@ -41,6 +47,8 @@ class FeatureSelection(Stage):
     metric : Metric, default NDCG(10)
     pair_masks : ndarray of bool, shape (n_subsets, n_pairs), optional
         The pair subsets of the first stage; None trains on all pairs.
+    objectives : sequence of str or Objective, default ("features", "error")
+        What is minimised; see `moerank.stages.objectives`.
     adaptive : bool, default True
         Mutate a bit the more readily the more important an absent feature is, and the more redundant a present one
         is, as equations (3)–(6) have it; False is the plain bit flip.
@@ -75,14 +83,14 @@ class FeatureSelection(Stage):
         metric: Metric | None = None,
         pair_masks: NDArray[np.bool_] | None = None,
         *,
+        objectives: Sequence[ObjectiveLike] = FRONT,
         adaptive: bool = True,
-        form: Any = "additive",
-        decay: Any = "inverse",
+        form: Form = FORM,
+        decay: Decay = DECAY,
         workers: int = 1,
     ) -> None:
         train.require_pairs()
-        super().__init__(train.n_features, workers=workers, vtype=bool)
-        self.train = train
+        super().__init__(train, train.n_features, objectives, workers=workers, vtype=bool)
         self.backend = backend or RankRLS()
         self.metric = metric or NDCG(10)
         self.pair_masks = pair_masks
@@ -108,28 +116,21 @@ class FeatureSelection(Stage):
 
     def rankers(self, X: NDArray[np.bool_]) -> Population:
         """Return each individual's ranker, the most accurate over the pair subsets."""
-        populations, errors = self._train_on_subsets(X)
-        return side_by_side(populations).take(errors.argmin(axis=1) * len(X) + np.arange(len(X)))
+        return self._candidates(X).population
 
     def _single_feature_accuracy(self) -> NDArray[np.float64]:
         """RAcc of each feature's own values as scores, in the better of both directions."""
         X = np.array(self.train.X)
         return np.maximum(self.metric.batch(self.train, X), self.metric.batch(self.train, -X))
 
-    def _measure(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
-        _, errors = self._train_on_subsets(X)
-        return np.column_stack([np.count_nonzero(X, axis=1), errors.min(axis=1)])
-
-    def _train_on_subsets(self, X: NDArray[np.bool_]) -> tuple[list[Population], NDArray[np.float64]]:
-        """Return the rankers trained on each pair subset, and their errors (n_individuals, n_subsets)."""
+    def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
         subsets = [None] if self.pair_masks is None else list(self.pair_masks)
-        populations = [train_population(self.backend, self.train, pair_mask=mask, feature_mask=X) for mask in subsets]
-        weights = [population.coefs for population in populations]
-        linear = [W for W in weights if W is not None]
-        if len(linear) < len(weights):
-            errors = [training_errors(self.train, self.metric, population) for population in populations]
-            return populations, np.column_stack(errors)
+        populations = [
+            train_population(self.backend, self.train, pair_mask=subset, feature_mask=X) for subset in subsets
+        ]
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
-        W = np.stack(linear, axis=1)
-        flat = LinearPopulation(W.reshape(-1, W.shape[-1]))
-        return populations, training_errors(self.train, self.metric, flat).reshape(W.shape[:2])
+        order = np.arange(len(subsets) * len(X)).reshape(len(subsets), -1).T.ravel()
+        trained = side_by_side(populations).take(order)
+        errors = errors_of(self.train, self.metric, trained).reshape(len(X), -1)
+        best = trained.take(np.arange(len(X)) * len(subsets) + errors.argmin(axis=1))
+        return Candidates(self.train, self.metric, X, lambda: best, errors=errors.min(axis=1), backend=self.backend)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.checks import check_at_least
 from moerank.data import RankingData
-from moerank.evolution import DensitySampling, DigestDuplicates, KeepAsIs, SparseBitFlip, UniformCrossover
+from moerank.evolution import DENSITY, DensitySampling, DigestDuplicates, KeepAsIs, SparseBitFlip, UniformCrossover
 from moerank.metrics import NDCG, Metric
 from moerank.rankers import FitnessBackend, RankRLS, train_population
-from moerank.stages.stage import Stage, training_errors
+from moerank.stages.objectives import Candidates, ObjectiveLike
+from moerank.stages.stage import Stage
 
-__all__ = ["InstanceSelection"]
+__all__ = ["InstanceSelection", "spread_along_front"]
 
 
 class InstanceSelection(Stage):
@@ -28,6 +31,8 @@ class InstanceSelection(Stage):
         Training data with at least one preference pair.
     backend : ranker with ``fit_population``, default RankRLS()
     metric : Metric, default NDCG(10)
+    objectives : sequence of str or Objective, default ("pairs", "error")
+        What is minimised; see `moerank.stages.objectives`.
     density : (float, float), default (0.05, 0.5)
         Each individual of the initial population keeps a share of the pairs that is drawn log-uniformly from this
         range. Selection cannot bring the share far down afterwards, so the lower end decides how few pairs are kept.
@@ -59,12 +64,12 @@ class InstanceSelection(Stage):
         backend: FitnessBackend | None = None,
         metric: Metric | None = None,
         *,
-        density: tuple[float, float] = (0.05, 0.5),
+        objectives: Sequence[ObjectiveLike] = ("pairs", "error"),
+        density: tuple[float, float] = DENSITY,
         workers: int = 1,
     ) -> None:
         train.require_pairs()
-        super().__init__(len(train.pairs), workers=workers, vtype=bool)
-        self.train = train
+        super().__init__(train, len(train.pairs), objectives, workers=workers, vtype=bool)
         self.backend = backend or RankRLS()
         self.metric = metric or NDCG(10)
         self.density = density
@@ -79,10 +84,15 @@ class InstanceSelection(Stage):
             "eliminate_duplicates": DigestDuplicates(),
         }
 
-    def _measure(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
-        population = train_population(self.backend, self.train, pair_mask=X)
-        sizes = [np.count_nonzero(row) for row in X]
-        return np.column_stack([sizes, training_errors(self.train, self.metric, population)])
+    def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
+        return Candidates(
+            self.train,
+            self.metric,
+            np.ones((len(X), self.train.n_features), bool),
+            lambda: train_population(self.backend, self.train, pair_mask=X),
+            pair_mask=X,
+            backend=self.backend,
+        )
 
 
 def spread_along_front(
@@ -92,7 +102,8 @@ def spread_along_front(
 
     Parameters
     ----------
-    X, F : shapes (n_members, n_pairs) and (n_members, 2)
+    X, F : shapes (n_members, n_pairs) and (n_members, n_objectives)
+        Size is the first objective.
     most : int, at least 1
     include_all : bool
         Count the subset of all pairs among them, whether or not the search found it.
@@ -101,10 +112,9 @@ def spread_along_front(
     -------
     ndarray of bool, shape (n_chosen, n_pairs), the smallest subset first
     """
-    if most < 1:
-        raise ValueError(f"max_subsets must be at least 1, not {most}")
+    check_at_least(1, max_subsets=most)
     room = most - 1 if include_all else most
-    order = np.lexsort((F[:, 1], F[:, 0]))
+    order = np.lexsort(F.T[::-1])
     order = order[~X[order].all(axis=1)] if include_all else order
     places = np.linspace(0, len(order) - 1, min(room, len(order))).round().astype(int)
     chosen = X[order[np.unique(places)]]

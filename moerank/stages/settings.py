@@ -1,45 +1,63 @@
-"""What each stage of MOFSRank can be told, and reading it from a mapping."""
+"""What each stage of MOFSRank can be told: the sections of problem files and the arguments of MOFSRank alike."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
+
+from numpy.typing import ArrayLike
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pymoo.core.sampling import Sampling
+from pymoo.core.termination import Termination
 
 from moerank.checks import unknown
+from moerank.evolution import DECAY, DENSITY, FORM, Decay, Form
 
 __all__ = [
     "EnsembleSettings",
     "FeatureSelectionSettings",
+    "Final",
     "InstanceSelectionSettings",
+    "StageArgument",
+    "StagePlan",
     "StageSettings",
-    "read_settings",
+    "read_plan",
 ]
 
 
-@dataclass(frozen=True)
-class StageSettings:
+Final: TypeAlias = Literal["auto", "train", "validation"]
+"""By what the final member of the front is chosen; see `MOFSRank`."""
+
+
+def _integer(value: object) -> object:
+    """Refuse what only looks like an integer: "5", 5.0 and true."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"must be an integer, not {value!r}")
+    return int(value)
+
+
+Count: TypeAlias = Annotated[int, BeforeValidator(_integer)]
+
+
+class StageSettings(BaseModel):
     """What every stage can be told.
 
     Attributes
     ----------
     population : int
-        Individuals a generation.
+        Individuals per generation.
     generations : int
         Generations, the initial population counted.
-    termination : pymoo termination or tuple, optional
-        Instead of `generations`, as pymoo users know it: ``("time", "00:01:00")``, ``("n_eval", 5000)``, …
-    initial : ndarray or pymoo Sampling, optional
-        Initial population instead of the stage's own sampling.
     """
 
-    population: int = 100
-    generations: int = 100
-    termination: Any = None
-    initial: Any = None
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    population: Annotated[Count, Field(ge=2)] = 100
+    generations: Annotated[Count, Field(ge=1)] = 100
 
 
-@dataclass(frozen=True)
 class InstanceSelectionSettings(StageSettings):
     """Settings of the first stage: initial densities, and the pair subsets it hands on.
 
@@ -53,21 +71,19 @@ class InstanceSelectionSettings(StageSettings):
         Whether the subset of all pairs is among them.
     """
 
-    generations: int = 50
-    density: tuple[float, float] = (0.05, 0.5)
-    max_subsets: int = 10
+    generations: Annotated[Count, Field(ge=1)] = 50
+    density: tuple[float, float] = DENSITY
+    max_subsets: Annotated[Count, Field(ge=1)] = 10
     include_all: bool = True
 
 
-@dataclass(frozen=True)
 class FeatureSelectionSettings(StageSettings):
     """Settings of the second stage: the reading of equations (3) and (4); see `AdaptiveBitFlip`."""
 
-    form: str = "additive"
-    decay: str = "inverse"
+    form: Form = FORM
+    decay: Decay = DECAY
 
 
-@dataclass(frozen=True)
 class EnsembleSettings(StageSettings):
     """Settings of the third stage: whether the members of the front are in its initial population."""
 
@@ -76,13 +92,46 @@ class EnsembleSettings(StageSettings):
 
 Settings = TypeVar("Settings", bound=StageSettings)
 
+StageArgument: TypeAlias = bool | Mapping[str, Any]
+"""Whether there is a stage, or what it is told: keys of its settings, ``termination`` and ``initial``."""
 
-def read_settings(kind: type[Settings], name: str, value: bool | Mapping[str, Any]) -> Settings:
-    """Read the settings of a stage from its argument."""
-    if isinstance(value, Mapping):
-        known = [field.name for field in fields(kind)]
-        for key in value:
-            if key not in known:
-                raise ValueError(unknown(f"setting of {name}", key, known))
-        return kind(**value)
-    return kind()
+
+@dataclass(frozen=True)
+class StagePlan(Generic[Settings]):
+    """How a stage is run.
+
+    Attributes
+    ----------
+    settings : StageSettings
+    termination : pymoo termination or tuple, optional
+        Instead of ``generations``, as pymoo users know it: ``("time", "00:01:00")``, ``("n_eval", 5000)``, …
+    initial : ndarray or pymoo Sampling, optional
+        Initial population instead of the stage's own sampling.
+    """
+
+    settings: Settings
+    termination: Termination | tuple[Any, ...] | None = None
+    initial: ArrayLike | Sampling | None = None
+
+
+def read_plan(kind: type[Settings], name: str, value: StageArgument) -> StagePlan[Settings]:
+    """Read the argument of a stage.
+
+    Raises
+    ------
+    ValueError
+        For an unknown key, with the nearest that exists, or a wrong value; the message names the stage and the key.
+    """
+    if not isinstance(value, Mapping):
+        return StagePlan(kind())
+    known = [*kind.model_fields, "termination", "initial"]
+    for key in value:
+        if key not in known:
+            raise ValueError(unknown(f"setting of {name}", key, known))
+    try:
+        settings = kind(**{key: entry for key, entry in value.items() if key in kind.model_fields})
+    except ValidationError as error:
+        first = error.errors()[0]
+        message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        raise ValueError(f"{name}: {'.'.join(map(str, first['loc']))} {message}") from None
+    return StagePlan(settings, value.get("termination"), value.get("initial"))

@@ -4,82 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from moerank.runs.problem import Problem, SolverSection
+from moerank.runs.problem import Problem
 from moerank.runs.result import FORMAT
 from moerank.runs.run_fold import configuration
-from moerank.solvers import make_solver, solvers
+from moerank.runs.solver_spec import SolverSpec
 
-__all__ = ["Cell", "SolverSpec", "read_solver"]
-
-
-@dataclass(frozen=True)
-class SolverSpec:
-    """A solver of a study: its name in the table and the parameters that are given to it.
-
-    Attributes
-    ----------
-    name : str
-    parameters : dict
-        What is not chosen by validation data.
-    """
-
-    name: str
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """How tables and figures call it: the name, with the given parameters in brackets.
-
-        Examples
-        --------
-        >>> SolverSpec("fsmrank", {"lambda1": 0.1}).label
-        'fsmrank[lambda1=0.1]'
-        >>> read_solver("mofsrank[ensemble=false]").label
-        'mofsrank[ensemble=false]'
-        """
-        given = ",".join(
-            f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in self.parameters.items()
-        )
-        return f"{self.name}[{given}]" if given else self.name
-
-    @property
-    def seeded(self) -> bool:
-        """Whether the solver draws, so that its seeds differ."""
-        return "seed" in solvers()[self.name].needs
-
-
-def read_solver(text: str) -> SolverSpec:
-    """Read a solver as the command line has it: NAME or NAME[key=value,…].
-
-    Raises
-    ------
-    ValueError
-        For a name or a parameter that does not exist, or text of another form.
-
-    Examples
-    --------
-    >>> read_solver("fsmrank[lambda1=0.1]")
-    SolverSpec(name='fsmrank', parameters={'lambda1': 0.1})
-    """
-    match = re.fullmatch(r"([\w.-]+)(?:\[(.*)\])?", text.strip())
-    if match is None:
-        raise ValueError(f"solver {text!r}: write NAME or NAME[key=value,…], as in fsmrank[lambda1=0.1]")
-    parameters = {}
-    for part in filter(None, (match[2] or "").split(",")):
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise ValueError(f"solver {text!r}: {part!r} is not of the form key=value")
-        try:
-            parameters[key.strip()] = json.loads(value)
-        except json.JSONDecodeError:
-            parameters[key.strip()] = value.strip()
-    make_solver(match[1], **parameters)
-    return SolverSpec(match[1], parameters)
+__all__ = ["Cell"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +41,6 @@ class Cell:
         return f"{self.problem.name}, fold {self.fold}, {self.solver.label}{seed}"
 
     @property
-    def setting(self) -> Problem:
-        """The problem with the solver's parameters in it."""
-        section = SolverSection(parameters=self.problem.solver.parameters | self.solver.parameters)
-        return self.problem.model_copy(update={"solver": section.model_copy(update={"tune": self.problem.solver.tune})})
-
-    @property
     def random_state(self) -> int:
         """The seed of all draws: it depends on the names of this cell alone, whatever else the study contains."""
         names = f"{self.problem.name}|{self.fold}|{self.solver.label}|{self.seed}"
@@ -120,7 +48,7 @@ class Cell:
 
     def configuration(self) -> dict[str, Any]:
         """Return everything that decides the result, as plain JSON values."""
-        return {"format": FORMAT, **configuration(self.setting, self.fold, self.solver.name, self.seed)}
+        return {"format": FORMAT, **configuration(self.problem, self.fold, self.solver, self.seed, baselines=False)}
 
     @cached_property
     def key(self) -> str:

@@ -1,4 +1,4 @@
-"""Where the cells of a study run: in this process, in processes of this machine, or on a Dask cluster."""
+"""What runs the cells of a study: this process, processes of this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from moerank.files import FULL
 from moerank.runs.run_fold import run_fold
 from moerank.studies.cell import Cell
 
-__all__ = ["Outcome", "Place", "find_place"]
+__all__ = ["Executor", "Outcome", "find_executor"]
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -65,7 +65,7 @@ class Outcome:
     death: str = ""
 
 
-class Place(Protocol):
+class Executor(Protocol):
     """Runs cells. A context; leaving it drops what is still under way."""
 
     def __enter__(self) -> Self: ...
@@ -82,7 +82,7 @@ class Place(Protocol):
         """Return what became of cells that are done; wait so long, about, for the first of them."""
 
 
-def find_place(workers: int = 1, dask: str | None = None, data: str | Path | None = None) -> Place:
+def find_executor(workers: int = 1, dask: str | None = None, data: str | Path | None = None) -> Executor:
     """Return where cells run: on the workers of a Dask scheduler, in this process, or in several.
 
     Raises
@@ -106,7 +106,13 @@ def run_cell(cell: Cell, data: str | Path | None) -> Outcome:
     try:
         with threadpool_limits(1):
             result = run_fold(
-                cell.setting, cell.fold, solver=cell.solver.name, seed=cell.random_state, data=data, baselines=False
+                cell.problem,
+                cell.fold,
+                cell.solver,
+                cell.seed,
+                random_state=cell.random_state,
+                data=data,
+                baselines=False,
             )
         return Outcome(cell, result.to_json())
     except Exception as error:

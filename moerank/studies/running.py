@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic, sleep
 
 from moerank.studies.cell import Cell
-from moerank.studies.executors import Outcome, Place
+from moerank.studies.executors import Executor, Outcome
 from moerank.studies.store import Store
 
 __all__ = ["run_cells"]
@@ -22,7 +22,7 @@ MOST_DEATHS = 3
 def run_cells(
     store: Store,
     cells: list[Cell],
-    place: Callable[[], Place],
+    executor: Callable[[], Executor],
     done: Callable[[Cell, bool], object] = lambda cell, succeeded: None,
 ) -> None:
     """Run all cells that have neither a result nor a failure, and write both as they come.
@@ -34,8 +34,8 @@ def run_cells(
     ----------
     store : Store
     cells : list of Cell
-    place : callable
-        Returns where the cells run; called if there are any to run.
+    executor : callable
+        Returns what runs the cells; called if there are any to run.
     done : callable
         Called as ``done(cell, succeeded)`` for every cell that this or another process has done.
 
@@ -78,7 +78,7 @@ def run_cells(
     next_look = look()
     if not left:
         return
-    with place() as runs:
+    with executor() as runs:
         try:
             while left:
                 room = runs.room()

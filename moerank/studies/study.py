@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
 
-from moerank.analysis.comparison import results_frame
 from moerank.data.folds import N_FOLDS
+from moerank.runs.frame import results_frame
 from moerank.runs.problem import Problem
 from moerank.runs.problem_files import load_problem
 from moerank.runs.result import RunResult
+from moerank.runs.solver_spec import SolverSpec, read_solver
 from moerank.solvers import solvers as solver_table
-from moerank.studies.cell import Cell, SolverSpec, read_solver
-from moerank.studies.executors import find_place
+from moerank.solvers import with_ablations
+from moerank.studies.cell import Cell
+from moerank.studies.executors import find_executor
 from moerank.studies.running import run_cells
 from moerank.studies.store import Failure, Store
 
-__all__ = ["ABLATIONS", "Study"]
-
-ABLATIONS = ("mofsrank-no-instance-selection", "mofsrank-no-adaptive-mutation", "mofsrank-no-ensemble")
+__all__ = ["Study"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class _Grid:
         """Plain JSON values."""
         return {
             "problems": [problem.model_dump(mode="json") for problem in self.problems],
-            "solvers": [asdict(solver) for solver in self.solvers],
+            "solvers": [{"name": solver.name, "parameters": solver.parameters} for solver in self.solvers],
             "folds": list(self.folds),
             "seeds": self.seeds,
         }
@@ -106,7 +106,7 @@ class Study:
         if not set(folds) <= set(range(1, N_FOLDS + 1)):
             raise ValueError(f"there are folds 1 to {N_FOLDS}, not {sorted(set(folds))}")
         named = [name for given in solvers for name in (solver_table() if given == "all" else (given,))]
-        specs = [read_solver(name) for name in [*named, *(("mofsrank", *ABLATIONS) if ablate else ())]]
+        specs = [read_solver(name) for name in [*named, *(with_ablations() if ablate else ())]]
         loaded = [problem if isinstance(problem, Problem) else load_problem(problem) for problem in problems]
         grid = _Grid(
             tuple({problem.name: problem for problem in loaded}.values()),
@@ -198,7 +198,7 @@ class Study:
             if retry_failed:
                 for cell in cells:
                     store.forget_failure(cell)
-            run_cells(store, cells, lambda: find_place(workers, dask, self.data), done)
+            run_cells(store, cells, lambda: find_executor(workers, dask, self.data), done)
         return self
 
     def states(self) -> dict[Cell, str]:
@@ -209,11 +209,11 @@ class Study:
             for cell in self.cells()
         }
 
-    def results(self) -> dict[Cell, RunResult]:
-        """Return the results that are there."""
+    def results(self) -> list[RunResult]:
+        """Return the results that are there, in the order of the cells."""
         store = Store(self.out, write=False)
         finished, _ = store.done()
-        return {cell: store.read(cell) for cell in self.cells() if cell.key in finished}
+        return [store.read(cell) for cell in self.cells() if cell.key in finished]
 
     def failures(self) -> dict[Cell, Failure]:
         """Return what went wrong with the cells that failed: "error" and "traceback"."""

@@ -1,0 +1,104 @@
+"""Measuring rankers on the parts of a fold: metrics, values of each query, and the objectives of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.data import RankingData
+from moerank.metrics import Metric
+from moerank.rankers import FitnessBackend, LinearPopulation, Population, SelectionPath
+from moerank.runs.result import ScoredRanker
+from moerank.stages.objectives import Candidates, Objective
+
+__all__ = ["Measure", "Parts"]
+
+Parts = Mapping[str, RankingData]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measures rankers on the parts of a fold.
+
+    Attributes
+    ----------
+    parts : mapping of str to RankingData
+        "train", "validation" and "test".
+    metrics : (Metric, Metric)
+        That of the objectives, and the second one of the tables.
+    objectives : sequence of Objective
+        Measured on the training part, for every ranker: also for those that no search has found.
+    backend : fitness backend
+        For objectives that compare with another ranker of its kind.
+    """
+
+    parts: Parts
+    metrics: tuple[Metric, Metric]
+    objectives: Sequence[Objective]
+    backend: FitnessBackend
+
+    def fitted(self, name: str, ranker: Any) -> ScoredRanker:
+        """Measure a fitted estimator."""
+        parameters = {key: value for key, value in ranker.get_params().items() if isinstance(value, str | int | float)}
+        if hasattr(ranker, "coef_"):
+            measured = self.weights(name, ranker.coef_, ranker.support_)
+        else:
+            measured = self.population(name, _One(ranker), ranker.support_[None])[0]
+        return replace(measured, parameters=parameters)
+
+    def weights(self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_]) -> ScoredRanker:
+        """Measure the ranker wᵀx on the features `support`, shapes (n_features,)."""
+        return self.population(name, LinearPopulation(coef[None]), support[None])[0]
+
+    def path(self, name: str, path: SelectionPath) -> list[ScoredRanker]:
+        """Measure the rankers of a path, one for each number of features it has."""
+        sizes, rows = np.unique(path.feature_mask.sum(axis=1), return_index=True)
+        rows = rows[sizes > 0]
+        members = self.population(name, path.rankers.take(rows), path.feature_mask[rows])
+        return [replace(member, per_query={}) for member in members]
+
+    def population(self, name: str, rankers: Population, support: NDArray[np.bool_]) -> list[ScoredRanker]:
+        """Measure several rankers, which use the features in the rows of `support` (n_rankers, n_features)."""
+        candidates = Candidates(self.parts["train"], self.metrics[0], support, lambda: rankers, backend=self.backend)
+        objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
+        scores = {part: np.ascontiguousarray(rankers.scores(rows.X)) for part, rows in self.parts.items()}
+        means, per_query = (
+            {
+                part: {metric.name: measured(metric)(rows, scores[part]) for metric in self.metrics}
+                for part, rows in self.parts.items()
+            }
+            for measured in (lambda metric: metric.batch, lambda metric: metric.per_query)
+        )
+        return [
+            ScoredRanker(
+                name=name,
+                features=np.flatnonzero(support[i]).tolist(),
+                weights=None if rankers.coefs is None else rankers.coefs[i, support[i]].tolist(),
+                objectives={objective: float(values[i]) for objective, values in objectives.items()},
+                scores={part: {name: float(v[i]) for name, v in table.items()} for part, table in means.items()},
+                per_query={part: {name: v[:, i].tolist() for name, v in t.items()} for part, t in per_query.items()},
+            )
+            for i in range(len(rankers))
+        ]
+
+
+@dataclass(frozen=True)
+class _One:
+    """A fitted estimator as a population of its own."""
+
+    ranker: Any
+    coefs: None = None
+
+    def __len__(self) -> int:
+        return 1
+
+    def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = self.ranker.predict(X)[:, None]
+        return scores
+
+    def take(self, rows: NDArray[np.int64]) -> _One:
+        return self

@@ -1,0 +1,139 @@
+"""A solver with the parameters that are given to it, as the command line, studies and problem files name it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from moerank.solvers import make_solver, solvers
+
+__all__ = ["SolverSpec", "read_solver", "split_solvers"]
+
+
+@dataclass(frozen=True)
+class SolverSpec:
+    """A solver and what is not chosen by validation data.
+
+    Attributes
+    ----------
+    name : str
+        In the table of solvers.
+    parameters : dict
+        What the user asked for; tables and figures tell solvers of one name apart by it.
+    defaults : dict
+        What the problem file gives to whatever solver is run on it; `parameters` come before it.
+    tune : bool
+        Whether validation MAP chooses the rest among the published grid.
+    """
+
+    name: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    defaults: dict[str, Any] = field(default_factory=dict)
+    tune: bool = True
+
+    @property
+    def label(self) -> str:
+        """How tables and figures call it: the name, with the parameters that were asked for in brackets.
+
+        Examples
+        --------
+        >>> SolverSpec("fsmrank", {"lambda1": 0.1}).label
+        'fsmrank[lambda1=0.1]'
+        >>> read_solver("mofsrank[ensemble=false]").label
+        'mofsrank[ensemble=false]'
+        """
+        given = ",".join(f"{key}={_written(value)}" for key, value in self.parameters.items())
+        return f"{self.name}[{given}]" if given else self.name
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """All parameters that are given, by the user or the problem file."""
+        return {**self.defaults, **self.parameters}
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the solver draws, so that its seeds differ."""
+        return "seed" in solvers()[self.name].needs
+
+    def takes(self) -> dict[str, Any]:
+        """Return the parameters that the solver knows, with their defaults."""
+        known: dict[str, Any] = make_solver(self.name).get_params(deep=False)
+        return known
+
+    def beneath(self, defaults: Mapping[str, Any], *, tune: bool) -> SolverSpec:
+        """Return the solver with what a problem file gives to it."""
+        return replace(self, defaults=dict(defaults), tune=tune)
+
+
+def read_solver(text: str) -> SolverSpec:
+    """Read a solver as the command line has it: NAME or NAME[key=value,…].
+
+    A value is what JSON reads, else text; commas inside its brackets and quotes are its own.
+
+    Raises
+    ------
+    ValueError
+        For a name or a parameter that does not exist, or text of another form.
+
+    Examples
+    --------
+    >>> read_solver("fsmrank[lambda1=0.1]").parameters
+    {'lambda1': 0.1}
+    >>> read_solver('mofsrank[ensemble={"generations":5,"population":8},final=train]').parameters
+    {'ensemble': {'generations': 5, 'population': 8}, 'final': 'train'}
+    """
+    match = re.fullmatch(r"([\w.-]+)(?:\[(.*)\])?", text.strip(), re.DOTALL)
+    if match is None:
+        raise ValueError(f"solver {text!r}: write NAME or NAME[key=value,…], as in fsmrank[lambda1=0.1]")
+    parameters: dict[str, Any] = {}
+    for part in _split(match[2] or ""):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise ValueError(f"solver {text!r}: {part!r} is not of the form key=value")
+        if key.strip() in parameters:
+            raise ValueError(f"solver {text!r}: {key.strip()} is given twice")
+        parameters[key.strip()] = _read(value.strip())
+    make_solver(match[1], **parameters)
+    return SolverSpec(match[1], parameters)
+
+
+def split_solvers(text: str) -> list[str]:
+    """Split a list of solvers at the commas outside of brackets.
+
+    Examples
+    --------
+    >>> split_solvers('fsmrank[lambda1=0,lambda2=1], mofsrank[ensemble={"generations":5}],gas')
+    ['fsmrank[lambda1=0,lambda2=1]', 'mofsrank[ensemble={"generations":5}]', 'gas']
+    """
+    return _split(text)
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas that are neither inside brackets nor inside quotes; empty parts are none."""
+    parts, depth, quoted, start = [], 0, False, 0
+    for i, sign in enumerate(text):
+        if sign == '"' and text[i - 1 : i] != "\\":
+            quoted = not quoted
+        elif not quoted:
+            depth += (sign in "[{(") - (sign in "]})")
+            if sign == "," and depth == 0:
+                parts.append(text[start:i])
+                start = i + 1
+    return [part.strip() for part in [*parts, text[start:]] if part.strip()]
+
+
+def _read(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value
+
+
+def _written(value: Any) -> str:
+    """Write a value so that `_read` gives it back: text as it is, unless it would be taken for something else."""
+    if isinstance(value, str) and _read(value) == value and _split(f"x={value}") == [f"x={value}"]:
+        return value
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,215 @@
+"""What a search minimises, as data: number of features, error, or whatever else a user adds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.checks import unknown
+from moerank.data import RankingData
+from moerank.kernels.scores import linear_scores
+from moerank.metrics import Metric
+from moerank.rankers import FitnessBackend, Population
+
+__all__ = ["FRONT", "OBJECTIVES", "Candidates", "Objective", "ObjectiveLike", "errors_of", "read_objectives"]
+
+FRONT = ("features", "error")
+"""What is minimised unless the user says otherwise: the front is one of error against number of features."""
+
+Vector: TypeAlias = NDArray[np.float64]
+
+# Individuals per piece. One vector of the pair passes holds 16, and no result depends on the cut or on the company.
+PIECE = 16
+
+
+class Candidates:
+    """Rankers on one data set, as objectives look at them.
+
+    What costs something is computed when an objective first asks for it.
+
+    Parameters
+    ----------
+    data : RankingData
+    metric : Metric
+    feature_mask : ndarray of bool, shape (n_candidates, n_features)
+        The features that each ranker needs.
+    train : callable
+        Returns the rankers, a Population.
+    errors : ndarray, shape (n_candidates,), optional
+        1 − metric of each ranker on `data`, where it is known already.
+    pair_mask : ndarray of bool, shape (n_candidates, n_pairs), optional
+        The preference pairs that each was trained on, where they have pairs of their own.
+    backend : fitness backend, optional
+        What trained them, for objectives that compare with another ranker of its kind.
+    """
+
+    def __init__(
+        self,
+        data: RankingData,
+        metric: Metric,
+        feature_mask: NDArray[np.bool_],
+        train: Callable[[], Population],
+        *,
+        errors: Vector | None = None,
+        pair_mask: NDArray[np.bool_] | None = None,
+        backend: FitnessBackend | None = None,
+    ) -> None:
+        self.data = data
+        self.metric = metric
+        self.feature_mask = feature_mask
+        self.pair_mask = pair_mask
+        self.backend = backend
+        self._train = train
+        self._errors = errors
+
+    def __len__(self) -> int:
+        return len(self.feature_mask)
+
+    @cached_property
+    def population(self) -> Population:
+        """The rankers."""
+        return self._train()
+
+    @cached_property
+    def errors(self) -> Vector:
+        """1 − metric of each ranker on the data, shape (n_candidates,)."""
+        return errors_of(self.data, self.metric, self.population) if self._errors is None else self._errors
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """The scores of the documents by each ranker, shape (n_documents, n_candidates)."""
+        return self.population.scores(self.data.X)
+
+    @cached_property
+    def per_query(self) -> NDArray[np.float64]:
+        """The metric of each query, shape (n_queries, n_candidates)."""
+        return self.metric.per_query(self.data, self.scores)
+
+
+class Objective(ABC):
+    """Something that a search minimises.
+
+    A subclass names itself and implements `values` and `bounds`. Equal objectives give equal values.
+
+    Attributes
+    ----------
+    name : str
+        How problem files, tables and columns call it.
+    title : str
+        How the axis of a figure calls it.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    @abstractmethod
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Return the value of each candidate, shape (n_candidates,); finite, smaller is better."""
+
+    @abstractmethod
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return the least and the largest value there can be, for strings of `n_var` entries.
+
+        Hypervolumes are shares of the box between them. An individual that is empty or cannot be has one more than the
+        largest value in every objective, so that it is worse than all others.
+        """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+ObjectiveLike: TypeAlias = str | Objective
+"""An objective, or its name in `OBJECTIVES`."""
+
+
+class Features(Objective):
+    """Number of features."""
+
+    name = "features"
+    title = "Number of features"
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Count the features of each candidate."""
+        return np.count_nonzero(candidates.feature_mask, axis=1)
+
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return 0 and the length of a string."""
+        return 0.0, float(n_var)
+
+
+class Pairs(Objective):
+    """Number of preference pairs that the ranker is trained on."""
+
+    name = "pairs"
+    title = "Number of preference pairs"
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Count the pairs of each candidate."""
+        if candidates.pair_mask is None:
+            raise ValueError(
+                'the objective "pairs" is for instance selection: these rankers have no pairs of their own'
+            )
+        return np.array([np.count_nonzero(row) for row in candidates.pair_mask])  # faster than along an axis
+
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return 0 and the number of all pairs."""
+        return 0.0, float(n_var)
+
+
+class Error(Objective):
+    """1 − metric."""
+
+    name = "error"
+    title = "1 − metric"
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Return 1 − metric of each candidate."""
+        return candidates.errors
+
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return 0 and 1."""
+        return 0.0, 1.0
+
+
+OBJECTIVES: dict[str, Objective] = {objective.name: objective for objective in (Features(), Pairs(), Error())}
+"""The objectives that have a name in problem files."""
+
+
+def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...]:
+    """Return objectives that are given by name or as they are.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, the nearest one being suggested, for two of one name, and for none.
+
+    Examples
+    --------
+    >>> read_objectives(("features", "error"))
+    (Features(), Error())
+    """
+    for entry in objectives:
+        if isinstance(entry, str) and entry not in OBJECTIVES:
+            raise ValueError(unknown("objective", entry, OBJECTIVES))
+    found = tuple(OBJECTIVES[entry] if isinstance(entry, str) else entry for entry in objectives)
+    if not found:
+        raise ValueError("objectives: a search needs at least one")
+    names = [objective.name for objective in found]
+    if len(set(names)) < len(names):
+        raise ValueError(f"objectives: {', '.join(names)} are not all different")
+    return found
+
+
+def errors_of(data: RankingData, metric: Metric, population: Population) -> Vector:
+    """Return 1 − metric on `data` of each ranker of a population, shape (n_individuals,)."""
+    coefs = population.coefs
+    if coefs is None:
+        return 1.0 - metric.batch(data, population.scores(data.X))
+    spans = metric.counted_spans(data)
+    blocks = (coefs[begin : begin + PIECE] for begin in range(0, len(coefs), PIECE))
+    return 1.0 - np.concatenate([metric.batch(data, linear_scores(data.X, block, spans)) for block in blocks])
