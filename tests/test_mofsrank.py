@@ -154,7 +154,11 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
     [
         (dict(instance_selection={"generatons": 3}), "did you mean 'generations'"),
         (dict(algorithm="nsga"), "did you mean"),
-        (dict(final="test"), "unknown final 'test'"),
+        (dict(final="test"), "final must be one of 'auto', 'train', 'validation', not 'test'"),
+        (dict(objectives=()), "objectives: a search needs at least one"),
+        (dict(objectives=("features", "features")), "not all different"),
+        (dict(objectives=("feature", "error")), "unknown objective 'feature'; did you mean 'features'"),
+        (dict(instance_selection={"generations": "5"}), "generations must be an integer, not '5'"),
         (dict(feature_selection=False), "cannot be switched off"),
         (dict(ensemble={"population": 1}), "population must be at least 2"),
         (dict(random_state=-1), "random_state"),

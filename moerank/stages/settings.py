@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
 from pymoo.core.sampling import Sampling
 from pymoo.core.termination import Termination
 
-from moerank.checks import unknown
+from moerank.checks import check_at_least, unknown
 from moerank.evolution import DECAY, DENSITY, FORM, Decay, Form
 
 __all__ = [
@@ -31,14 +30,14 @@ Final: TypeAlias = Literal["auto", "train", "validation"]
 """By what the final member of the front is chosen; see `MOFSRank`."""
 
 
-def _integer(value: object) -> object:
-    """Refuse what only looks like an integer: "5", 5.0 and true."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"must be an integer, not {value!r}")
-    return int(value)
+def _at_least(least: int) -> BeforeValidator:
+    """Return what refuses smaller numbers, and what only looks like an integer: "5", 5.0 and true."""
 
+    def check(value: Any, info: ValidationInfo) -> int:
+        check_at_least(least, **{str(info.field_name): value})
+        return int(value)
 
-Count: TypeAlias = Annotated[int, BeforeValidator(_integer)]
+    return BeforeValidator(check)
 
 
 class StageSettings(BaseModel):
@@ -54,8 +53,8 @@ class StageSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    population: Annotated[Count, Field(ge=2)] = 100
-    generations: Annotated[Count, Field(ge=1)] = 100
+    population: Annotated[int, _at_least(2)] = 100
+    generations: Annotated[int, _at_least(1)] = 100
 
 
 class InstanceSelectionSettings(StageSettings):
@@ -71,9 +70,9 @@ class InstanceSelectionSettings(StageSettings):
         Whether the subset of all pairs is among them.
     """
 
-    generations: Annotated[Count, Field(ge=1)] = 50
+    generations: Annotated[int, _at_least(1)] = 50
     density: tuple[float, float] = DENSITY
-    max_subsets: Annotated[Count, Field(ge=1)] = 10
+    max_subsets: Annotated[int, _at_least(1)] = 10
     include_all: bool = True
 
 
@@ -132,6 +131,7 @@ def read_plan(kind: type[Settings], name: str, value: StageArgument) -> StagePla
         settings = kind(**{key: entry for key, entry in value.items() if key in kind.model_fields})
     except ValidationError as error:
         first = error.errors()[0]
-        message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        raise ValueError(f"{name}: {'.'.join(map(str, first['loc']))} {message}") from None
+        if first["type"] == "value_error":
+            raise ValueError(f"{name}: {first['ctx']['error']}") from None
+        raise ValueError(f"{name}: {'.'.join(map(str, first['loc']))} {first['msg'].removeprefix('Input ')}") from None
     return StagePlan(settings, value.get("termination"), value.get("initial"))

@@ -8,7 +8,6 @@ from moerank.data import load_digits_fold, make_planted, query_level_norm
 from moerank.metrics import MAP, NDCG
 from moerank.runs import problem as module
 from moerank.runs.problem_files import load_problem, shipped_problems
-from moerank.stages import settings
 
 VALID = """
 name = "mine"
@@ -52,20 +51,6 @@ def test_shipped_problems_say_what_the_papers_say():
 
 
 @pytest.mark.parametrize(
-    ("section", "kind"),
-    [
-        (module.InstanceSelectionSection, settings.InstanceSelectionSettings),
-        (module.FeatureSelectionSection, settings.FeatureSelectionSettings),
-        (module.EnsembleSection, settings.EnsembleSettings),
-    ],
-)
-def test_a_stage_has_the_defaults_of_the_solver(section, kind):
-    written = section().model_dump()
-    assert set(vars(kind())) - set(written) == {"termination", "initial"}
-    assert kind(**written) == kind()
-
-
-@pytest.mark.parametrize(
     ("section", "loader", "given"),
     [
         (module.PlantedData, make_planted, set()),
@@ -92,10 +77,14 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("[metric]\nnmae = 'MAP'", "unknown key [metric] nmae; did you mean name?"),
         ("[[published]]\nmethod='M'\nsources='x'", "unknown key [published.0] sources; did you mean source?"),
         ("[[published]]\nmethod='M'", "the key [published.0] source is missing"),
-        ("[ensemble]\npopulation = 1", "[ensemble] population: should be greater than or equal to 2, not 1"),
+        ("[ensemble]\npopulation = 1", "[ensemble] population must be at least 2, not 1"),
         ("[metric]\nname = 'NDGC@5'", "unknown metric 'NDGC@5'; choose one of NDCG@k, P@k, MAP and MeanNDCG"),
         ("[metric]\nname = 'MAP'\ngain = 'exp2'", "MAP has not all of the conventions gain"),
-        ("[search]\nalgorithm = 'nsga'", "unknown algorithm 'nsga'; did you mean 'nsga"),
+        ("[search]\nalgorithm = 'nsga'", "[search] unknown algorithm 'nsga'; did you mean 'nsga"),
+        ("[search]\nobjectives = ['size']", "[search] unknown objective 'size'; choose one of features, "),
+        ("[ensemble]\ngenerations = '5'", "[ensemble] generations must be an integer, not '5'"),
+        ("[ensemble]\ngenerations = true", "[ensemble] generations must be an integer, not True"),
+        ("[ensemble]\ntermination = 5", "unknown key [ensemble] termination; "),
         ("[feature_selection]\nform = 'x'", "[feature_selection] form: should be 'additive'"),
         ("[search\n", "not a TOML file: "),
     ],

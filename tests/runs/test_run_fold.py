@@ -14,6 +14,7 @@ from moerank.rankers import Ranker
 from moerank.runs.problem_files import load_problem
 from moerank.runs.result import RunResult
 from moerank.runs.run_fold import configuration, run_fold
+from moerank.runs.solver_spec import SolverSpec
 from moerank.solvers import SolverEntry, solvers
 
 METRICS = {"NDCG@10": NDCG(10), "MAP": MAP()}
@@ -104,8 +105,8 @@ def test_json_keeps_everything(tiny_result):
 
 
 def test_a_result_of_an_older_version_is_refused_with_its_version(tiny_result):
-    older = tiny_result.to_json().replace('"format": 2', '"format": 1').replace(moerank.__version__, "0.0.9")
-    with pytest.raises(ValueError, match=r"format 1, written by moerank 0\.0\.9; moerank .* reads format 2"):
+    older = tiny_result.to_json().replace('"format": 3', '"format": 1').replace(moerank.__version__, "0.0.9")
+    with pytest.raises(ValueError, match=r"format 1, written by moerank 0\.0\.9; moerank .* reads format 3"):
         RunResult.from_json(older)
 
 
@@ -219,9 +220,28 @@ def test_tuning_reports_how_far_it_is(tiny_problem):
 def test_the_configuration_tells_solvers_and_their_parameters_apart(tiny_problem, tiny_problem_file):
     given = load_problem(tiny_problem_file, {"solver.parameters.lambda1": 0.5})
     configurations = [
-        configuration(tiny_problem, 1, "fsmrank", 0),
-        configuration(tiny_problem, 1, "rankrls", 0),
-        configuration(given, 1, "fsmrank", 0),
+        configuration(tiny_problem, 1, SolverSpec("fsmrank"), 0),
+        configuration(tiny_problem, 1, SolverSpec("rankrls"), 0),
+        configuration(given, 1, SolverSpec("fsmrank"), 0),
+        configuration(tiny_problem, 1, SolverSpec("fsmrank", {"lambda1": 0.25}), 0),
     ]
-    assert configurations[0]["solver"] == {"name": "fsmrank", "parameters": {}, "tune": True}
+    assert configurations[0]["solver"] == {"name": "fsmrank", "label": "fsmrank", "parameters": {}, "tune": True}
+    assert configurations[2]["solver"]["parameters"] == {"lambda1": 0.5}
     assert all(a != b for a, b in itertools.combinations(configurations, 2))
+
+
+def test_the_configuration_covers_what_the_solver_takes(tiny_problem, tiny_problem_file):
+    longer = load_problem(tiny_problem_file, {"ensemble.generations": 7})
+    other = load_problem(tiny_problem_file, {"backend.name": "ranksvm-primal"})
+
+    def changes(solver, problem, **settings):
+        before, after = (
+            configuration(entry, 1, SolverSpec(solver), 0, **settings) for entry in (tiny_problem, problem)
+        )
+        return before != after
+
+    assert changes("mofsrank", longer, baselines=False)
+    assert not changes("rankrls", longer)
+    assert changes("rankrls", other)  # the baselines are those of the backend
+    assert not changes("rankrls", other, baselines=False)
+    assert changes("mofsrank", other, baselines=False)

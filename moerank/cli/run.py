@@ -1,0 +1,173 @@
+"""moerank run: one solver on one fold of a problem, or on all, beside the baselines it has to beat."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from moerank.cli.messages import interruptible, notice, sentences
+
+if TYPE_CHECKING:
+    from moerank.runs.folders import FoldRuns
+    from moerank.runs.problem import Problem
+    from moerank.runs.result import RunResult
+
+__all__ = ["RUN_EXAMPLES", "run"]
+
+# An empty line here is a line break there.
+RUN_EXAMPLES = """\
+Examples:
+
+moerank run digits
+
+moerank run mq2008 --data ~/letor --fold all --workers 4
+
+moerank run digits --set feature_selection.generations=200
+
+moerank run digits --solver mofsrank-no-ensemble --seed 3
+
+moerank run mq2008 --solver fsmrank --set solver.parameters.lambda2=0.01
+
+moerank run my_problem.toml --backend ranksvm-primal --json
+
+moerank run digits --resume
+"""
+
+
+def run(
+    problem: Annotated[str, typer.Argument(help="A problem file, or digits, planted, mq2008 or ohsumed.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder that holds the LETOR folders, else MOERANK_DATA, else ./data.", show_default=False),
+    ] = None,
+    fold: Annotated[str, typer.Option(help="1 to 5, or all.")] = "1",
+    solver: Annotated[str, typer.Option(help="What selects features; see moerank solvers.")] = "mofsrank",
+    backend: Annotated[
+        str | None,
+        typer.Option(help="Ranker that judges each individual, in place of the problem's.", show_default=False),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="STAGE.KEY=VALUE", help="Change a value of the problem file; repeatable."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Threads, by default one a processor; the result is the same for any number.")
+    ] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.", show_default=False),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, nothing else.")] = False,
+) -> None:
+    """Select features on one fold of a problem, or on all five, and compare with the baselines.
+
+    The table shows each member of the front, its number of features, and its
+    metric and MAP on the training, validation and test queries, beside all
+    features, the best single feature and FSMRank. The output folder gets
+    result.json, front.csv, model.json, front.png, convergence.png and
+    features.png. The very first run compiles its kernels, which takes about
+    half a minute.
+    """
+    request = [problem]
+    for name, value in (("--data", data), ("--solver", solver), ("--backend", backend), ("--out", out)):
+        request += [name, str(value)] if value is not None else []
+    request += [word for change in set_ or [] for word in ("--set", change)]
+    request += ["--fold", fold, "--seed", str(seed), "--workers", str(workers), *(["--json"] if as_json else [])]
+    with sentences(), interruptible(["moerank", "run", *request, "--resume"]):
+        from moerank.runs.folders import FoldRuns
+        from moerank.runs.problem_files import load_problem
+        from moerank.runs.solver_spec import read_solver
+        from moerank.solvers import make_backend
+
+        overrides = dict(_override(change) for change in set_ or [])
+        if backend is not None:
+            overrides |= {"backend.name": backend}
+        chosen = load_problem(problem, overrides)
+        make_backend(chosen.backend.name, **chosen.backend.parameters)
+        asked = read_solver(solver)
+        folds = _folds(fold)
+        label = chosen.name if solver == "mofsrank" else f"{chosen.name}-{solver}"
+        out = out or Path("results") / (f"{label}-seed{seed}" if fold == "all" else f"{label}-fold{fold}-seed{seed}")
+        folders = {number: out / f"fold{number}" if fold == "all" else out for number in folds}
+        runs = FoldRuns(chosen, asked, folders, seed, data)
+        _show(chosen, _run(runs, workers, resume=resume), out, as_json=as_json)
+
+
+def _run(runs: FoldRuns, workers: int, *, resume: bool) -> list[RunResult]:
+    """Run what is not finished, and draw each fold once its result is on disk."""
+    from moerank.cli.progress import StageProgress
+    from moerank.kernels.compiled import is_on_disk
+    from moerank.kernels.newton import newton_lanes
+
+    if not is_on_disk(newton_lanes):
+        notice("first run: the kernels are compiled for this machine, which takes about half a minute once")
+    results = []
+    for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=notice):
+        _draw(result, runs.folders[result.fold])
+        results.append(result)
+    return results
+
+
+def _draw(result: RunResult, folder: Path) -> None:
+    """Draw the figures of a fold."""
+    from moerank import figures
+
+    figures.save_figure(figures.front_figure(result), folder / "front.png")
+    figures.save_figure(figures.features_figure(result), folder / "features.png")
+    if result.convergence:
+        figures.save_figure(figures.convergence_figure(result), folder / "convergence.png")
+
+
+def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: bool) -> None:
+    """Print the table of one fold, or the means over several."""
+    from moerank.analysis.summary import summarise
+    from moerank.files import replace_file
+
+    if len(results) > 1:
+        summary = summarise(results, problem.published)
+        text = json.dumps(summary.as_dict(), indent=1, ensure_ascii=False) + "\n"
+        replace_file(out / "summary.json", text.encode())
+    if as_json:
+        typer.echo(text if len(results) > 1 else results[0].to_json(), nl=False)
+        return
+    from moerank.cli.tables import chosen_features, front_table, output, summary_table
+
+    console = output()
+    if len(results) > 1:
+        console.print(summary_table(summary))
+        console.print(f"Each fold has its own results, in {out / 'fold1'} and so on.", soft_wrap=True)
+    else:
+        console.print(front_table(results[0]))
+        console.print(chosen_features(results[0]))
+    files = ", ".join(sorted(path.name for path in out.iterdir() if path.is_file()))
+    console.print(f"Wrote to {out}: {files}", soft_wrap=True)
+
+
+def _override(change: str) -> tuple[str, Any]:
+    """Read STAGE.KEY=VALUE; the value as TOML has it, else as text."""
+    import tomllib
+
+    key, equals, value = change.partition("=")
+    if not equals or "." not in key:
+        raise ValueError(f"--set {change}: write --set STAGE.KEY=VALUE, as in --set ensemble.generations=50")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value
+
+
+def _folds(fold: str) -> list[int]:
+    from moerank.data.folds import N_FOLDS
+
+    folds = list(range(1, N_FOLDS + 1))
+    if fold == "all":
+        return folds
+    if fold not in map(str, folds):
+        raise ValueError(f"--fold {fold}: there are folds 1 to {N_FOLDS}; all runs every one")
+    return [int(fold)]

@@ -1,0 +1,24 @@
+"""moerank solvers: the table of solvers."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+__all__ = ["solvers"]
+
+
+def solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False) -> None:
+    """List the solvers: what they are, what they need, and who published them (--json names the paper)."""
+    from moerank.solvers import solvers as table
+
+    if as_json:
+        keys = ("name", "family", "paper", "year", "linear", "selects", "needs", "backend")
+        entries = [{key: getattr(entry, key) for key in keys} for entry in table().values()]
+        typer.echo(json.dumps(entries, indent=1, ensure_ascii=False))
+        return
+    from moerank.cli.tables import output, solver_table
+
+    output().print(solver_table(table().values()))
