@@ -32,8 +32,10 @@ from moerank.rankers import (
     as_validation_data,
     require_weights,
     train_population,
+    varying_in_queries,
 )
-from moerank.rankers.base import varying_in_queries, warn_of_constant_features
+from moerank.rankers.arguments import Validation
+from moerank.rankers.estimator import warn_of_constant_features
 from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.settings import (
@@ -163,12 +165,19 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.progress = progress
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike | None = None, validation: Any = None) -> Self:
+    def fit(
+        self,
+        X: RankingData | ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        validation: Validation | None = None,
+    ) -> Self:
         """Search for the front, and choose one of its members.
 
         Parameters
         ----------
-        X : array-like, shape (n_documents, n_features)
+        X : RankingData, or array-like, shape (n_documents, n_features)
         y : array-like, shape (n_documents,)
             Relevance labels, integers from 0.
         qid : array-like, shape (n_documents,), optional
@@ -187,12 +196,12 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         train = as_ranking_data(X, y, qid)
         self.n_features_in_ = train.n_features
-        if hasattr(X, "columns"):
-            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        if train.given_names is not None:
+            self.feature_names_in_ = np.asarray(train.given_names, dtype=object)
         if not (varying := varying_in_queries(train)).all():
             # The search need not know: a member without such a feature dominates the same one with it.
             warn_of_constant_features(train, varying, "every query")
-        held_out = as_validation_data(validation, train.n_features)
+        held_out = as_validation_data(validation, train)
         self._metric = self.metric or NDCG(10)
         self._instances = read_settings(InstanceSelectionSettings, "instance_selection", self.instance_selection)
         self._features = read_settings(FeatureSelectionSettings, "feature_selection", self.feature_selection)
@@ -216,7 +225,7 @@ class MOFSRank(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 checkpoint.remove()
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict(self, X: RankingData | ArrayLike) -> NDArray[np.float64]:
         """Return the chosen ranker's scores (n_documents,) of the rows of X, all features in their columns."""
         check_is_fitted(self, "front_")
         table = as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
