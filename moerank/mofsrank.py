@@ -11,9 +11,8 @@ from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.feature_selection import SelectorMixin
+from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.checks import check_choice
@@ -25,15 +24,12 @@ from moerank.rankers import (
     FitnessBackend,
     LinearPopulation,
     Population,
+    RankingEstimator,
     RankRLS,
     SelectionPath,
-    as_feature_table,
-    as_ranking_data,
-    as_validation_data,
     require_weights,
     train_population,
 )
-from moerank.rankers.base import varying_in_queries, warn_of_constant_features
 from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, read_objectives
@@ -55,27 +51,7 @@ Progress: TypeAlias = Callable[[str, float, int, int], object]
 STAGES = ("instance_selection", "feature_selection", "ensemble")
 
 
-class Estimator(SelectorMixin, BaseEstimator):
-    def fit(self, X: ArrayLike, y: ArrayLike = None, *, qid: ArrayLike | None = None, validation: Any = None):
-        train = as_ranking_data(X, y, qid)
-        self.n_features_in_ = train.n_features
-        if hasattr(X, "columns"):
-            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
-        if not (varying := varying_in_queries(train)).all():
-            warn_of_constant_features(train, varying, "every query")
-        self._fit(train, as_validation_data(validation, train.n_features))
-        return self
-
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        check_is_fitted(self, "front_")
-        return self._scores(as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None)))
-
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self, "front_")
-        return self.support_
-
-
-class MOFSRank(Estimator):
+class MOFSRank(RankingEstimator):
     """Select features for ranking: instance selection, feature selection, ensemble.
 
     Parameters

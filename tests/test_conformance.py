@@ -108,13 +108,29 @@ def test_equal_seeds_give_equal_bits(name):
 def test_keeps_the_names_of_the_features(name):
     train, vali, test = planted()
     columns = [f"feature {number}" for number in range(train.n_features)]
-    estimator = made(name).fit(pd.DataFrame(train.X, columns=columns), train.y, qid=train.qid, validation=vali)
+    held_out = pd.DataFrame(vali.X, columns=columns), vali.y, vali.qid
+    estimator = made(name).fit(pd.DataFrame(train.X, columns=columns), train.y, qid=train.qid, validation=held_out)
     assert estimator.feature_names_in_.tolist() == columns
     assert estimator.get_feature_names_out().tolist() == np.array(columns)[estimator.support_].tolist()
     frame = pd.DataFrame(test.X, columns=columns)
     np.testing.assert_array_equal(estimator.predict(frame), fitted(name).predict(test.X))
     with pytest.raises(ValueError, match="the columns of X must be those of the fit"):
         estimator.predict(frame[columns[::-1]])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_takes_ranking_data_as_they_are(name):
+    train, vali, test = planted()
+    estimator = made(name).fit(train, validation=vali)
+    np.testing.assert_array_equal(estimator.predict(test), fitted(name).predict(test.X))
+    assert estimator.feature_names_in_.tolist() == list(train.feature_names)
+    assert not hasattr(fitted(name), "feature_names_in_")
+    with pytest.raises(ValueError, match="y must not be given beside a RankingData"):
+        made(name).fit(train, train.y)
+    with pytest.raises(ValueError, match="qid must not be given beside a RankingData"):
+        made(name).fit(train, qid=train.qid)
+    with pytest.raises(ValueError, match="y is missing: give the relevance labels"):
+        made(name).fit(train.X, qid=train.qid)
 
 
 @pytest.mark.parametrize("name", SELECTORS)

@@ -45,7 +45,7 @@ def query_level_norm(data: RankingData) -> RankingData:
     extent = np.maximum.reduceat(X, starts) - least
     extent[extent == 0.0] = 1.0
     scaled = (X - np.repeat(least, lengths, axis=0)) / np.repeat(extent, lengths, axis=0)
-    return RankingData(scaled, data.y, data.qid, data.feature_names, name=data.name)
+    return RankingData(scaled, data.y, data.qid, data.given_names, name=data.name)
 
 
 def centre_in_queries(values: ArrayLike, offsets: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -35,6 +35,10 @@ class RankingData:
 
     Attributes
     ----------
+    feature_names : tuple of str
+        One name per column.
+    given_names : tuple of str or None
+        The same if they were given, None if they are numbers.
     offsets : ndarray of int64, shape (n_queries + 1,)
         Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
     pairs : PreferencePairs
@@ -74,7 +78,8 @@ class RankingData:
         if self.qid.shape != (n_documents,):
             raise ValueError(f"{name}: X has {n_documents} rows but qid has shape {self.qid.shape}; give one each")
         self.offsets = _query_offsets(self.qid, name)
-        self.feature_names = _checked_names(feature_names, n_features, name)
+        self.given_names = _checked_names(feature_names, n_features, name)
+        self.feature_names = self.given_names or tuple(str(number) for number in range(1, n_features + 1))
         self._memory: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
         for array in (self.X, self.y, self.offsets):
@@ -114,6 +119,7 @@ class RankingData:
         def make() -> RankingData:
             names = [name for name, kept in zip(self.feature_names, mask, strict=True) if kept]
             data = RankingData(self.X[:, mask], self.y, self.qid, names, name=self.name)
+            data.given_names = data.feature_names if self.given_names else None
             data.__dict__["pairs"] = self.pairs
             return data
 
@@ -204,9 +210,9 @@ def _query_offsets(qid: NDArray[Any], name: str) -> NDArray[np.int64]:
     return np.append(starts, len(qid)).astype(np.int64)
 
 
-def _checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tuple[str, ...]:
+def _checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tuple[str, ...] | None:
     if names is None:
-        return tuple(str(number) for number in range(1, n_features + 1))
+        return None
     if len(names) != n_features:
         raise ValueError(f"{name}: X has {n_features} columns but feature_names has {len(names)} entries")
     if len(set(names)) != n_features:

@@ -2,17 +2,11 @@
 
 from moerank.rankers.ada_rank import AdaRank
 from moerank.rankers.adapter import RankerAdapter
-from moerank.rankers.base import (
-    ConstantFeatureWarning,
-    LinearBackend,
-    LinearRanker,
-    Ranker,
-    as_feature_table,
-    as_ranking_data,
-    as_validation_data,
-)
+from moerank.rankers.arguments import Validation, as_feature_table, as_ranking_data, as_validation_data
+from moerank.rankers.base import LinearBackend, LinearRanker, Ranker
 from moerank.rankers.bl_mart import BaggedLambdaMART
 from moerank.rankers.crr import CombinedRegressionRanking
+from moerank.rankers.estimator import ConstantFeatureWarning, RankingEstimator, varying_in_queries
 from moerank.rankers.f_rank import FRank
 from moerank.rankers.fsm_rank import FSMRank
 from moerank.rankers.kernel_map import RankFourier, RankNystrom
@@ -44,6 +38,7 @@ __all__ = [
     "LinearBackend",
     "LinearRanker",
     "Ranker",
+    "RankingEstimator",
     "SelectionPath",
     "RankSVM",
     "RankSVMTRON",
@@ -66,6 +61,7 @@ __all__ = [
     "LinearPopulation",
     "Population",
     "Scorer",
+    "Validation",
     "as_feature_table",
     "as_ranking_data",
     "as_validation_data",
@@ -74,4 +70,5 @@ __all__ = [
     "nested_masks",
     "train_on_subsets",
     "train_population",
+    "varying_in_queries",
 ]

@@ -1,105 +1,35 @@
-"""What all rankers share: the estimator interface, checked data, and the choice of parameters by validation data."""
+"""What all rankers share: the choice of parameters by validation data, and training by weights."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
 
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric
-from moerank.rankers.population import Mask, Matrix
+from moerank.rankers.arguments import Mask, Matrix
+from moerank.rankers.estimator import RankingEstimator
 
-__all__ = [
-    "ConstantFeatureWarning",
-    "LinearBackend",
-    "LinearRanker",
-    "Mask",
-    "Matrix",
-    "Ranker",
-    "as_feature_table",
-    "as_ranking_data",
-    "as_validation_data",
-    "varying_in_queries",
-    "warn_of_constant_features",
-]
+__all__ = ["Grid", "LinearBackend", "LinearRanker", "Mask", "Matrix", "Ranker"]
 
 Grid: TypeAlias = list[dict[str, Any]]
 
 
-class ConstantFeatureWarning(UserWarning):
-    """Features that are constant, and so cannot move a document, are left out of the training."""
+class Ranker(RankingEstimator):
+    """Base of all rankers and solvers but MOFSRank, which tunes its backend inside `fit`.
 
-
-class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of all rankers and solvers.
-
-    A subclass stores its parameters, and implements `_fit`, which sets `support_`, and `_scores`; if it has parameters
-    to choose, `default_grid`. Where one fit of a large size (rounds of boosting, features selected) contains those of
-    all smaller sizes, it names the parameter in `_size` and implements `_scores_by_size`.
-
-    Attributes
-    ----------
-    support_ : ndarray of bool, shape (n_features,)
-        The features that the ranker uses.
-    varying_ : ndarray of bool, shape (n_features,)
-        The features that training looks at. The others are constant, in every query or, for rankers in which
-        features interact, in all documents.
+    A subclass implements what `RankingEstimator` asks for and, if it has parameters to choose, `default_grid`. Where
+    one fit of a large size (rounds of boosting, features selected) contains those of all smaller sizes, it names the
+    parameter in `_size` and implements `_scores_by_size`.
     """
-
-    _additive: ClassVar[bool] = True
-    """Whether a score is a sum over single features: one that is constant in every query moves no document then."""
 
     _size: ClassVar[str | None] = None
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
     """Parameters, beside the size, in which entries of a grid may differ and yet be trained together; None for all."""
-
-    def fit(self, X: ArrayLike, y: ArrayLike = None, *, qid: ArrayLike | None = None, validation: Any = None) -> Self:
-        """Train on all preference pairs and all features.
-
-        Parameters
-        ----------
-        X : array-like, shape (n_documents, n_features)
-        y : array-like, shape (n_documents,)
-            Relevance labels, integers from 0.
-        qid : array-like, shape (n_documents,), optional
-            Queries, in contiguous rows; None means one query.
-        validation : RankingData or (X, y, qid), optional
-            Data that the method may look at without training on them; most ignore them.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the data are malformed or hold no preference pair; the message names the place.
-
-        Warns
-        -----
-        ConstantFeatureWarning
-            If constant features are left out.
-        """
-        train = as_ranking_data(X, y, qid)
-        self._learn(train, as_validation_data(validation, train.n_features))
-        if hasattr(X, "columns"):
-            self.feature_names_in_ = np.asarray(train.feature_names, dtype=object)
-        if not self.varying_.all():
-            warn_of_constant_features(train, self.varying_, "every query" if self._additive else "all documents")
-        return self
-
-    def predict(self, X: ArrayLike) -> Matrix:
-        """Return the scores (n_documents,) of the rows of X, all features in their columns; higher ranks higher."""
-        check_is_fitted(self, "support_")
-        return self._scores(as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None)))
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return the published grid of hyper-parameters for these training data, the simplest ranker first."""
@@ -134,22 +64,6 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         quality = np.where(np.ptp(scores, axis=0) > 0, metric.score(validation, scores), -1.0)
         best: Self = candidates[int(np.argmax(quality))]
         return best
-
-    def _learn(self, train: RankingData, validation: RankingData | None = None) -> Self:
-        """Fit on checked data."""
-        self.n_features_in_ = train.n_features
-        self.varying_ = varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
-        if not self.varying_.any():
-            where = "every query" if self._additive else "all documents"
-            raise ValueError(f"{train.name}: every feature is constant in {where}: there is nothing to rank by")
-        self._fit(train, validation)
-        return self
-
-    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        raise TypeError(f"{type(self).__name__} does not implement _fit")
-
-    def _scores(self, X: Matrix) -> Matrix:
-        raise TypeError(f"{type(self).__name__} does not implement _scores")
 
     def _grid_scores(
         self,
@@ -200,10 +114,6 @@ class Ranker(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         spread = np.zeros((*values.shape[:-1], self.n_features_in_))
         spread[..., self.varying_] = values
         return spread
-
-    def _get_support_mask(self) -> Mask:
-        check_is_fitted(self, "support_")
-        return self.support_
 
 
 class LinearRanker(Ranker):
@@ -260,61 +170,3 @@ class LinearBackend(LinearRanker):
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
         """Train each entry of a grid on everything: W (n_candidates, n_features)."""
         return np.concatenate([candidate.fit_population(train) for candidate in candidates])
-
-
-def as_ranking_data(X: ArrayLike, y: ArrayLike, qid: ArrayLike | None, *, name: str = "training data") -> RankingData:
-    """Check the arguments of a `fit` and return them as data that hold at least one preference pair."""
-    if isinstance(X, RankingData):
-        X.require_pairs()
-        return X
-    columns = getattr(X, "columns", None)
-    data = RankingData(X, y, qid, None if columns is None else [str(column) for column in columns], name=name)
-    data.require_pairs()
-    return data
-
-
-def as_feature_table(X: ArrayLike, n_features: int, names: NDArray[np.object_] | None = None) -> Matrix:
-    """Check the argument of a `predict`, whose columns are those of the fit, and return it as kernels want it."""
-    columns = getattr(X, "columns", None)
-    if names is not None and columns is not None and [str(column) for column in columns] != names.tolist():
-        raise ValueError(f"the columns of X must be those of the fit, in their order: {', '.join(names)}")
-    table = np.ascontiguousarray(X, dtype=np.float64)
-    if table.ndim != 2 or table.shape[1] != n_features:
-        raise ValueError(f"X must have shape (n_documents, {n_features}), the features of the fit, not {table.shape}")
-    if not np.isfinite(table).all():
-        row, column = np.argwhere(~np.isfinite(table))[0]
-        raise ValueError(
-            f"X[{row}, {column}] is {table[row, column]} (row {row}, feature {column + 1}); replace missing values "
-            "before ranking, for instance by the smallest value in the query"
-        )
-    return table
-
-
-def as_validation_data(validation: Any, n_features: int) -> RankingData | None:
-    """Check the argument `validation` of a `fit`: RankingData, (X, y, qid) or None."""
-    if validation is None:
-        return None
-    if not isinstance(validation, RankingData):
-        X, y, *rest = validation
-        validation = RankingData(X, y, rest[0] if rest else None, name="validation data")
-    if validation.n_features != n_features:
-        raise ValueError(f"the training data have {n_features} features but {validation!r} has another number")
-    return validation
-
-
-def varying_in_queries(train: RankingData) -> Mask:
-    """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
-
-    def compute() -> Mask:
-        starts = train.offsets[:-1]
-        extent = np.maximum.reduceat(train.X, starts) != np.minimum.reduceat(train.X, starts)
-        return np.asarray(extent.any(axis=0))
-
-    return train.remember("features that vary in queries", compute)
-
-
-def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> None:
-    """Name the features that `fit` leaves out; the warning points at the caller of `fit`."""
-    names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
-    message = f"features constant in {where} are left out: {', '.join(names)}"
-    warnings.warn(message, ConstantFeatureWarning, stacklevel=3)

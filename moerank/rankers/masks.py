@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from moerank.data import RankingData
-from moerank.rankers.base import Mask
+from moerank.rankers.arguments import Mask
 
 __all__ = ["read_masks"]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
+from moerank.rankers.arguments import Mask, Matrix
 
 __all__ = [
     "FitnessBackend",
@@ -23,8 +24,6 @@ __all__ = [
     "train_population",
 ]
 
-Matrix: TypeAlias = NDArray[np.float64]
-Mask: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = NDArray[np.int64]
 
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
-from moerank.rankers.base import LinearBackend, Mask, Matrix, as_ranking_data
+from moerank.rankers.arguments import as_ranking_data
+from moerank.rankers.base import LinearBackend, Mask, Matrix
 from moerank.rankers.masks import read_masks
 from moerank.training.pair_problem import PairProblem
 
@@ -94,11 +95,13 @@ class RankRLS(LinearBackend):
         model = problem.model(C, hinge=False)
         return problem.solve_population(C, model, pairs, features, hinge=False, tolerance=self.tol, start=start)
 
-    def leave_query_out(self, X: ArrayLike, y: ArrayLike, *, qid: ArrayLike | None = None) -> Matrix:
+    def leave_query_out(
+        self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
+    ) -> Matrix:
         """Return the score (n_documents,) that each document gets from the ranker trained without its query.
 
         The sums of the normal equations are formed once and each query's share is taken out again, so nothing is
-        retrained: O(n_documents · n_features² + n_queries · n_features³).
+        retrained: O(n_documents · n_features² + n_queries · n_features³). Arguments as in `fit`.
 
         Raises
         ------

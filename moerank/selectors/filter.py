@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
@@ -119,7 +120,9 @@ class Filter(Ranker):
         """Return what depends on all parameters but size and ranker, remembered: a grid asks for it again and again."""
         own = self.get_params(deep=False)
         del own["n_features_to_select"], own["ranker"]
-        return train.remember((type(self), repr(sorted(own.items())), validation), make)
+        # A weak reference, so that the memory of the training data does not keep validation data of earlier fits.
+        held_out = None if validation is None else weakref.ref(validation)
+        return train.remember((type(self), repr(sorted(own.items())), held_out), make)
 
     def _chosen_ranker(self) -> Any:
         return RankSVM() if self.ranker is None else self.ranker

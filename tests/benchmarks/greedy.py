@@ -25,8 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from moerank.data import RankingData, centre_in_queries, load_fold
-from moerank.rankers import ConstantFeatureWarning
-from moerank.rankers.base import varying_in_queries
+from moerank.rankers import ConstantFeatureWarning, varying_in_queries
 from moerank.selectors.greedy_rank_rls import GreedyRankRLS
 
 FEATURES = 10

@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from moerank.data import RankingData
+from moerank.data import RankingData, query_level_norm, split_fold
 
 
 def small(n_documents=40, n_queries=6, n_labels=3, seed=0):
@@ -87,3 +87,16 @@ def test_pickle_keeps_data_and_drops_what_was_derived():
     np.testing.assert_array_equal(twin.X, data.X)
     assert len(twin.pairs) == n_pairs
     assert twin.remember("key", lambda: 2) == 2
+
+
+def test_it_is_known_whether_names_were_given():
+    X, y, qid = small()
+    assert RankingData(X, y, qid).given_names is None
+    assert RankingData(X, y, qid).feature_names == ("1", "2", "3", "4")
+    named = RankingData(X, y, qid, ["1", "2", "3", "4"])
+    assert named.given_names == named.feature_names == ("1", "2", "3", "4")
+    for data in (RankingData(X, y, qid), named):
+        for part in split_fold(data):
+            assert part.given_names == data.given_names
+        assert query_level_norm(data).given_names == data.given_names
+        assert pickle.loads(pickle.dumps(data)).given_names == data.given_names

@@ -1,11 +1,15 @@
+import gc
+import weakref
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import ConstantFeatureWarning, LinearRanker, RankSVM
+from moerank.rankers import ConstantFeatureWarning, LinearRanker, RankRLS, RankSVM
 from moerank.solvers import make_solver
+from moerank.training.pair_problem import PairProblem
 
 
 class Prefix(LinearRanker):
@@ -90,9 +94,60 @@ def test_validation_data_of_other_features_are_refused(data):
         make_solver("rankrls").fit(data.X, data.y, qid=data.qid, validation=(data.X[:, 1:], data.y, data.qid))
 
 
+def test_names_come_with_the_data_and_are_known_everywhere(data):
+    named = RankingData(data.X, data.y, data.qid, list("abcdef"))
+    with pytest.warns(ConstantFeatureWarning, match=r"left out: b$"):
+        ranker = RankSVM().fit(named)
+    assert ranker.feature_names_in_.tolist() == list("abcdef")
+    np.testing.assert_array_equal(ranker.predict(named), ranker.predict(data))  # unnamed data go by their place
+    np.testing.assert_array_equal(ranker.transform(named), data.X[:, ranker.support_])
+    turned = RankingData(data.X, data.y, data.qid, list("fedcba"))
+    with pytest.raises(ValueError, match="columns of X must be those of the fit, in their order: a, b, c, d, e, f"):
+        ranker.predict(turned)
+    with pytest.raises(ValueError, match="features of data must be those of the training data, in their order: a, b"):
+        RankSVM().fit(named, validation=turned)
+    with pytest.raises(ValueError, match="features of validation data must be those of the training data"):
+        frame = pd.DataFrame(data.X, columns=list("abcdfe"))
+        RankSVM().fit(named, validation=(frame, data.y, data.qid))
+    assert not hasattr(ranker.fit(data), "feature_names_in_"), "a fit forgets the one before"
+
+
+@pytest.mark.parametrize("validation", [5, "data", np.zeros((2, 2)), ([[0.0]], [1], [1], [1]), ([[0.0]],)])
+def test_validation_data_of_another_kind_are_refused(data, validation):
+    with pytest.raises(ValueError, match=r"validation must be a RankingData or \(X, y, qid\), not "):
+        RankSVM().fit(data, validation=validation)
+
+
+def test_a_refit_finds_what_was_computed(data, monkeypatch):
+    RankSVM().tune(data, data)
+    RankRLS().tune(data, data)
+    problem = PairProblem.of(data)
+
+    def never(*arguments, **keywords):
+        raise AssertionError("this was computed before")
+
+    monkeypatch.setattr(PairProblem, "__init__", never)
+    monkeypatch.setattr(PairProblem, "hinge_model", never)
+    for ranker in (RankSVM(C=0.05), RankRLS(alpha=0.3), RankSVM(C=5.0)):
+        ranker.fit(data)
+    assert PairProblem.of(data) is problem
+
+
+def test_the_memory_of_training_data_keeps_no_validation_data(data):
+    held_out = RankingData(data.X, data.y, data.qid)
+    seen = weakref.ref(held_out)
+    make_solver("fs-ed").fit(data, validation=held_out)
+    del held_out
+    gc.collect()
+    assert seen() is None
+
+
 def test_a_part_of_the_features_shares_the_pairs(data):
     part = data.with_features(np.array([True, False, True, True, True, True]))
     assert part.pairs is data.pairs
     assert part.feature_names == ("1", "3", "4", "5", "6")
+    assert part.given_names is None
+    named = RankingData(data.X, data.y, data.qid, list("abcdef"))
+    assert named.with_features(np.arange(6) < 2).given_names == ("a", "b")
     assert data.with_features(np.ones(6, bool)) is data
     assert data.with_features(np.array([True, False, True, True, True, True])) is part

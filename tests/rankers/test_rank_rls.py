@@ -56,6 +56,7 @@ def test_fit_equals_the_dense_closed_form_on_real_data(letor_folder, name, targe
 def test_leave_query_out_equals_retraining(noisy_data, parameters):
     ranker = RankRLS(0.05, **parameters)
     scores = ranker.leave_query_out(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    np.testing.assert_array_equal(ranker.leave_query_out(noisy_data), scores)
     for q in range(noisy_data.n_queries):
         rest = without_query(noisy_data, q)
         rows = slice(noisy_data.offsets[q], noisy_data.offsets[q + 1])

@@ -1,0 +1,164 @@
+"""The estimator's face: `fit` and `predict` as scikit-learn has them, on ranking data."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from moerank.data import RankingData
+from moerank.rankers.arguments import (
+    Mask,
+    Matrix,
+    Validation,
+    Vector,
+    as_feature_table,
+    as_ranking_data,
+    as_validation_data,
+)
+
+__all__ = ["ConstantFeatureWarning", "RankingEstimator", "varying_in_queries", "warn_of_constant_features"]
+
+
+class ConstantFeatureWarning(UserWarning):
+    """Features that are constant, and so cannot move a document, are left out of the training."""
+
+
+class RankingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of all that is fitted to ranking data and then ranks documents by some of their features.
+
+    A subclass stores its parameters, and implements `_fit`, which sets `support_`, and `_scores`.
+
+    Attributes
+    ----------
+    support_ : ndarray of bool, shape (n_features,)
+        The features that the estimator uses.
+    varying_ : ndarray of bool, shape (n_features,)
+        The features that training looks at. The others are constant, in every query or, for rankers in which
+        features interact, in all documents.
+    n_features_in_ : int
+        Number of features of the training data.
+    feature_names_in_ : ndarray of str, shape (n_features,)
+        Their names, if the training data have any.
+    """
+
+    _additive: ClassVar[bool] = True
+    """Whether a score is a sum over single features: one that is constant in every query moves no document then."""
+
+    support_: Mask
+    varying_: Mask
+    n_features_in_: int
+
+    def fit(
+        self,
+        X: RankingData | ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        validation: Validation | None = None,
+    ) -> Self:
+        """Train on all preference pairs and all features.
+
+        Parameters
+        ----------
+        X : RankingData, or array-like, shape (n_documents, n_features)
+            A RankingData brings labels, queries and names along. What is computed from it is remembered there, so that
+            fitting and tuning on the same object again costs little.
+        y : array-like, shape (n_documents,)
+            Relevance labels, integers from 0. Only where X is an array.
+        qid : array-like, shape (n_documents,), optional
+            Queries, in contiguous rows; None means one query. Only where X is an array.
+        validation : RankingData or (X, y, qid), optional
+            Data that the method may look at without training on them; most ignore them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are malformed, or the data hold no preference pair; the message names the place.
+
+        Warns
+        -----
+        ConstantFeatureWarning
+            If constant features are left out.
+        """
+        train = as_ranking_data(X, y, qid)
+        held_out = as_validation_data(validation, train)
+        self._look_at(train)
+        if train.given_names is not None:
+            self.feature_names_in_ = np.asarray(train.given_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if not self.varying_.all():
+            warn_of_constant_features(train, self.varying_, self._constant_in)
+        self._fit(train, held_out)
+        return self
+
+    def predict(self, X: RankingData | ArrayLike) -> Vector:
+        """Return the scores (n_documents,) of the rows of X, all features in their columns; higher ranks higher."""
+        check_is_fitted(self, "support_")
+        table = as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        return self._scores(table).reshape(len(table))
+
+    def transform(self, X: RankingData | ArrayLike) -> Any:
+        """Return the columns of X, all features, that the estimator uses: an array, or as ``set_output`` says."""
+        if isinstance(X, RankingData):
+            check_is_fitted(self, "support_")
+            table = as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
+            return table[:, self.support_]
+        return super().transform(X)
+
+    def _learn(self, train: RankingData, validation: RankingData | None = None) -> Self:
+        """Fit on checked data, without a warning."""
+        self._look_at(train)
+        self._fit(train, validation)
+        return self
+
+    def _look_at(self, train: RankingData) -> None:
+        """Find the features that vary."""
+        self.n_features_in_ = train.n_features
+        self.varying_ = varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
+        if not self.varying_.any():
+            raise ValueError(
+                f"{train.name}: every feature is constant in {self._constant_in}: there is nothing to rank by"
+            )
+
+    @property
+    def _constant_in(self) -> str:
+        return "every query" if self._additive else "all documents"
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        raise TypeError(f"{type(self).__name__} does not implement _fit")
+
+    def _scores(self, X: Matrix) -> Matrix:
+        raise TypeError(f"{type(self).__name__} does not implement _scores")
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self, "support_")
+        return self.support_
+
+
+def varying_in_queries(train: RankingData) -> Mask:
+    """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
+
+    def compute() -> Mask:
+        starts = train.offsets[:-1]
+        extent = np.maximum.reduceat(train.X, starts) != np.minimum.reduceat(train.X, starts)
+        return np.asarray(extent.any(axis=0))
+
+    return train.remember("features that vary in queries", compute)
+
+
+def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> None:
+    """Name the features that `fit` leaves out; the warning points at the caller of `fit`."""
+    names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
+    message = f"features constant in {where} are left out: {', '.join(names)}"
+    warnings.warn(message, ConstantFeatureWarning, stacklevel=3)
