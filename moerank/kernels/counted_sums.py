@@ -96,11 +96,6 @@ class MarginPairs:
         slack = self._slack
         return float(self.n_worse @ (1.0 - self._z) + self._worse_sum.sum() - self._z @ slack)
 
-    @cached_property
-    def hinge(self) -> float:
-        """Σ max(0, 1 − (zᵢ − zⱼ)) over all preference pairs."""
-        return float(self.n_pairs - self._z @ (self.n_worse - self.n_better))
-
     @property
     def gradient(self) -> Vector:
         """The gradient of `loss` in z, shape (n_documents,)."""

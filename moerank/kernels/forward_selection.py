@@ -34,7 +34,7 @@ def greedy_rank_rls(
 
     Parameters
     ----------
-    X : (n_features, n_documents), a row a feature, centred in every query
+    X : (n_features, n_documents), one row per feature, centred in every query
     y : (n_documents,), centred in every query
     offsets : (n_queries + 1,), where queries begin
     ridge : positive

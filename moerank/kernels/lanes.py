@@ -23,7 +23,6 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 __all__ = ["blend", "lanes", "load", "load_mask", "spread", "store", "store_mask"]
 
 _WIDTH = {types.float32: 16, types.float64: 8}
-_WORD = {16: types.uint16, 8: types.uint8}
 
 
 def lanes(dtype: type[np.floating[Any]]) -> int:

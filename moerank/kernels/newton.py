@@ -62,7 +62,7 @@ def newton_lanes(
     ----------
     X : (n_documents, n_features), the precision of the passes
     kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them.
-    feature_mask : (lanes, n_features); at least one feature a lane
+    feature_mask : (lanes, n_features); at least one feature per lane
     B, rhs : (n_features, n_features) and (n_features,), the quadratic model
     start : (lanes, n_features) to start from, or with no rows to start from the model's minimum
     start_scores : (n_documents,), the scores before the shift that all lanes start with, or empty to compute them
@@ -229,7 +229,7 @@ def _subtract(scores: Floats, shift: Floats) -> None:
 
 @kernel
 def _spread_weights(W: NDArray[np.float64], lane_weights: Floats) -> None:
-    """Turn one row a lane into one column a lane, in the precision of the passes."""
+    """Turn one row per lane into one column per lane, in the precision of the passes."""
     for lane in range(W.shape[0]):
         for f in range(W.shape[1]):
             lane_weights[f, lane] = W[lane, f]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_mask
 
-__all__ = ["curvature_pass", "hinge_pass", "pack_lanes", "project", "pull_back"]
+__all__ = ["curvature_pass", "hinge_pass", "pack_lanes", "project", "pull_back", "used_features"]
 
 Floats = NDArray[np.floating[Any]]
 Words = NDArray[np.unsignedinteger[Any]]
@@ -124,6 +124,12 @@ def project(X: Floats, weights: Floats, used: NDArray[np.int64], scores: Floats)
 
 
 @kernel
+def used_features(weights: Floats) -> NDArray[np.int64]:
+    """Return the features with a weight other than 0 in any lane: those that `project` needs."""
+    return np.flatnonzero((weights != 0).sum(axis=1))
+
+
+@kernel
 def pull_back(
     X: Floats, documents: Floats, used: NDArray[np.int64], partial: Floats, features: NDArray[np.float64]
 ) -> None:
@@ -162,7 +168,7 @@ def pull_back(
 
 @kernel
 def pack_lanes(rows: NDArray[np.bool_], words: Words) -> None:
-    """Pack bool rows (at most lanes, n_pairs) into one word a pair, bit l for row l."""
+    """Pack bool rows (at most lanes, n_pairs) into one word per pair, bit l for row l."""
     words[:] = 0
     for lane in range(len(rows)):
         row = rows[lane]

@@ -39,7 +39,7 @@ def most_violated_rankings(
 
     Notes
     -----
-    O(|R| |N|) a query, and sorting.
+    O(|R| |N|) per query, and sorting.
     """
     coefficients[:] = 0.0
     losses[:] = 0.0

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
-from moerank.kernels.pair_pass import hinge_pass, project, pull_back
+from moerank.kernels.pair_pass import hinge_pass, project, pull_back, used_features
 
 __all__ = ["proximal_lanes", "subgradient_lanes"]
 
@@ -116,7 +116,7 @@ def proximal_lanes(
                 if searching[lane]:
                     _proximal_step(z, gradient, L[lane], lambda2[lane], cost, feature_mask[lane], lane, trial)
             _split(trial, weights, sizes)
-            project(X, weights, _used(weights), scores)
+            project(X, weights, used_features(weights), scores)
             hinge_pass(first, winner, worse, kept, scores, 1.0, True, active, documents, slack_sum)
             project(A, sizes, every, similar)
             smooth = _smooth(scores, documents, slack_sum, share, sizes, similar, lambda1)
@@ -185,7 +185,7 @@ def subgradient_lanes(
     share = np.full(lanes, 1.0 / len(worse))
     for step in range(max_iter + 1):
         _split(w, weights, sizes)
-        project(X, weights, _used(weights), scores)
+        project(X, weights, used_features(weights), scores)
         hinge_pass(first, winner, worse, kept, scores, 1.0, True, active, documents, slack_sum)
         project(A, sizes, every, similar)
         smooth = _smooth(scores, documents, slack_sum, share, sizes, similar, lambda1)
@@ -291,9 +291,3 @@ def _model_step(z: Matrix, gradient: Matrix, L: float, lane: int, trial: Matrix)
         change = trial[i, lane] - z[i, lane]
         total += gradient[i, lane] * change + 0.5 * L * change * change
     return total
-
-
-@kernel
-def _used(weights: Matrix) -> NDArray[np.int64]:
-    """Features with a weight other than 0 in any lane."""
-    return np.flatnonzero((weights != 0).sum(axis=1))

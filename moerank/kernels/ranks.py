@@ -1,8 +1,8 @@
 """Where the relevant documents stand: metrics of many individuals at once, by counting instead of sorting.
 
 A relevant document's rank is one more than the number of documents above it, counted for `LANES` individuals with one
-vector comparison a document; equal scores rank in order of row. The gain of the document is written to its rank and the
-measure is read off in order of rank. So a value depends on nothing but the labels in order of rank: rankings that
+vector comparison per document; equal scores rank in order of row. The gain of the document is written to its rank and
+the measure is read off in order of rank. So a value depends on nothing but the labels in order of rank: rankings that
 differ only in documents of equal label have the same value to the last bit, whatever else is in the batch.
 
 Most documents need not be counted. Deal the documents of a query into `depth` groups: `depth` documents, the best of
@@ -24,7 +24,7 @@ from moerank.kernels.compiled import kernel
 __all__ = ["average_precision", "mean_over_queries", "normalised_gain"]
 
 LANES = 16
-"""Individuals a block. Loops over them have this constant length, which the compiler turns into vectors."""
+"""Individuals per block. Loops over them have this constant length, which the compiler turns into vectors."""
 
 
 @kernel
@@ -224,7 +224,7 @@ def _keep_candidates(
 # Not cached: an index of overloads that names `gt` cannot be written once other kernels have compiled. Callers are.
 @njit(nogil=True)
 def _count(rows: NDArray[np.float64], stands: Any, score: NDArray[np.float64], count: NDArray[np.int64]) -> None:
-    """Count in each lane the rows for which ``stands(row, score)``; four rows a step keep the counts in registers."""
+    """Count in each lane the rows for which ``stands(row, score)``, by fours to keep the counts in registers."""
     n_whole = len(rows) // 4 * 4
     for j in range(0, n_whole, 4):
         for lane in range(LANES):

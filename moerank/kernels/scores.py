@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
-from moerank.kernels.pair_pass import project
+from moerank.kernels.pair_pass import project, used_features
 
 __all__ = ["linear_scores"]
 
@@ -45,7 +45,7 @@ def _span_scores(X: Matrix, W: Matrix, spans: NDArray[np.int64]) -> Matrix:
         width = min(8, n_individuals - start)
         weights = np.zeros((W.shape[1], 8))
         weights[:, :width] = W[start : start + width].T
-        used = np.flatnonzero((weights != 0).sum(axis=1))
+        used = used_features(weights)
         for s in range(len(spans)):
             begin, end = spans[s]
             project(X[begin:end], weights, used, block[begin:end])

@@ -5,8 +5,8 @@ makes of it is
 
     r = Σ D(i, j) (h(xᵢ) − h(xⱼ)) = Σ_d π(d) h(x_d),   π(d) = Σ_{d better} D − Σ_{d worse} D,
 
-so the pairs are needed once a round, for the potentials π, and never once a feature. Pairs are grouped by their better
-document, as `PreferencePairs` holds them: the pairs ``first[w]`` to ``first[w + 1]`` have the better document
+so the pairs are needed once per round, for the potentials π, and not once per feature. Pairs are grouped by their
+better document, as `PreferencePairs` holds them: the pairs ``first[w]`` to ``first[w + 1]`` have the better document
 ``winner[w]`` and the worse documents ``worse[k]``.
 """
 
@@ -39,8 +39,8 @@ def exponential_weights(
 ) -> float:
     """Weigh pair (i, j) by cᵢ exp(sⱼ − sᵢ), with s the scores and c the importance; return the sum of the weights.
 
-    `weights` (n_pairs,) and `potentials` (n_documents,) receive D and π. O(n_pairs + n_documents), an exponential a
-    pair.
+    `weights` (n_pairs,) and `potentials` (n_documents,) receive D and π. O(n_pairs + n_documents), one
+    exponential per pair.
     """
     total = 0.0
     potentials[:] = 0.0

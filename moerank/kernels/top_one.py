@@ -1,4 +1,4 @@
-"""Gradient steps on the cross entropy of top-one probabilities, a query at a time (ListNet)."""
+"""Gradient steps on the cross entropy of top-one probabilities, one query at a time (ListNet)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -12,6 +12,8 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.logistic_pass import logistic_pass
 from moerank.rankers.base import LinearRanker, Matrix
+from moerank.training.dense_newton import dense_newton
+from moerank.training.losses import DIFFERENCE
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["CombinedRegressionRanking"]
@@ -87,7 +89,7 @@ class CombinedRegressionRanking(LinearRanker):
         return w
 
     def _squared(self, train: RankingData) -> tuple[Matrix, float]:
-        pairs = PairProblem.of(train, None, "difference")
+        pairs = PairProblem.of(train, None, DIFFERENCE)
         gram, moment = _document_moments(train)
         A = self.alpha * gram + (1.0 - self.alpha) * pairs.gram
         rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment
@@ -96,33 +98,28 @@ class CombinedRegressionRanking(LinearRanker):
 
     def _logistic(self, train: RankingData) -> tuple[Matrix, float]:
         objective = _LogisticObjective(train, self.alpha, self.ridge)
-        v = np.zeros(train.n_features + 1)
-        value, gradient, hessian = objective(v)
-        while True:
-            step = -np.linalg.solve(hessian, gradient)
-            if -gradient @ step <= 1e-10 * value:  # then one more step leaves a square of that
-                v += step
-                return v[:-1], float(v[-1])
-            for length in 0.5 ** np.arange(30):
-                candidate = objective(v + length * step)
-                if candidate[0] < value:
-                    break
-            else:
-                return v[:-1], float(v[-1])
-            v, (value, gradient, hessian) = v + length * step, candidate
+        end = dense_newton(objective, np.zeros(train.n_features + 1), 1e-10)
+        v = end.w + end.step if end.converged else end.w  # one more step leaves a square of that
+        return v[:-1], float(v[-1])
+
+
+class _Expansion(NamedTuple):
+    value: float
+    gradient: Matrix
+    hessian: Matrix
 
 
 class _LogisticObjective:
-    """The objective with the logistic loss at v = (w, b): its value, gradient and Hessian."""
+    """The objective with the logistic loss, at points v = (w, b)."""
 
     def __init__(self, train: RankingData, alpha: float, ridge: float) -> None:
         self.alpha, self.ridge = alpha, ridge
-        self.pairs = PairProblem.of(train, None, "difference")
+        self.pairs = PairProblem.of(train, None, DIFFERENCE)
         self.X = np.column_stack([train.X, np.ones(train.n_documents)])
         self.y = train.y / train.y.max()
         self.pair_labels = self.pairs.shift / train.y.max()
 
-    def __call__(self, v: Matrix) -> tuple[float, Matrix, Matrix]:
+    def __call__(self, v: Matrix) -> _Expansion:
         w = v[:-1]
         regularised = np.append(np.full(len(w), self.ridge), 0.0)
         value, gradient, hessian = 0.5 * self.ridge * w @ w, regularised * v, np.diag(regularised)
@@ -143,7 +140,7 @@ class _LogisticObjective:
             value += share * loss
             gradient[:-1] += share * (slope @ X)
             hessian[:-1, :-1] += share * (X.T @ curvature)
-        return float(value), gradient, hessian
+        return _Expansion(float(value), gradient, hessian)
 
 
 def _document_moments(train: RankingData) -> tuple[Matrix, Matrix]:

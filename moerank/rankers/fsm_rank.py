@@ -11,19 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
-from moerank.kernels.pair_pass import pack_lanes
 from moerank.kernels.proximal import proximal_lanes
 from moerank.rankers.base import LinearBackend, Mask, Matrix
 from moerank.rankers.masks import read_masks
 from moerank.rankers.path import LargestWeightsPath
+from moerank.training.lane_groups import LanePairs, lane_groups
+from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["FSMRank", "importance", "similarity"]
 
-GROUP = lanes(np.float64)
 # An importance below this is the rounding error of none.
 NONE = 1e-12
-NO_HISTORY = np.empty((0, GROUP))
+NO_HISTORY = np.empty((0, lanes(np.float64)))
 
 
 class FSMRank(LargestWeightsPath, LinearBackend):
@@ -97,7 +97,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         self.similarity = similarity
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        history = np.empty((max(self.max_iter, 0) + 1, GROUP))
+        history = np.empty((max(self.max_iter, 0) + 1, lanes(np.float64)))
         variables, n_iter = self._minimise(train, history=history)
         self.variables_ = variables[0]
         self.n_iter_ = int(n_iter[0])
@@ -124,7 +124,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         u, v = np.split(np.asarray(variables, dtype=float), 2)
         problem = PairProblem.of(train)
         w = u - v
-        loss = problem.objective(w, 1.0, hinge=True)[0] - 0.5 * w @ w
+        loss = problem.objective(w, 1.0, SQUARED_HINGE)[0] - 0.5 * w @ w
         s, size = importance(train), u + v
         used = size > 0
         with np.errstate(divide="ignore"):
@@ -157,29 +157,23 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         """Run Algorithm 1 for each row of the masks: the variables (n_individuals, 2 n_features), the numbers of steps.
 
         `lambdas`, of shape (n_individuals, 2), gives each individual its own lambda1 and lambda2. `history`, of shape
-        (max_iter + 1, GROUP), receives the objectives of the steps of the last GROUP individuals.
+        (max_iter + 1, lanes), receives the objectives of the steps of the last group of individuals.
         """
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
         lambdas = np.tile((self.lambda1, self.lambda2), (len(features), 1)) if lambdas is None else lambdas
         self._check_parameters(lambdas)
         problem = PairProblem.of(train, subset)
         s, A = importance(train), similarity(train, self.similarity)
-        cost = np.tile(np.divide(1.0, s, out=np.zeros_like(s), where=s > 0), (GROUP, 1))
+        cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
         features = features & (s > 0)
         begin = np.zeros((len(features), train.n_features)) if start is None else np.where(features, start, 0.0)
         begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
 
         variables = np.empty_like(begin)
         n_iter = np.empty(len(begin), np.int64)
-        words = np.full(len(problem), 2**GROUP - 1, np.uint8)
-        for first in range(0, len(begin), GROUP):
-            rows = slice(first, min(first + GROUP, len(begin)))
-            size = rows.stop - first
-            n_kept = np.zeros(GROUP, np.int64)  # a lane without pairs stands idle
-            n_kept[:size] = len(problem)
-            if pairs is not None:
-                n_kept[:size] = [np.count_nonzero(row) for row in pairs[rows]]
-                pack_lanes(pairs[rows], words)
+        kept = LanePairs(len(problem), np.float64, pairs)
+        for group in lane_groups(len(begin), np.float64):
+            words, n_kept = kept.pack(group)
             found, steps = proximal_lanes(
                 problem.X,
                 problem.pairs.first,
@@ -187,17 +181,17 @@ class FSMRank(LargestWeightsPath, LinearBackend):
                 problem.pairs.worse,
                 words,
                 n_kept,
-                _fill_up(features[rows]),
+                group.fill_up(features),
                 A,
-                cost,
-                _fill_up(lambdas[rows, 0]),
-                _fill_up(lambdas[rows, 1]),
-                _fill_up(begin[rows]),
+                np.tile(cost, (group.n_lanes, 1)),
+                group.fill_up(lambdas[:, 0]),
+                group.fill_up(lambdas[:, 1]),
+                group.fill_up(begin),
                 self.max_iter,
                 self.tol,
                 history,
             )
-            variables[rows], n_iter[rows] = found[:size], steps[:size]
+            variables[group.rows], n_iter[group.rows] = found[: len(group)], steps[: len(group)]
         return variables, n_iter
 
     def _check_parameters(self, lambdas: Matrix) -> None:
@@ -270,10 +264,3 @@ def _weights(variables: Matrix) -> Matrix:
     """W (n_individuals, n_features) = u − v of the variables [u; v]."""
     u, v = np.hsplit(variables, 2)
     return u - v
-
-
-def _fill_up(rows: NDArray[Any]) -> NDArray[Any]:
-    """Fill up the rows of a last, smaller group with zeros: one row a lane."""
-    filled = np.zeros((GROUP, *rows.shape[1:]), rows.dtype)
-    filled[: len(rows)] = rows
-    return filled

@@ -13,9 +13,12 @@ from moerank.kernels.cholesky import ridge_subsets
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import LinearBackend, Mask, Matrix
 from moerank.rankers.masks import read_masks
+from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["RankRLS"]
+
+TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 
 
 class RankRLS(LinearBackend):
@@ -88,12 +91,12 @@ class RankRLS(LinearBackend):
                 )
             A, b = _query_loss_system(train)
             return ridge_subsets(A + self.alpha * np.eye(len(b)), b, features)
-        problem = PairProblem.of(train, subset, self.target)
+        problem = PairProblem.of(train, subset, TARGETS[self.target])
         if pairs is None:
             return ridge_subsets(problem.gram + self.alpha * np.eye(train.n_features), problem.moment, features)
         C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
-        model = problem.model(C, hinge=False)
-        return problem.solve_population(C, model, pairs, features, hinge=False, tolerance=self.tol, start=start)
+        model = problem.model(C, SQUARED)
+        return problem.solve_population(C, SQUARED, model, pairs, features, tolerance=self.tol, start=start)
 
     def leave_query_out(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
@@ -128,7 +131,7 @@ class RankRLS(LinearBackend):
         """Return alpha = tr(G) / n_features · 10ᵏ, k = 1 … −5, for pairs; 2¹⁴ … 2⁻¹⁵ for the query loss."""
         if self.loss == "query":
             return [{"alpha": 2.0**k} for k in range(14, -16, -1)]
-        scale = float(np.trace(PairProblem.of(train, None, self.target).gram)) / train.n_features
+        scale = float(np.trace(PairProblem.of(train, None, TARGETS[self.target]).gram)) / train.n_features
         return [{"alpha": scale * 10.0**k} for k in range(1, -6, -1)]
 
     def _check_parameters(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from moerank.data import RankingData
 from moerank.rankers.base import LinearBackend, Mask, Matrix
 from moerank.rankers.masks import read_masks
+from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["RankSVM"]
@@ -68,10 +69,10 @@ class RankSVM(LinearBackend):
             raise ValueError(f"C must be positive, not {self.C}")
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
         problem = PairProblem.of(train, subset)
-        model = problem.model(self.C, hinge=True)
+        model = problem.model(self.C, SQUARED_HINGE)
         if pairs is None and features.all() and start is None:
             return model.w[None].repeat(len(features), axis=0)
-        return problem.solve_population(self.C, model, pairs, features, hinge=True, tolerance=self.tol, start=start)
+        return problem.solve_population(self.C, SQUARED_HINGE, model, pairs, features, tolerance=self.tol, start=start)
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""

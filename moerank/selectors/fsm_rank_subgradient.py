@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moerank.data import RankingData
-from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import subgradient_lanes
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid, Matrix
 from moerank.rankers.fsm_rank import FSMRank, importance, similarity
 from moerank.rankers.path import LargestWeightsPath
+from moerank.training.lane_groups import LaneGroup, lane_groups
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["FSMRankSubgradient"]
-
-GROUP = lanes(np.float64)
 
 
 class FSMRankSubgradient(LargestWeightsPath):
@@ -105,15 +103,15 @@ class FSMRankSubgradient(LargestWeightsPath):
         return [{"lambda1": lambda1, "lambda2": lambda2, "eta0": eta0} for lambda2, lambda1, eta0 in entries]
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        variables, history = _minimise(train, [self])
+        group = next(lane_groups(1, np.float64))
+        variables, history = _minimise(train, [self], group)
         self.variables_, self.objectives_ = variables[0], history[:, 0].copy()
         self._set_weights(_weights(variables)[0])
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         W = np.empty((len(candidates), train.n_features))
-        for first in range(0, len(candidates), GROUP):
-            group = candidates[first : first + GROUP]
-            W[first : first + len(group)] = _weights(_minimise(train, group)[0])
+        for group in lane_groups(len(candidates), np.float64):
+            W[group.rows] = _weights(_minimise(train, candidates, group)[0])
         return linear_scores(validation.X, W)
 
     def _check_parameters(self) -> None:
@@ -125,35 +123,34 @@ class FSMRankSubgradient(LargestWeightsPath):
             raise ValueError(f"max_iter must be at least 1, not {self.max_iter}")
 
 
-def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tuple[Matrix, Matrix]:
-    """Train up to a vector of rankers alike in `max_iter` and `similarity`.
+def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: LaneGroup) -> tuple[Matrix, Matrix]:
+    """Train a group of rankers that are all alike in `max_iter` and `similarity`.
 
-    Returns their variables (n_rankers, 2 n_features) and histories (max_iter + 1, lanes).
+    Returns their variables (group, 2 n_features) and histories (max_iter + 1, lanes).
     """
-    for ranker in rankers:
+    for ranker in rankers[group.rows]:
         ranker._check_parameters()
     problem = PairProblem.of(train)
     s, A = importance(train), similarity(train, rankers[0].similarity)
     cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
-    lambda1, lambda2, eta0 = np.ones((3, GROUP))
-    for lane, ranker in enumerate(rankers):
-        lambda1[lane], lambda2[lane], eta0[lane] = ranker.lambda1, ranker.lambda2, ranker.eta0
-    history = np.empty((rankers[0].max_iter + 1, GROUP))
+    parameters = np.array([(ranker.lambda1, ranker.lambda2, ranker.eta0) for ranker in rankers], np.float64)
+    lambda1, lambda2, eta0 = np.ascontiguousarray(group.fill_up(parameters, empty=1.0).T)
+    history = np.empty((rankers[0].max_iter + 1, group.n_lanes))
     variables: Matrix = subgradient_lanes(
         problem.X,
         problem.pairs.first,
         problem.pairs.winner,
         problem.pairs.worse,
-        np.tile(s > 0, (GROUP, 1)),
+        np.tile(s > 0, (group.n_lanes, 1)),
         A,
-        np.tile(cost, (GROUP, 1)),
+        np.tile(cost, (group.n_lanes, 1)),
         lambda1,
         lambda2,
         eta0,
         rankers[0].max_iter,
         history,
     )
-    return variables[: len(rankers)], history
+    return variables[: len(group)], history
 
 
 def _weights(variables: Matrix) -> Matrix:

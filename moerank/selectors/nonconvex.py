@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import RankingData
-from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid, Matrix
 from moerank.rankers.path import LargestWeightsPath
+from moerank.training.lane_groups import LaneGroup, LanePairs, Words, lane_groups
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["NonconvexRanker"]
 
-GROUP = lanes(np.float64)
 PENALTIES = ("lp", "log", "mcp")
 # The weighted ℓ₁ problems end when a step changes their objective by at most this fraction, or after so many steps.
 INNER_TOL = 1e-8
@@ -164,68 +163,72 @@ def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matr
     problem = PairProblem.of(train)
     W = np.empty((len(rankers), train.n_features))
     histories: list[list[float]] = []
-    for first in range(0, len(rankers), GROUP):
-        group = rankers[first : first + GROUP]
-        W[first : first + len(group)], more = _solve_group(problem, group)
+    for group in lane_groups(len(rankers), np.float64):
+        W[group.rows], more = _solve_group(problem, rankers, group)
         histories += more
     return W, histories
 
 
-def _solve_group(problem: PairProblem, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[list[float]]]:
-    """Train up to a vector of rankers, each until its own end."""
+def _solve_group(
+    problem: PairProblem, everybody: Sequence[NonconvexRanker], group: LaneGroup
+) -> tuple[Matrix, list[list[float]]]:
+    """Train a group of rankers, each until its own end."""
     n_features = problem.X.shape[1]
-    W = np.zeros((GROUP, n_features))
-    cost = np.zeros((GROUP, n_features))
-    scale = np.zeros(GROUP)
-    for lane, ranker in enumerate(rankers):
-        cost[lane], scale[lane] = ranker.lam, 1.0 / ranker.C
+    rankers = everybody[group.rows]
+    words, n_kept = LanePairs(len(problem), np.float64).pack(group)
+    W = np.zeros((group.n_lanes, n_features))
+    cost = group.fill_up(np.repeat([[float(ranker.lam)] for ranker in everybody], n_features, axis=1))
+    scale = group.fill_up(np.array([1.0 / ranker.C for ranker in everybody]))
     histories: list[list[float]] = [[] for _ in rankers]
-    moving = list(range(len(rankers)))
-    while moving:
-        variables, objective = _weighted_problems(problem, W, cost, scale, moving)
+    moving = n_kept > 0
+    while moving.any():
+        variables, objective = _weighted_problems(problem, words, np.where(moving, n_kept, 0), W, cost, scale)
         u, v = np.hsplit(variables, 2)
-        for lane in list(moving):
+        for lane in np.flatnonzero(moving).tolist():
             ranker, w = rankers[lane], u[lane] - v[lane]
             loss = ranker.C * objective[lane] - cost[lane] @ (u[lane] + v[lane])
             value = float(loss + ranker.penalties(np.abs(w)).sum())
             history = histories[lane]
             change = np.abs(w - W[lane]).max()
             if history and value > history[-1]:  # what the ℓ₁ problem gained was the rounding of its solution
-                moving.remove(lane)
+                moving[lane] = False
                 continue
             history.append(value)
             W[lane], cost[lane] = w, ranker.costs(np.abs(w))
             if change <= ranker.tol or len(history) == ranker.max_iter:
-                moving.remove(lane)
+                moving[lane] = False
     return W[: len(rankers)], histories
 
 
 def _weighted_problems(
-    problem: PairProblem, start: Matrix, cost: Matrix, scale: NDArray[np.float64], moving: list[int]
+    problem: PairProblem,
+    words: Words,
+    n_kept: NDArray[np.int64],
+    start: Matrix,
+    cost: Matrix,
+    scale: NDArray[np.float64],
 ) -> tuple[Matrix, NDArray[np.float64]]:
-    """Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| in the lanes `moving`.
+    """Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| in the lanes that keep any pairs.
 
     Returns the variables [u; v] (lanes, 2 n_features) with w = u − v, and the objectives (lanes,).
     """
-    n_features = start.shape[1]
-    n_kept = np.zeros(GROUP, np.int64)  # a lane without pairs stands idle
-    n_kept[moving] = len(problem)
-    history = np.empty((INNER_STEPS + 1, GROUP))
+    n_lanes, n_features = start.shape
+    history = np.empty((INNER_STEPS + 1, n_lanes))
     variables, n_iter = proximal_lanes(
         problem.X,
         problem.pairs.first,
         problem.pairs.winner,
         problem.pairs.worse,
-        np.full(len(problem), 2**GROUP - 1, np.uint8),
+        words,
         n_kept,
-        np.ones((GROUP, n_features), bool),
+        np.ones((n_lanes, n_features), bool),
         np.zeros((n_features, n_features)),
         cost,
-        np.zeros(GROUP),
+        np.zeros(n_lanes),
         scale,
         np.hstack([start.clip(0.0), (-start).clip(0.0)]),
         INNER_STEPS,
         INNER_TOL,
         history,
     )
-    return variables, history[n_iter, np.arange(GROUP)]
+    return variables, history[n_iter, np.arange(n_lanes)]

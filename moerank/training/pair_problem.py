@@ -1,14 +1,13 @@
 """The optimisation problem behind the pairwise linear rankers: some preference pairs, ready to be solved.
 
 RankSVM and RankRLS minimise ½ ‖w‖² + (C / p) Σ ℓ(tₖ − wᵀ(xᵢ − xⱼ)) over p pairs, with ℓ(d) = max(0, d)² and ℓ(d) = d².
-`PairProblem` holds the pairs of one subset and solves that problem with all features exactly, by dense Newton steps;
-what it finds is the quadratic model from which populations of neighbouring problems are solved.
+`PairProblem` holds the pairs of one subset. The loss solves the problem with all features exactly; what it finds is the
+quadratic model from which populations of neighbouring problems are solved.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,27 +17,17 @@ from moerank.data import PreferencePairs, RankingData, centre_in_queries
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes
 from moerank.kernels.newton import newton_lanes
-from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
+from moerank.kernels.pair_pass import curvature_pass, hinge_pass, project, pull_back
+from moerank.training.dense_newton import DenseExpansion, QuadraticModel
+from moerank.training.lane_groups import LanePairs, lane_groups
+from moerank.training.losses import SQUARED, UNIT, PairLoss, Target
 
-__all__ = ["PairProblem", "QuadraticModel"]
+__all__ = ["PairProblem"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-GROUP = lanes(np.float32)
-_DOUBLE = lanes(np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class QuadraticModel:
-    """½ wᵀBw − rhsᵀw, a pair problem's second-order model around its solution `w`.
-
-    Shapes: B (n_features, n_features) positive definite, rhs and w (n_features,).
-    """
-
-    B: Matrix
-    rhs: Matrix
-    w: Matrix
+_SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
 
 
 class PairProblem:
@@ -49,24 +38,24 @@ class PairProblem:
     data : RankingData
     keep : ndarray of bool, shape (n_pairs,), optional
         The pairs of the subset; None means all.
-    target : {"unit", "difference"}, default "unit"
-        The margin tₖ of a pair: 1, or the difference of its labels.
+    target : Target, default UNIT
+        The margin tₖ of a pair.
     """
 
-    def __init__(self, data: RankingData, keep: Mask | None = None, target: str = "unit") -> None:
+    def __init__(self, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> None:
         pairs = data.pairs if keep is None else data.pairs.subset(keep)
         rows, ends = np.unique(np.concatenate([pairs.winner, pairs.worse]), return_inverse=True)
         winner, worse = np.split(ends.astype(np.int32), [len(pairs.winner)])
         self.pairs = PreferencePairs(np.repeat(winner, np.diff(pairs.first)), worse, pairs.first.copy(), winner)
         # Only differences inside a query matter, so centring per query changes nothing but the rounding.
         self.X = np.ascontiguousarray(centre_in_queries(data.X, data.offsets)[rows])
-        self._models: dict[tuple[float, bool], QuadraticModel] = {}
+        self._models: dict[tuple[float, PairLoss], QuadraticModel] = {}
         self._scores: dict[QuadraticModel, NDArray[np.float32]] = {}
-        self.margin = 1.0 if target == "unit" else 0.0
-        self.shift: Matrix = np.zeros(len(rows)) if target == "unit" else data.y[rows].astype(float)
+        self.margin = target.margin
+        self.shift: Matrix = target.per_label * data.y[rows]
 
     @classmethod
-    def of(cls, data: RankingData, keep: Mask | None = None, target: str = "unit") -> PairProblem:
+    def of(cls, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> PairProblem:
         """Return the problem of a subset, remembered with the data."""
         digest = None if keep is None else hashlib.blake2b(np.packbits(keep).tobytes(), digest_size=16).digest()
         return data.remember(("pair problem", target, digest), lambda: cls(data, keep, target))
@@ -92,61 +81,36 @@ class PairProblem:
     @cached_property
     def moment(self) -> Matrix:
         """Mean of tₖ (xᵢ − xⱼ) over the pairs, shape (n_features,)."""
-        return self._residuals(np.zeros(self.X.shape[1]), hinge=False)[1] / len(self)
+        return self._residuals(np.zeros(self.X.shape[1]), SQUARED)[1] / len(self)
 
-    def model(self, C: float, *, hinge: bool) -> QuadraticModel:
-        """Return the solved model of this problem for one C, remembered."""
-        key = (C, hinge)
+    def model(self, C: float, loss: PairLoss) -> QuadraticModel:
+        """Return the model of this problem at its solution with all features, for one C and one loss; remembered."""
+        key = (C, loss)
         if key not in self._models:
-            self._models[key] = self.hinge_model(C) if hinge else self.squared_model(C)
+            self._models[key] = loss.solve(self, C)
         return self._models[key]
 
-    def squared_model(self, C: float) -> QuadraticModel:
-        """Return the squared-loss problem itself: it is quadratic. O(n_pairs · n_features + n_features³) once."""
-        B: Matrix = np.eye(len(self.gram)) + 2.0 * C * self.gram
-        rhs = 2.0 * C * self.moment
-        w: Matrix = np.asarray(np.linalg.solve(B, rhs), np.float64)
-        return QuadraticModel(B, rhs, w)
+    def expand(self, w: Matrix, C: float, loss: PairLoss) -> DenseExpansion:
+        """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`, with its gradient and its Hessian when they are asked for.
 
-    def hinge_model(self, C: float, tolerance: float = 1e-13) -> QuadraticModel:
-        """Solve the squared-hinge problem with all features and return the model at its solution.
-
-        Dense Newton steps with step halving; ends when the Newton decrement promises a relative error of the
-        objective below `tolerance`, or when rounding allows no further decrease.
-        Complexity: O(n_pairs · n_features + n_documents · n_features²) a step, about eight steps.
+        O(n_pairs + n_documents · n_features) for value and gradient, O(n_pairs · n_features + n_documents ·
+        n_features²) for the Hessian.
         """
-        scale = C / len(self)
-        w = self.squared_model(C).w
-        f, pull, active = self._residuals(w, hinge=True, scale=scale)
-        while True:
-            gradient = w - 2.0 * scale * pull
-            B = np.eye(len(w)) + 2.0 * scale * self._scatter(active)
-            model = QuadraticModel(B, B @ w - gradient, w)
-            step = -np.linalg.solve(B, gradient)
-            if -gradient @ step <= 2.0 * tolerance * f:
-                return model
-            for length in 0.5 ** np.arange(30):
-                candidate = self._residuals(w + length * step, hinge=True, scale=scale)
-                if candidate[0] < f:
-                    break
-            else:
-                return model
-            w, (f, pull, active) = w + length * step, candidate
+        return _Expansion(self, w, C / len(self), loss)
 
-    def objective(self, w: Matrix, C: float, *, hinge: bool) -> tuple[float, Matrix]:
+    def objective(self, w: Matrix, C: float, loss: PairLoss) -> tuple[float, Matrix]:
         """Return ½ ‖w‖² + (C / p) Σ ℓ and its gradient at `w`, in double precision."""
-        w = np.asarray(w, dtype=float)
-        f, pull, _ = self._residuals(w, hinge=hinge, scale=C / len(self))
-        return f, w - 2.0 * C / len(self) * pull
+        at = self.expand(np.asarray(w, dtype=float), C, loss)
+        return at.value, at.gradient
 
     def solve_population(
         self,
         C: float,
+        loss: PairLoss,
         model: QuadraticModel,
         pair_mask: Mask | None,
         feature_mask: Mask,
         *,
-        hinge: bool,
         tolerance: float,
         start: Matrix | None = None,
     ) -> Matrix:
@@ -154,49 +118,38 @@ class PairProblem:
 
         Parameters
         ----------
-        model : the solved model of a problem that all individuals are close to, at the same C
+        model : the solved model of a problem that all individuals are close to, at the same C and with the same loss
         pair_mask : (n_individuals, n_pairs), or None for all pairs of this problem
         feature_mask : (n_individuals, n_features)
+        tolerance : bound on the relative error of each objective
         start : (n_individuals, n_features), optional
         """
         W: Matrix = np.empty(feature_mask.shape)
         feature_mask = feature_mask & self._varies  # the others get weight 0 in any case
         alike = start is None and bool((feature_mask == self._varies).all())
         start_scores = self._start_scores(model) if alike else np.empty(0, np.float32)
-        words = np.full(len(self), 2**GROUP - 1, np.uint16)
         shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
-        for begin in range(0, len(W), GROUP):
-            rows = slice(begin, min(begin + GROUP, len(W)))
-            size = rows.stop - begin
-            features = np.zeros((GROUP, W.shape[1]), np.bool_)
-            features[:size] = feature_mask[rows]
-            n_kept = np.zeros(GROUP, np.int64)  # a lane without pairs stands idle
-            if pair_mask is None:
-                n_kept[:size] = len(self)
-            else:
-                n_kept[:size] = [np.count_nonzero(row) for row in pair_mask[rows]]
-                pack_lanes(pair_mask[rows], words)
-            lane_start = np.zeros((0 if start is None else GROUP, W.shape[1]))
-            if start is not None:
-                lane_start[:size] = start[rows]
-            W[rows] = newton_lanes(
+        pairs = LanePairs(len(self), np.float32, pair_mask)
+        for group in lane_groups(len(W), np.float32):
+            words, n_kept = pairs.pack(group)
+            W[group.rows] = newton_lanes(
                 self.X_lanes,
                 self.pairs.first,
                 self.pairs.winner,
                 self.pairs.worse,
                 words,
                 n_kept,
-                features,
+                group.fill_up(feature_mask),
                 model.B,
                 model.rhs,
-                lane_start,
+                np.zeros((0, W.shape[1])) if start is None else group.fill_up(start),
                 start_scores,
                 C,
                 self.margin,
                 shift,
-                hinge,
+                loss.one_sided,
                 tolerance,
-            )[:size]
+            )[: len(group)]
         return W
 
     def _start_scores(self, model: QuadraticModel) -> NDArray[np.float32]:
@@ -204,14 +157,14 @@ class PairProblem:
         if model not in self._scores:
             w = np.empty(len(self._varies))
             solve(factorise(model.B, self._varies[None])[0], self._varies, model.rhs, w)
-            scores = np.empty((len(self.X), GROUP), np.float32)
-            weights = np.repeat(w.astype(np.float32)[:, None], GROUP, axis=1)
+            scores = np.empty((len(self.X), _SINGLE), np.float32)
+            weights = np.repeat(w.astype(np.float32)[:, None], _SINGLE, axis=1)
             project(self.X_lanes, weights, np.flatnonzero(self._varies), scores)
             self._scores[model] = scores[:, 0].copy()
         return self._scores[model]
 
-    def _residuals(self, w: Matrix, *, hinge: bool, scale: float = 0.0) -> tuple[float, Matrix, NDArray[np.uint8]]:
-        """Objective, Σ d (xᵢ − xⱼ) and the active pairs (all bits of a word set or none) at `w`."""
+    def _residuals(self, w: Matrix, loss: PairLoss) -> tuple[float, Matrix, NDArray[np.uint8]]:
+        """Σ ℓ, Σ ½ ℓ′ (xᵢ − xⱼ) and the active pairs (all bits of a word set or none) at `w`."""
         weights = np.repeat(w[:, None], _DOUBLE, axis=1)
         scores = np.empty((len(self.X), _DOUBLE))
         documents = np.empty_like(scores)
@@ -221,11 +174,11 @@ class PairProblem:
         project(self.X, weights, np.arange(len(w)), scores)
         scores -= self.shift[:, None]
         kept = np.full(len(self), 255, np.uint8)
-        pairs = self.pairs
-        hinge_pass(pairs.first, pairs.winner, pairs.worse, kept, scores, self.margin, hinge, active, documents, slack)
+        first, winner, worse = self.pairs.first, self.pairs.winner, self.pairs.worse
+        hinge_pass(first, winner, worse, kept, scores, self.margin, loss.one_sided, active, documents, slack)
         pull_back(self.X, documents, np.arange(len(w)), np.empty_like(weights), sums)
-        loss = self.margin * slack[0] - scores[:, 0] @ documents[:, 0]
-        return float(0.5 * w @ w + scale * loss), sums[:, 0].copy(), active
+        total = self.margin * slack[0] - scores[:, 0] @ documents[:, 0]
+        return float(total), sums[:, 0].copy(), active
 
     def _scatter(self, active: NDArray[np.uint8]) -> Matrix:
         """Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ over the active pairs: the features are the lanes of a curvature pass."""
@@ -241,3 +194,20 @@ class PairProblem:
             pull_back(self.X, documents, np.arange(n_features), np.empty_like(sums), sums)
             result[:, begin : begin + size] = sums[:, :size]
         return 0.5 * (result + result.T)
+
+
+class _Expansion:
+    """The objective of a pair problem at one point."""
+
+    def __init__(self, problem: PairProblem, w: Matrix, scale: float, loss: PairLoss) -> None:
+        self._problem, self._w, self._scale = problem, w, scale
+        total, self._pull, self._active = problem._residuals(w, loss)
+        self.value = float(0.5 * w @ w + scale * total)
+
+    @cached_property
+    def gradient(self) -> Matrix:
+        return self._w - 2.0 * self._scale * self._pull
+
+    @cached_property
+    def hessian(self) -> Matrix:
+        return np.eye(len(self._w)) + 2.0 * self._scale * self._problem._scatter(self._active)

@@ -31,6 +31,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.rankers import RankRLS, RankSVM
 from moerank.stages import FeatureSelection, InstanceSelection
+from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 
 POPULATION = 100
@@ -89,8 +90,8 @@ def instance_selection(train, table, name):
     errors = []
     for mask, w in zip(masks[0], W, strict=False):
         problem = PairProblem(train, mask)
-        best, _ = problem.objective(problem.hinge_model(C).w, C, hinge=True)
-        errors.append(problem.objective(w, C, hinge=True)[0] / best - 1.0)
+        best, _ = problem.objective(problem.model(C, SQUARED_HINGE).w, C, SQUARED_HINGE)
+        errors.append(problem.objective(w, C, SQUARED_HINGE)[0] / best - 1.0)
     pairs = train.pairs
     svc = seconds(lambda r: linear_svc(train.X[pairs.better[masks[0][r]]] - train.X[pairs.worse[masks[0][r]]], 1e-3), 3)
     sparse = seconds(lambda r: lbfgs(train.X, pairs.better[masks[0][r]], pairs.worse[masks[0][r]]), 3)

@@ -34,6 +34,7 @@ from moerank.data import RankingData, load_fold
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import ConstantFeatureWarning, KernelRankSVM, RankFourier, RankNystrom, RankSVM, RankSVMTRON
+from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 from moerank.training.trust_region import trust_region_newton
 
@@ -117,12 +118,12 @@ def pairs_table(console: Console, name: str, train: RankingData) -> None:
         "TRON, pairs in a sparse matrix": sparse,
     }
     objective = PairProblem.of(train).objective
-    best = objective(RankSVM(C).fit(X, train.y, qid=train.qid).coef_, C, hinge=True)[0]
+    best = objective(RankSVM(C).fit(X, train.y, qid=train.qid).coef_, C, SQUARED_HINGE)[0]
     title = f"{name}: {len(X):,} documents, {len(pairs):,} pairs"
     table = Table("solver", "s", "counted is", "above minimum", title=title)
     times = {label: seconds(solve) for label, solve in solvers.items()}
     for label, solve in solvers.items():
-        gap = objective(solve(), C, hinge=True)[0] / best - 1.0
+        gap = objective(solve(), C, SQUARED_HINGE)[0] / best - 1.0
         ratio = times[label] / times["TRON, pairs counted"]
         table.add_row(label, f"{times[label]:.4f}", f"{ratio:.1f} × as fast", f"{gap:.0e}")
     console.print(table)

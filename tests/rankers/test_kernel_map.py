@@ -5,6 +5,7 @@ from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM
 from moerank.training.hinge_problem import hessian_diagonal, solve_with_features
+from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 from moerank.training.paired_documents import PairedDocuments
 
@@ -61,8 +62,8 @@ def test_the_solution_is_that_of_rank_svm_on_the_mapped_documents(noisy_data, ma
     mapped = RankingData(ranker._image(noisy_data.X), noisy_data.y, noisy_data.qid)
     exact = RankSVM(C).fit(mapped.X, mapped.y, qid=mapped.qid).coef_
     problem = PairProblem.of(mapped)
-    best = problem.objective(exact, C, hinge=True)[0]
-    assert problem.objective(ranker.weights_, C, hinge=True)[0] == pytest.approx(best, rel=1e-10)
+    best = problem.objective(exact, C, SQUARED_HINGE)[0]
+    assert problem.objective(ranker.weights_, C, SQUARED_HINGE)[0] == pytest.approx(best, rel=1e-10)
     np.testing.assert_allclose(ranker.predict(noisy_data.X), mapped.X @ ranker.weights_, rtol=1e-9, atol=1e-9)
 
 

@@ -6,6 +6,7 @@ from sklearn.svm import LinearSVC
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import RankSVM
+from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 
 
@@ -40,9 +41,9 @@ def test_objective_and_gradient_agree_with_explicit_pairs_and_finite_differences
     problem = PairProblem.of(noisy_data)
     D = noisy_data.X[noisy_data.pairs.better] - noisy_data.X[noisy_data.pairs.worse]
     w = np.random.default_rng(4).normal(size=noisy_data.n_features)
-    f, gradient = problem.objective(w, 3.0, hinge=True)
+    f, gradient = problem.objective(w, 3.0, SQUARED_HINGE)
     assert f == pytest.approx(explicit_objective(w, D, 3.0), rel=1e-12)
-    numeric = approx_fprime(w, lambda v: problem.objective(v, 3.0, hinge=True)[0], 1e-7)
+    numeric = approx_fprime(w, lambda v: problem.objective(v, 3.0, SQUARED_HINGE)[0], 1e-7)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
 
 

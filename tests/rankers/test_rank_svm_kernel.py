@@ -5,6 +5,7 @@ from scipy.optimize import minimize
 from moerank.data import RankingData
 from moerank.rankers import KernelRankSVM, RankSVM
 from moerank.training.hinge_problem import solve_with_kernel
+from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 from moerank.training.paired_documents import PairedDocuments
 
@@ -69,8 +70,8 @@ def test_a_linear_kernel_gives_the_linear_ranker(noisy_data, C):
     w = X.T @ found.x[0]
     exact = RankSVM(C)._learn(noisy_data).coef_
     problem = PairProblem.of(noisy_data)
-    best = problem.objective(exact, C, hinge=True)[0]
-    assert problem.objective(w, C, hinge=True)[0] == pytest.approx(best, rel=1e-10)
+    best = problem.objective(exact, C, SQUARED_HINGE)[0]
+    assert problem.objective(w, C, SQUARED_HINGE)[0] == pytest.approx(best, rel=1e-10)
     assert found.at.value == pytest.approx(best, rel=1e-10)
     np.testing.assert_allclose(w, exact, atol=1e-5)
     np.testing.assert_allclose(found.x[1], X @ w, rtol=1e-9, atol=1e-9)

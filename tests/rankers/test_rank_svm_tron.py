@@ -7,6 +7,7 @@ from moerank.data import RankingData, load_fold
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.rankers import RankSVM, RankSVMTRON
 from moerank.training import hinge_problem, trust_region
+from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 from moerank.training.paired_documents import PairedDocuments
 
@@ -44,9 +45,9 @@ def test_objective_on_real_data_is_that_of_rank_svm(letor_folder, name):
     train, _, _ = load_fold(letor_folder / name / "Fold1")
     problem = PairProblem.of(train)
     for C in GRID:
-        best = problem.objective(RankSVM(C)._learn(train).coef_, C, hinge=True)[0]
+        best = problem.objective(RankSVM(C)._learn(train).coef_, C, SQUARED_HINGE)[0]
         for ranker, error in ((RankSVMTRON(C), 1e-5), (RankSVMTRON(C, tol=1e-8), 1e-9)):
-            found = problem.objective(ranker._learn(train).coef_, C, hinge=True)[0]
+            found = problem.objective(ranker._learn(train).coef_, C, SQUARED_HINGE)[0]
             assert found == pytest.approx(best, rel=error)
 
 

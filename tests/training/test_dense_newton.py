@@ -1,0 +1,81 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from moerank.training.dense_newton import QuadraticModel, dense_newton
+
+
+def pseudo_huber(A, b):
+    """½ ‖w‖² + Σ √(1 + (Aw − b)²): convex, with a Hessian that nearly vanishes far from the minimum."""
+
+    def expand(w):
+        r = A @ w - b
+        root = np.sqrt(1.0 + r**2)
+        return SimpleNamespace(
+            value=0.5 * w @ w + root.sum(),
+            gradient=w + A.T @ (r / root),
+            hessian=np.eye(len(w)) + (A.T / root**3) @ A,
+        )
+
+    return expand
+
+
+@pytest.fixture
+def function():
+    rng = np.random.default_rng(0)
+    return pseudo_huber(rng.normal(size=(40, 4)), 3.0 * rng.normal(size=40))
+
+
+@pytest.mark.parametrize("distance", [0.0, 1.0, 100.0])
+def test_finds_the_minimum_that_scipy_finds(function, distance):
+    start = distance * np.array([1.0, -1.0, 0.5, 2.0])
+    best = minimize(lambda w: function(w).value, start, jac=lambda w: function(w).gradient, options={"gtol": 1e-9})
+    end = dense_newton(function, start, 1e-13)
+    assert end.converged
+    assert end.at.value == pytest.approx(best.fun, rel=1e-11)
+    np.testing.assert_allclose(end.w, best.x, atol=1e-6)
+
+
+def test_the_end_holds_the_point_its_expansion_and_the_step_not_taken(function):
+    end = dense_newton(function, np.zeros(4), 1e-3)
+    at = function(end.w)
+    assert end.at.value == at.value
+    np.testing.assert_allclose(at.hessian @ end.step, -at.gradient, rtol=1e-9, atol=1e-12)
+    decrement = at.gradient @ np.linalg.solve(at.hessian, at.gradient)
+    assert 0.0 < decrement <= 1e-3 * at.value
+    # From there the step is the better part of the way.
+    exact = dense_newton(function, np.zeros(4), 1e-14).w
+    assert np.linalg.norm(end.w + end.step - exact) < 0.1 * np.linalg.norm(end.w - exact)
+
+
+def test_a_step_too_long_is_halved_until_the_function_falls():
+    seen = []
+
+    def expand(w):  # √(1 + w²): a full Newton step from w leads to −w³
+        root = np.sqrt(1.0 + w[0] ** 2)
+        seen.append(w[0])
+        return SimpleNamespace(value=root, gradient=w / root, hessian=np.array([[root**-3]]))
+
+    end = dense_newton(expand, np.array([2.0]), 1e-12)
+    assert seen[:4] == pytest.approx([2.0, -8.0, -3.0, -0.5])
+    assert end.converged
+    assert end.w[0] == pytest.approx(0.0, abs=1e-5)
+
+
+def test_where_rounding_allows_no_decrease_the_search_ends_at_the_best_point():
+    def expand(w):  # a value that does not know that it should fall
+        return SimpleNamespace(value=1.0, gradient=w, hessian=np.eye(2))
+
+    end = dense_newton(expand, np.array([1.0, 2.0]), 1e-12)
+    assert not end.converged
+    assert end.w.tolist() == [1.0, 2.0]
+
+
+def test_the_model_has_value_slope_and_curvature_of_the_function(function):
+    w = np.array([0.3, -0.2, 0.1, 0.7])
+    at = function(w)
+    model = QuadraticModel.around(w, at)
+    np.testing.assert_allclose(model.B @ w - model.rhs, at.gradient, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(model.B, at.hessian)
