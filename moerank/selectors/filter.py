@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import RankingData
 from moerank.rankers.base import Grid, Mask, Matrix, Ranker
+from moerank.rankers.forest import Forest
 from moerank.rankers.path import SelectionPath, nested_masks, train_population
 from moerank.rankers.population import Population, population_scores
 from moerank.rankers.rank_svm import RankSVM
@@ -60,6 +61,13 @@ class Filter(Ranker):
         if isinstance(self.population_, np.ndarray):
             return self.population_[0]
         raise AttributeError(f"{type(self._chosen_ranker()).__name__} has no weights")
+
+    @property
+    def forest_(self) -> Forest:
+        """The trees, if the ranker has any, over all columns of the training table."""
+        population: Any = self.population_
+        forest: Forest = population.rankers[0].forest_
+        return forest.over(np.flatnonzero(self.support_))
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers trained on the first 1, 2, … features.
