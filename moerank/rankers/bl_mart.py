@@ -51,6 +51,8 @@ class BaggedLambdaMART(Ranker):
         The rankers, over the columns that vary.
     n_trees_ : ndarray of int, shape (n_bags,)
         Number of trees that each keeps.
+    forest_ : Forest
+        The trees whose leaves add up to the score, as a `Model` stores them.
     bags_ : tuple of ndarray of int
         The queries that each is trained on.
     support_ : ndarray of bool, shape (n_features,)

@@ -47,6 +47,8 @@ class LambdaMART(Ranker):
     ----------
     booster_ : lightgbm.Booster
         The trees, over the columns that vary.
+    forest_ : Forest
+        The trees whose leaves add up to the score, as a `Model` stores them.
     support_ : ndarray of bool, shape (n_features,)
         Features that some tree splits by.
 

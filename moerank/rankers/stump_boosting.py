@@ -37,6 +37,8 @@ class StumpBoosting(Ranker):
         Weight of the pairs that the stump orders rightly and wrongly, as shares of the weight of all pairs.
     n_rounds_ : int
         Rounds there were: fewer than asked for if no stump orders more weight rightly than wrongly.
+    forest_ : Forest
+        The trees whose leaves add up to the score, as a `Model` stores them.
     """
 
     _size = "n_rounds"

@@ -47,6 +47,8 @@ class Filter(Ranker):
         The ranker trained on these.
     coef_ : ndarray, shape (n_features,)
         Its weights, if it has any.
+    forest_ : Forest
+        Its trees, if it has any.
     """
 
     _size: ClassVar[str | None] = "n_features_to_select"
