@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from moerank.data import RankingData
 from moerank.rankers.base import Matrix, Ranker
-from moerank.rankers.lambda_mart import boosted_trees, features_of_trees
+from moerank.rankers.forest import Forest
+from moerank.rankers.lambda_mart import boosted_trees, features_of_trees, mean_forest
 
 __all__ = ["BaggedLambdaMART"]
 
@@ -50,6 +51,8 @@ class BaggedLambdaMART(Ranker):
         The rankers, over the columns that vary.
     n_trees_ : ndarray of int, shape (n_bags,)
         Number of trees that each keeps.
+    forest_ : Forest
+        The trees whose leaves add up to the score, as a `Model` stores them.
     bags_ : tuple of ndarray of int
         The queries that each is trained on.
     support_ : ndarray of bool, shape (n_features,)
@@ -151,6 +154,12 @@ class BaggedLambdaMART(Ranker):
         for booster, n_trees in zip(self.boosters_, self.n_trees_, strict=True):
             scores += booster.predict(varying, num_iteration=int(n_trees), num_threads=1)
         return scores / len(self.boosters_)
+
+    @property
+    def forest_(self) -> Forest:
+        """The trees that each ranker keeps, their leaves divided by the number of rankers, over all columns."""
+        kept = zip(self.boosters_, self.n_trees_.tolist(), strict=True)
+        return mean_forest(kept).over(np.flatnonzero(self.varying_))
 
     def _check_parameters(self) -> None:
         for name in ("n_bags", "patience"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 from moerank.data import RankingData
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP
 from moerank.rankers.base import Grid, Mask, Matrix, Ranker
+from moerank.rankers.forest import Forest
 
-__all__ = ["LambdaMART", "boosted_trees", "features_of_trees", "scores_by_trees"]
+__all__ = ["LambdaMART", "boosted_trees", "features_of_trees", "mean_forest", "scores_by_trees"]
 
 # LightGBM refuses longer queries.
 LONGEST_QUERY = 10_000
@@ -45,6 +47,8 @@ class LambdaMART(Ranker):
     ----------
     booster_ : lightgbm.Booster
         The trees, over the columns that vary.
+    forest_ : Forest
+        The trees whose leaves add up to the score, as a `Model` stores them.
     support_ : ndarray of bool, shape (n_features,)
         Features that some tree splits by.
 
@@ -109,6 +113,11 @@ class LambdaMART(Ranker):
 
     def _scores(self, X: Matrix) -> Matrix:
         return np.asarray(self.booster_.predict(X[:, self.varying_], num_threads=1), dtype=np.float64)
+
+    @property
+    def forest_(self) -> Forest:
+        """The trees, over all columns of the training table."""
+        return mean_forest([(self.booster_, self.booster_.num_trees())]).over(np.flatnonzero(self.varying_))
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         return scores_by_trees(self.booster_, X[:, self.varying_])
@@ -177,6 +186,43 @@ def scores_by_trees(booster: Any, X: Matrix) -> Matrix:
 def features_of_trees(booster: Any, n_trees: int | None = None) -> Mask:
     """Return the features (n_features,) by which some of the first `n_trees` trees splits."""
     return np.asarray(booster.feature_importance("split", iteration=n_trees) > 0)
+
+
+def mean_forest(boosters: Iterable[tuple[Any, int]]) -> Forest:
+    """Return the forest that scores by the mean of boosters, of each the first so many trees; O(number of leaves).
+
+    Raises
+    ------
+    ValueError
+        If a tree splits by categories, or treats 0 as missing.
+    """
+    members = list(boosters)
+    columns: list[int] = []
+    thresholds: list[float] = []
+    left: list[int] = []
+    right: list[int] = []
+    leaves: list[float] = []
+    roots: list[int] = []
+    for booster, n_trees in members:
+        for tree in booster.dump_model(num_iteration=n_trees)["tree_info"]:
+            roots.append(0)
+            # A node of the tree, and the list and the place in it that are to name it.
+            waiting = [(tree["tree_structure"], roots, len(roots) - 1)]
+            while waiting:
+                node, names, place = waiting.pop()
+                if "split_feature" not in node:
+                    leaves.append(node["leaf_value"] / len(members))
+                    names[place] = -len(leaves)
+                    continue
+                if node["decision_type"] != "<=" or node["missing_type"] == "Zero":
+                    raise ValueError("only trees that split by finite numbers, 0 among them, can be stored")
+                names[place] = split = len(columns)
+                columns.append(node["split_feature"])
+                thresholds.append(node["threshold"])
+                left.append(0)
+                right.append(0)
+                waiting += [(node["right_child"], right, split), (node["left_child"], left, split)]
+    return Forest(tuple(columns), tuple(thresholds), tuple(left), tuple(right), tuple(leaves), tuple(roots))
 
 
 def _check(train: RankingData, n_trees: int, parameters: dict[str, Any]) -> None:

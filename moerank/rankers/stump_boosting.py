@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from moerank.data import RankingData
 from moerank.kernels.stumps import best_stump, split_weight
 from moerank.rankers.base import Grid, Matrix, Ranker
+from moerank.rankers.forest import Forest
 
 __all__ = ["StumpBoosting"]
 
@@ -36,6 +37,8 @@ class StumpBoosting(Ranker):
         Weight of the pairs that the stump orders rightly and wrongly, as shares of the weight of all pairs.
     n_rounds_ : int
         Rounds there were: fewer than asked for if no stump orders more weight rightly than wrongly.
+    forest_ : Forest
+        The trees whose leaves add up to the score, as a `Model` stores them.
     """
 
     _size = "n_rounds"
@@ -96,6 +99,19 @@ class StumpBoosting(Ranker):
         for feature, threshold, alpha in zip(self.features_, self.thresholds_, self.alphas_, strict=True):
             scores += alpha * (X[:, feature] > threshold)
         return scores
+
+    @property
+    def forest_(self) -> Forest:
+        """The stumps as trees of two leaves, 0 and α."""
+        rounds = range(self.n_rounds_)
+        return Forest(
+            columns=tuple(self.features_.tolist()),
+            thresholds=tuple(self.thresholds_.tolist()),
+            left=tuple(-1 - 2 * t for t in rounds),
+            right=tuple(-2 - 2 * t for t in rounds),
+            leaves=tuple(value for alpha in self.alphas_.tolist() for value in (0.0, alpha)),
+            roots=tuple(rounds),
+        )
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         steps = self.alphas_ * (X[:, self.features_] > self.thresholds_)

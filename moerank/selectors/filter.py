@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import RankingData
 from moerank.rankers.base import Grid, Mask, Matrix, Ranker
+from moerank.rankers.forest import Forest
 from moerank.rankers.path import SelectionPath, nested_masks, train_on_subsets
 from moerank.rankers.population import Population
 from moerank.rankers.rank_svm import RankSVM
@@ -47,6 +48,8 @@ class Filter(Ranker):
         The ranker trained on these.
     coef_ : ndarray, shape (n_features,)
         Its weights, if it has any.
+    forest_ : Forest
+        Its trees, if it has any.
     """
 
     _size: ClassVar[str | None] = "n_features_to_select"
@@ -61,6 +64,13 @@ class Filter(Ranker):
         if self.population_.coefs is not None:
             return self.population_.coefs[0]
         raise AttributeError(f"{type(self._chosen_ranker()).__name__} has no weights")
+
+    @property
+    def forest_(self) -> Forest:
+        """The trees, if the ranker has any, over all columns of the training table."""
+        population: Any = self.population_
+        forest: Forest = population.rankers[0].forest_
+        return forest.over(np.flatnonzero(self.support_))
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers trained on the first 1, 2, … features.

@@ -1,0 +1,249 @@
+"""A trained ranker in the one shape in which it is stored, shown and exported: features by name, weights or trees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from math import isfinite
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from moerank.checks import check_choice
+from moerank.kernels.scores import linear_scores
+from moerank.rankers.forest import Forest, Integer, Number, check_entries
+
+__all__ = ["PROVENANCE", "Model", "Scaling"]
+
+Matrix: TypeAlias = NDArray[np.float64]
+
+Scaling: TypeAlias = Literal["none", "query"]
+"""How features were scaled before the ranker saw them. A scaling by fitted values will be a class that holds them."""
+
+PROVENANCE = ("problem", "fold", "solver")
+"""Keys of model.json that say where a model comes from, and are no part of it."""
+
+LINEAR = "the sum of weight times value of the feature; the largest ranks first"
+TREES = (
+    "the sum of one leaf per tree: from its root go left if the value in the column of the split is at most its "
+    "threshold, else right, until a number n below 0, which is leaf -1 - n; the largest ranks first"
+)
+NEITHER = "not a sum of weights: train this solver with these parameters on these features"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A trained ranker without what trained it.
+
+    Attributes
+    ----------
+    names, columns : tuple of str, tuple of int
+        The features it needs, in ascending order of their columns in the training table, which count from 0.
+    weights : tuple of float, optional
+        One per feature: the score is the sum of weight times value.
+    trees : Forest, optional
+        The score is the sum of leaves. Without weights and trees the ranker cannot be stored: `parameters` say what to
+        train again.
+    scaling : {"none", "query"}, default "none"
+        How the features were scaled before the ranker saw them; see `query_level_norm`.
+    missing : None
+        The rule for missing values. None, the only one so far: there are none.
+    parameters : mapping
+        Arguments of the estimator that trained it: numbers, switches and texts.
+
+    Raises
+    ------
+    ValueError
+        If these do not fit together; the message names what is wrong.
+
+    Examples
+    --------
+    >>> from moerank.rankers.rank_rls import RankRLS
+    >>> ranker = RankRLS(alpha=0.5).fit([[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]], y=[0, 1, 2])
+    >>> model = Model.of(ranker, ["BM25", "PageRank"])
+    >>> model.names, model.columns, model.parameters["alpha"]
+    (('BM25', 'PageRank'), (0, 1), 0.5)
+    >>> Model.from_dict(model.as_dict()) == model
+    True
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[int, ...]
+    weights: tuple[float, ...] | None = None
+    trees: Forest | None = None
+    scaling: Scaling = "none"
+    missing: None = None
+    parameters: Mapping[str, str | float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_entries(len(self.columns), "column", names=self.names)
+        if repeated := [name for name, count in Counter(self.names).items() if count > 1]:
+            raise ValueError(f"names must be distinct, but {repeated[0]!r} is there more than once")
+        for place, (before, column) in enumerate(zip((-1, *self.columns), self.columns, strict=False)):
+            if column <= before:
+                raise ValueError(f"columns[{place}] is {column}, but columns count from 0 and ascend")
+        if self.weights is not None:
+            check_entries(len(self.columns), "column", weights=self.weights)
+            if self.trees is not None:
+                raise ValueError("a model has weights or trees, not both")
+        if self.trees is not None and (strange := set(self.trees.columns) - set(self.columns)):
+            raise ValueError(f"trees split by column {min(strange)}, which is none of the features")
+        check_choice(get_args(Scaling), scaling=self.scaling)
+        for name, value in self.parameters.items():
+            if not isinstance(value, str | int) and not (isinstance(value, float) and isfinite(value)):
+                raise ValueError(f"parameters: {name} must be a text, a switch or a finite number, not {value!r}")
+        object.__setattr__(self, "parameters", dict(self.parameters))
+
+    @classmethod
+    def of(cls, ranker: Any, feature_names: Sequence[str], scaling: Scaling = "none") -> Self:
+        """Return the model of a fitted estimator.
+
+        Parameters
+        ----------
+        ranker : estimator
+            With ``support_``. A ranker that can be stored has ``coef_`` (n_features,), its weights, or ``forest_``, its
+            `Forest` over the columns of the training table.
+        feature_names : sequence of str
+            The names of all columns of the training table.
+        scaling : {"none", "query"}, default "none"
+            How that table was scaled.
+        """
+        if len(feature_names) != len(ranker.support_):
+            raise ValueError(f"feature_names must have {len(ranker.support_)} entries, not {len(feature_names)}")
+        columns = np.flatnonzero(ranker.support_)
+        coef = getattr(ranker, "coef_", None)
+        return cls(
+            names=tuple(feature_names[column] for column in columns.tolist()),
+            columns=tuple(columns.tolist()),
+            weights=None if coef is None else tuple(coef[columns].tolist()),
+            trees=getattr(ranker, "forest_", None) if coef is None else None,
+            scaling=scaling,
+            parameters={
+                name: value for name, value in ranker.get_params().items() if isinstance(value, str | int | float)
+            },
+        )
+
+    def scores(self, X: ArrayLike) -> Matrix:
+        """Return the scores (n_documents,) of the rows of X; higher ranks higher.
+
+        Parameters
+        ----------
+        X : array-like, shape (n_documents, n_columns)
+            Features in their columns of the training table, scaled as they were there; the model looks only at its own.
+
+        Raises
+        ------
+        ValueError
+            If the model has neither weights nor trees, or X lacks a feature or a value.
+        """
+        if self.weights is None and self.trees is None:
+            raise ValueError("this model has neither weights nor trees: it says only what to train again")
+        table = self._table(X)
+        if self.trees is not None:
+            return self.trees.scores(table)
+        coef = np.zeros((1, table.shape[1]))
+        coef[0, np.array(self.columns, np.int64)] = self.weights
+        return linear_scores(table, coef)[:, 0]
+
+    def _table(self, X: ArrayLike) -> Matrix:
+        """Check X, and return it as kernels want it."""
+        given = getattr(X, "columns", None)
+        table = np.ascontiguousarray(X, dtype=np.float64)
+        least = self.columns[-1] + 1 if self.columns else 0
+        if table.ndim != 2 or table.shape[1] < least:
+            raise ValueError(f"X must have the columns of the training data, {least} or more, not shape {table.shape}")
+        for name, column in zip(self.names, self.columns, strict=True):
+            if given is not None and str(given[column]) != name:
+                raise ValueError(f"column {column} of X must be {name!r}, as in training, not {str(given[column])!r}")
+            values = table[:, column]
+            if not np.isfinite(values).all():
+                row = np.flatnonzero(~np.isfinite(values))[0]
+                raise ValueError(f"X[{row}, {column}] ({name}) is {values[row]}; replace missing values before ranking")
+        return table
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the model as JSON keeps it, keys always in the same order."""
+        linear, forest = self.weights is not None, self.trees is not None
+        weights: Sequence[float | None] = [None] * len(self.columns) if self.weights is None else self.weights
+        values: dict[str, Any] = {
+            "normalize": self.scaling,
+            "parameters": dict(self.parameters),
+            "score": LINEAR if linear else TREES if forest else NEITHER,
+            "features": [
+                {"name": name, "column": column, "weight": weight}
+                for name, column, weight in zip(self.names, self.columns, weights, strict=True)
+            ],
+        }
+        if self.trees is not None:
+            values["trees"] = {entry.name: list(getattr(self.trees, entry.name)) for entry in fields(self.trees)}
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `as_dict` returned, or the content of a model.json; the keys in `PROVENANCE` are passed over.
+
+        Raises
+        ------
+        ValueError
+            If it is no model, or one of a kind that this version does not know. The message names what is wrong.
+        """
+        if not isinstance(values, Mapping):
+            raise ValueError(f"not a model: a table of keys and values is needed, not {type(values).__name__}")
+        try:
+            stored = _Stored.model_validate({key: value for key, value in values.items() if key not in PROVENANCE})
+            return cls(
+                names=tuple(feature.name for feature in stored.features),
+                columns=tuple(feature.column for feature in stored.features),
+                weights=stored.weights(),
+                trees=stored.trees,
+                scaling=stored.normalize,
+                parameters=stored.parameters,
+            )
+        except ValidationError as error:
+            raise ValueError(f"not a model: {_sentence(error)}") from None
+        except ValueError as error:
+            raise ValueError(f"not a model: {error}") from None
+
+
+class _Feature(BaseModel):
+    """A feature of a stored model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    column: Integer
+    weight: Number | None
+
+
+class _Stored(BaseModel):
+    """The keys of a stored model, and what may stand there."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    normalize: Scaling
+    parameters: dict[str, Any]
+    score: str
+    features: list[_Feature]
+    trees: Forest | None = None
+
+    def weights(self) -> tuple[float, ...] | None:
+        """Return the weights of a linear model, None for others, after a check that it is what `score` says."""
+        weights = tuple(feature.weight for feature in self.features if feature.weight is not None)
+        if self.score not in (LINEAR, TREES, NEITHER):
+            raise ValueError(f"score: this version knows no ranker whose score is {self.score!r}")
+        if (self.score == TREES) != (self.trees is not None):
+            raise ValueError(f"score: a model {'without' if self.trees is None else 'with'} trees says something else")
+        if len(weights) != (len(self.features) if self.score == LINEAR else 0):
+            raise ValueError("features: a linear model has a weight for each of them, another model for none")
+        return weights if self.score == LINEAR else None
+
+
+def _sentence(error: ValidationError) -> str:
+    """Say where the first mistake is, and what would be right."""
+    problem = error.errors()[0]
+    place = ".".join(map(str, problem["loc"]))
+    message = str(problem["ctx"]["error"]) if problem["type"] == "value_error" else problem["msg"]
+    return f"{place}: {message}"

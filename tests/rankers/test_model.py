@@ -1,0 +1,389 @@
+"""Models against the rankers that they are made of, through the text of their JSON, and damaged ones."""
+
+import copy
+import json
+import pickle
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lightgbm import LGBMRanker
+
+from moerank.data import RankingData
+from moerank.mofsrank import MOFSRank
+from moerank.rankers import BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, RankBoost, RankRLS, RankSVM
+from moerank.rankers.forest import Forest
+from moerank.rankers.lambda_mart import mean_forest
+from moerank.rankers.model import Model
+from moerank.runs.result_files import write_result
+from moerank.selectors.fs_ed import FSED
+from moerank.selectors.single import SingleFeatures
+
+NAMES = [f"feature {number}" for number in range(14)]
+BAGS = BaggedLambdaMART(n_bags=3, n_trees=30, document_share=0.8, patience=5, random_state=0)
+LINEAR = {
+    "ranker": RankSVM(),
+    "selector": SingleFeatures(n_features_to_select=3),
+    "search": MOFSRank(
+        instance_selection=False,
+        feature_selection={"population": 6, "generations": 2},
+        ensemble={"population": 6, "generations": 2},
+        random_state=0,
+    ),
+}
+FORESTS = {
+    "RankBoost": RankBoost(25),
+    "FRank": FRank(25, n_thresholds=None, reversed_stumps=True),
+    "no stump": RankBoost(1),
+    "LambdaMART": LambdaMART(40),
+    "bags": BAGS,
+    "selector": SingleFeatures(n_features_to_select=4, ranker=LambdaMART(10)),
+}
+NEITHER = {
+    "kernel": KernelRankSVM(),
+    "another package": FSED(n_features_to_select=3, ranker=LGBMRanker(n_estimators=5, verbose=-1)),
+}
+
+
+@pytest.fixture(scope="module")
+def data(noisy_data):
+    """Two of its columns are constant, so that columns of the table are not those of the training."""
+    X = np.insert(np.insert(noisy_data.X, 4, 0.5, axis=1), 0, 1.0, axis=1)
+    return RankingData(np.round(X, 3), noisy_data.y, noisy_data.qid)
+
+
+@pytest.fixture(scope="module")
+def unseen(data):
+    """Random rows; then rows of values on thresholds and next to them."""
+    rng = np.random.default_rng(3)
+    forest = fitted(FORESTS["LambdaMART"], data).forest_
+    ties = rng.choice(forest.thresholds, (200, data.n_features))
+    return np.concatenate([rng.random((200, data.n_features)), ties, np.nextafter(ties, 2), np.nextafter(ties, -2)])
+
+
+def fitted(ranker, data):
+    ranker = copy.deepcopy(ranker)
+    if isinstance(ranker, RankBoost) and ranker.n_rounds == 1:
+        data = RankingData(-data.y[:, None] * np.ones((1, data.n_features)), data.y, data.qid)
+    # By labels that nothing can be learned from, so that boosting ends long before its last tree.
+    noise = RankingData(data.X, np.random.default_rng(5).permutation(data.y), data.qid)
+    return ranker.fit(data.X, data.y, qid=data.qid, validation=noise)
+
+
+def model_of(ranker):
+    return Model.of(ranker, NAMES, "query")
+
+
+def read_again(model):
+    return Model.from_dict(json.loads(json.dumps(model.as_dict(), allow_nan=False)))
+
+
+@pytest.mark.parametrize("ranker", LINEAR.values(), ids=LINEAR)
+def test_linear_scores_are_the_rankers_to_the_bit(data, unseen, ranker):
+    ranker = fitted(ranker, data)
+    model = model_of(ranker)
+    assert model.trees is None
+    assert model.columns == tuple(np.flatnonzero(ranker.support_))
+    assert model.names == tuple(NAMES[column] for column in model.columns)
+    assert model.weights == tuple(ranker.coef_[ranker.support_])
+    again = read_again(model)
+    assert again == model
+    np.testing.assert_array_equal(model.scores(unseen), ranker.predict(unseen))
+    np.testing.assert_array_equal(again.scores(unseen), ranker.predict(unseen))
+    assert np.ptp(model.scores(unseen)) > 0
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_scores_by_trees_are_the_rankers(data, unseen, name):
+    ranker = fitted(FORESTS[name], data)
+    model = model_of(ranker)
+    assert model.weights is None
+    assert model.columns == tuple(np.flatnonzero(ranker.support_))
+    assert set(model.trees.columns) <= set(model.columns)
+    again = read_again(model)
+    assert again == model
+    np.testing.assert_allclose(model.scores(unseen), ranker.predict(unseen), rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(again.scores(unseen), model.scores(unseen))
+    np.testing.assert_array_equal(model.scores(unseen[150:300]), model.scores(unseen)[150:300])
+    assert (name == "no stump") == (len(model.trees.roots) == 0) == (np.ptp(model.scores(unseen)) == 0)
+
+
+def test_one_booster_gives_the_same_bits(data, unseen):
+    ranker = fitted(LambdaMART(40), data)
+    np.testing.assert_array_equal(model_of(ranker).scores(unseen), ranker.predict(unseen))
+
+
+def walk(node, x):
+    """The leaf of a LightGBM tree that a document falls into."""
+    if "leaf_value" in node:
+        return node["leaf_value"]
+    return walk(node["left_child" if x[node["split_feature"]] <= node["threshold"] else "right_child"], x)
+
+
+@pytest.mark.parametrize("left_out", [0, 1])
+def test_bags_are_the_mean_of_their_first_trees_walked_one_by_one(data, unseen, left_out):
+    ranker = fitted(BAGS, data)
+    kept = (ranker.n_trees_ - left_out).tolist()
+    trees = [
+        tree["tree_structure"]
+        for booster, n_trees in zip(ranker.boosters_, kept, strict=True)
+        for tree in booster.dump_model(num_iteration=-1)["tree_info"][:n_trees]
+    ]
+    expected = [sum(walk(tree, x) for tree in trees) / 3 for x in unseen[:, ranker.varying_]]
+    forest = mean_forest(zip(ranker.boosters_, kept, strict=True)).over(np.flatnonzero(ranker.varying_))
+    assert len(forest.roots) == len(trees) == sum(kept)
+    np.testing.assert_allclose(forest.scores(unseen), expected, rtol=1e-12, atol=1e-14)
+    assert (forest == model_of(ranker).trees) == (left_out == 0)
+
+
+@pytest.mark.parametrize(("parameters", "categories"), [({"zero_as_missing": True}, "auto"), ({}, [0])])
+def test_a_tree_that_cannot_be_stored_is_refused(parameters, categories):
+    parameters = {
+        "objective": "regression",
+        "min_data_in_leaf": 1,
+        "min_data_per_group": 1,
+        "verbosity": -1,
+    } | parameters
+    X = np.random.default_rng(0).integers(0, 5, (300, 2)).astype(float)
+    table = lightgbm.Dataset(X, label=X[:, 0] % 2, params=parameters, categorical_feature=categories)
+    booster = lightgbm.train(parameters, table, 3)
+    with pytest.raises(ValueError, match="only trees that split by finite numbers, 0 among them, can be stored"):
+        mean_forest([(booster, 3)])
+
+
+@pytest.mark.parametrize("ranker", NEITHER.values(), ids=NEITHER)
+def test_a_ranker_without_weights_and_trees_says_what_to_train(data, unseen, ranker):
+    ranker = fitted(ranker, data)
+    model = model_of(ranker)
+    assert (model.weights, model.trees) == (None, None)
+    assert len(model.columns) == ranker.support_.sum()
+    stored = model.as_dict()
+    assert list(stored) == ["normalize", "parameters", "score", "features"]
+    assert stored["score"] == "not a sum of weights: train this solver with these parameters on these features"
+    assert {feature["weight"] for feature in stored["features"]} == {None}
+    assert read_again(model) == model
+    with pytest.raises(ValueError, match="neither weights nor trees"):
+        model.scores(unseen)
+
+
+def test_the_text_of_a_linear_model():
+    X = [[0.0, 7.0, 0.25], [1.0, 7.0, 0.5]]
+    ranker = RankRLS(alpha=0.5).fit(X, [0, 1])
+    ranker.coef_ = np.array([0.1, 0.0, -3.0])
+    text = """{
+ "normalize": "none",
+ "parameters": {
+  "alpha": 0.5,
+  "loss": "pair",
+  "target": "unit",
+  "tol": 1e-07
+ },
+ "score": "the sum of weight times value of the feature; the largest ranks first",
+ "features": [
+  {
+   "name": "BM25",
+   "column": 0,
+   "weight": 0.1
+  },
+  {
+   "name": "Länge",
+   "column": 2,
+   "weight": -3.0
+  }
+ ]
+}"""
+    model = Model.of(ranker, ["BM25", "constant", "Länge"])
+    assert json.dumps(model.as_dict(), indent=1, ensure_ascii=False) == text
+    assert Model.from_dict(json.loads(text)).scores(X).tolist() == [-0.75, -1.4]
+
+
+def test_the_file_of_a_run_is_provenance_and_model(tiny_result, tmp_path):
+    write_result(tiny_result, tmp_path)
+    text = (tmp_path / "model.json").read_text(encoding="utf-8")
+    best = tiny_result.best
+    model = Model(
+        names=tuple(tiny_result.names(best.features)), columns=tuple(best.features), weights=tuple(best.weights)
+    )
+    provenance = {"problem": "tiny", "fold": 2, "solver": "mofsrank"}
+    assert json.dumps({**provenance, **model.as_dict()}, indent=1, ensure_ascii=False) + "\n" == text
+    assert Model.from_dict(json.loads(text)) == model
+
+
+def test_a_table_without_the_features_or_with_others_is_refused(data):
+    model = model_of(fitted(RankSVM(), data))
+    assert model.columns[-1] == 13
+    with pytest.raises(ValueError, match=r"the columns of the training data, 14 or more, not shape \(200, 13\)"):
+        model.scores(data.X[:, :13])
+    with pytest.raises(ValueError, match=r"the columns of the training data, 14 or more, not shape \(14,\)"):
+        model.scores(data.X[0])
+    holes = data.X.copy()
+    holes[:, 0] = np.nan  # constant in training, so the model does not need it
+    np.testing.assert_array_equal(model.scores(holes), model.scores(data.X))
+    holes[7, 3] = np.inf
+    with pytest.raises(ValueError, match=r"X\[7, 3\] \(feature 3\) is inf"):
+        model.scores(holes)
+    frame = pd.DataFrame(data.X, columns=NAMES)
+    np.testing.assert_array_equal(model.scores(frame), model.scores(data.X))
+    with pytest.raises(ValueError, match="column 3 of X must be 'feature 3', as in training, not 'other'"):
+        model.scores(frame.rename(columns={"feature 3": "other"}))
+
+
+def test_names_must_be_those_of_the_columns(data):
+    with pytest.raises(ValueError, match="feature_names must have 14 entries, not 13"):
+        Model.of(fitted(RankSVM(), data), NAMES[:13])
+
+
+def test_a_model_is_a_value(data):
+    model = model_of(fitted(LambdaMART(3), data))
+    assert pickle.loads(pickle.dumps(model)) == model
+    assert model != model_of(fitted(LambdaMART(4), data))
+    with pytest.raises(AttributeError):
+        model.weights = ()
+    model.as_dict()["parameters"]["n_trees"] = 7
+    model.as_dict()["trees"]["leaves"][0] = 7.0
+    assert model == model_of(fitted(LambdaMART(3), data))
+
+
+def stored_forest():
+    """Two trees: one of two splits, one that is a leaf."""
+    trees = {
+        "columns": [2, 5],
+        "thresholds": [0.5, 1.5],
+        "left": [1, -1],
+        "right": [-2, -3],
+        "leaves": [1.0, 2.0, 3.0, 0.25],
+        "roots": [0, -4],
+    }
+    features = [{"name": name, "column": column, "weight": None} for name, column in (("a", 2), ("b", 5))]
+    score = Model(names=(), columns=(), trees=Forest((), (), (), (), (), ())).as_dict()["score"]
+    return {"normalize": "none", "parameters": {"n_trees": 2}, "score": score, "features": features, "trees": trees}
+
+
+def stored_weights():
+    model = Model(names=("a", "b"), columns=(2, 5), weights=(0.5, -1.0), parameters={"C": 1.0, "deep": True})
+    return {"problem": "p", "fold": 1, "solver": "s", **model.as_dict()}
+
+
+def test_a_forest_written_by_hand_is_read():
+    model = Model.from_dict(stored_forest())
+    X = np.zeros((4, 6))
+    X[:, [2, 5]] = [[0.5, 1.5], [0.5, 1.6], [0.6, 1.5], [-9, 9]]
+    assert model.scores(X).tolist() == [1.25, 3.25, 2.25, 3.25]
+    assert model.as_dict() == stored_forest()
+
+
+GONE = object()
+DAMAGE = [
+    (stored_weights, ["normalize"], GONE, "normalize: Field required"),
+    (stored_weights, ["normalize"], "minmax", "normalize: Input should be 'none' or 'query'"),
+    (stored_weights, ["parameters"], [1], "parameters: Input should be a valid dictionary"),
+    (stored_weights, ["parameters", "C"], None, "parameters: C must be a text, a switch or a finite number, not None"),
+    (stored_weights, ["parameters", "C"], float("inf"), "parameters: C must be .* not inf"),
+    (stored_weights, ["missing"], "query-min", "missing: Extra inputs are not permitted"),
+    (stored_weights, ["score"], "the largest weight", "score: this version knows no ranker whose score is 'the lar"),
+    (stored_weights, ["score"], GONE, "score: Field required"),
+    (stored_weights, ["features"], {}, "features: Input should be a valid list"),
+    (stored_weights, ["features", 1], "b", "features.1: Input should be a valid dictionary"),
+    (stored_weights, ["features", 1, "name"], "a", "names must be distinct, but 'a' is there more than once"),
+    (stored_weights, ["features", 1, "name"], 3, "features.1.name: Input should be a valid string"),
+    (stored_weights, ["features", 1, "column"], 2, r"columns\[1\] is 2, but columns count from 0 and ascend"),
+    (stored_weights, ["features", 0, "column"], -1, r"columns\[0\] is -1, but columns count from 0 and ascend"),
+    (stored_weights, ["features", 0, "column"], 2.0, "features.0.column: Input should be a valid integer"),
+    (stored_weights, ["features", 0, "column"], True, "features.0.column: Input should be a valid integer"),
+    (stored_weights, ["features", 0, "weight"], "1", "features.0.weight: Input should be a valid number"),
+    (stored_weights, ["features", 0, "weight"], True, "features.0.weight: Input should be a valid number"),
+    (stored_weights, ["features", 0, "weight"], float("nan"), r"weights\[0\] is nan, and must be finite"),
+    (stored_weights, ["features", 0, "weight"], None, "features: a linear model has a weight for each of them"),
+    (stored_weights, ["features", 0, "weight"], GONE, "features.0.weight: Field required"),
+    (stored_weights, ["features", 0, "scale"], 1.0, "features.0.scale: Extra inputs are not permitted"),
+    (stored_weights, ["trees"], stored_forest()["trees"], "score: a model with trees says something else"),
+    (stored_forest, ["trees"], GONE, "score: a model without trees says something else"),
+    (stored_forest, ["trees"], [], "trees: Input should be a dictionary"),
+    (stored_forest, ["features", 0, "weight"], 1.0, "features: .* another model for none"),
+    (stored_forest, ["features", 1, "column"], 6, "trees split by column 5, which is none of the features"),
+    (stored_forest, ["trees", "roots"], GONE, "trees.roots: Field required"),
+    (stored_forest, ["trees", "gain"], [1.0], "trees.gain: Unexpected keyword argument"),
+    (stored_forest, ["trees", "columns", 0], -1, "trees: columns count from 0, and -1 is none"),
+    (stored_forest, ["trees", "columns", 0], "2", "trees.columns.0: Input should be a valid integer"),
+    (stored_forest, ["trees", "thresholds"], [0.5], "trees: thresholds must have one entry per split, 2 in all, not 1"),
+    (stored_forest, ["trees", "thresholds", 1], float("nan"), r"trees: thresholds\[1\] is nan, and must be finite"),
+    (stored_forest, ["trees", "thresholds", 1], None, "trees.thresholds.1: Input should be a valid number"),
+    (stored_forest, ["trees", "left"], [1], "trees: left must have one entry per split, 2 in all, not 1"),
+    (stored_forest, ["trees", "right"], [-2, -3, -3], "trees: right must have one entry per split, 2 in all, not 3"),
+    (stored_forest, ["trees", "left", 0], 2, r"trees: left\[0\] is 2, which is no split and no leaf"),
+    (stored_forest, ["trees", "right", 1], -5, r"trees: right\[1\] is -5, which is no split and no leaf"),
+    (stored_forest, ["trees", "roots", 1], 10**30, r"trees: roots\[1\] is 10{30}, which is no split and no leaf"),
+    (stored_forest, ["trees", "left", 1], 0, r"trees: left\[1\] is 0, but a split must come before those below it"),
+    (stored_forest, ["trees", "left", 1], 1, r"trees: left\[1\] is 1, but a split must come before those below it"),
+    (stored_forest, ["trees", "left", 1], -2, "trees: left, right and roots lead 2 times to leaf 1"),
+    (stored_forest, ["trees", "roots"], [0, 1, -4], "trees: left, right and roots lead 2 times to split 1"),
+    (stored_forest, ["trees", "leaves"], [1.0, 2.0, 3.0, 0.25, 7.0], "trees: .* lead 0 times to leaf 4"),
+    (stored_forest, ["trees", "leaves", 3], float("-inf"), r"trees: leaves\[3\] is -inf, and must be finite"),
+]
+
+
+@pytest.mark.parametrize(("whole", "keys", "value", "message"), DAMAGE)
+def test_a_damaged_model_is_refused_by_name(whole, keys, value, message):
+    damaged = whole()
+    Model.from_dict(damaged)
+    *above, last = keys
+    place = damaged
+    for key in above:
+        place = place[key]
+    if value is GONE:
+        del place[last]
+    else:
+        place[last] = value
+    with pytest.raises(ValueError, match=f"^not a model: ({message})"):
+        Model.from_dict(damaged)
+
+
+@pytest.mark.parametrize("values", [None, [], "text", 1])
+def test_what_is_no_table_is_refused(values):
+    with pytest.raises(ValueError, match=r"^not a model: a table of keys and values is needed"):
+        Model.from_dict(values)
+
+
+def places(value, path=()):
+    """The paths of all that stands in nested lists and tables."""
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield (*path, key)
+        yield from places(child, (*path, key))
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+JSON = st.recursive(SCALARS, lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=3), below))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_whatever_stands_somewhere_a_model_that_is_read_can_score(drawn):
+    """Anything at any place is refused with a sentence, or makes a model that scores and is written as it was read."""
+    values = stored_forest() if drawn.draw(st.booleans()) else stored_weights()
+    *above, last = drawn.draw(st.sampled_from(list(places(values))))
+    place = values
+    for key in above:
+        place = place[key]
+    place[last] = drawn.draw(JSON | st.just(10**400))
+    try:
+        model = Model.from_dict(values)
+    except ValueError as error:
+        assert str(error).startswith("not a model: ")
+        return
+    stored = {key: value for key, value in values.items() if key not in ("problem", "fold", "solver")}
+    assert model.as_dict() == stored
+    if not model.columns or model.columns[-1] < 1000:
+        assert np.isfinite(model.scores(np.ones((3, 1000)))).all()
+
+
+def test_weights_and_trees_exclude_each_other():
+    with pytest.raises(ValueError, match="a model has weights or trees, not both"):
+        Model(names=(), columns=(), weights=(), trees=Forest((), (), (), (), (), ()))
+    with pytest.raises(ValueError, match=r"scaling must be one of 'none', 'query', not 'qery'; did you mean 'query'\?"):
+        Model(names=(), columns=(), scaling="qery")
+    with pytest.raises(ValueError, match="names must have one entry per column, 0 in all, not 1"):
+        Model(names=("a",), columns=())
