@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from moerank.data import RankingData
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, LinearPopulation, Population, SelectionPath
+from moerank.rankers.model import Model, Scaling
 from moerank.runs.result import ScoredRanker
 from moerank.stages.objectives import Candidates, Objective
 
@@ -32,6 +33,8 @@ class Measure:
         That of the objectives, and the second one of the tables.
     objectives : sequence of Objective
         Measured on the training part, for every ranker: also for those that no search has found.
+    scaling : {"none", "query"}
+        How the features of all parts are scaled.
     backend : fitness backend
         For objectives that compare with another ranker of its kind.
     """
@@ -39,16 +42,14 @@ class Measure:
     parts: Parts
     metrics: tuple[Metric, Metric]
     objectives: Sequence[Objective]
+    scaling: Scaling
     backend: FitnessBackend
 
     def fitted(self, name: str, ranker: Any) -> ScoredRanker:
         """Measure a fitted estimator."""
-        parameters = {key: value for key, value in ranker.get_params().items() if isinstance(value, str | int | float)}
-        if hasattr(ranker, "coef_"):
-            measured = self.weights(name, ranker.coef_, ranker.support_)
-        else:
-            measured = self.population(name, _One(ranker), ranker.support_[None])[0]
-        return replace(measured, parameters=parameters)
+        model = Model.of(ranker, self.parts["train"].feature_names, self.scaling)
+        population = LinearPopulation(ranker.coef_[None]) if model.weights is not None else _One(ranker)
+        return self._measured(name, [model], population, ranker.support_[None])[0]
 
     def weights(self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_]) -> ScoredRanker:
         """Measure the ranker wᵀx on the features `support`, shapes (n_features,)."""
@@ -63,6 +64,23 @@ class Measure:
 
     def population(self, name: str, rankers: Population, support: NDArray[np.bool_]) -> list[ScoredRanker]:
         """Measure several rankers, which use the features in the rows of `support` (n_rankers, n_features)."""
+        names = self.parts["train"].feature_names
+        models = []
+        for i, mask in enumerate(support):
+            columns = tuple(np.flatnonzero(mask).tolist())
+            models.append(
+                Model(
+                    names=tuple(names[column] for column in columns),
+                    columns=columns,
+                    weights=None if rankers.coefs is None else tuple(rankers.coefs[i, mask].tolist()),
+                    scaling=self.scaling,
+                )
+            )
+        return self._measured(name, models, rankers, support)
+
+    def _measured(
+        self, name: str, models: Sequence[Model], rankers: Population, support: NDArray[np.bool_]
+    ) -> list[ScoredRanker]:
         candidates = Candidates(self.parts["train"], self.metrics[0], support, lambda: rankers, backend=self.backend)
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         scores = {part: np.ascontiguousarray(rankers.scores(rows.X)) for part, rows in self.parts.items()}
@@ -76,13 +94,12 @@ class Measure:
         return [
             ScoredRanker(
                 name=name,
-                features=np.flatnonzero(support[i]).tolist(),
-                weights=None if rankers.coefs is None else rankers.coefs[i, support[i]].tolist(),
+                model=model,
                 objectives={objective: float(values[i]) for objective, values in objectives.items()},
                 scores={part: {name: float(v[i]) for name, v in table.items()} for part, table in means.items()},
                 per_query={part: {name: v[:, i].tolist() for name, v in t.items()} for part, t in per_query.items()},
             )
-            for i in range(len(rankers))
+            for i, model in enumerate(models)
         ]
 
 

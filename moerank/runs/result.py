@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from moerank.rankers.forest import Forest
+from moerank.rankers.model import Model, Scaling
 from moerank.stages.objectives import FRONT
 from moerank.version import VERSION
 
@@ -24,27 +27,58 @@ class ScoredRanker:
     Attributes
     ----------
     name : str
-    features : list of int
-        The columns it needs, ascending.
-    weights : list of float or None
-        Their weights; None if the ranker does not score by wᵀx.
+    model : Model
+        The ranker itself, as far as it can be stored.
     objectives : dict
         The value of each objective of the problem on the training part, also for rankers that no search found.
     scores : dict
         Part ("train", "validation", "test"), then metric, then the mean over queries.
     per_query : dict
         The same with the values of all queries; empty for members that were not chosen.
-    parameters : dict
-        Arguments of the ranker, where it has its own.
     """
 
     name: str
-    features: list[int]
-    weights: list[float] | None
+    model: Model
     objectives: dict[str, float]
     scores: dict[str, dict[str, float]]
     per_query: dict[str, dict[str, list[float]]] = field(default_factory=dict)
-    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """The columns that it needs, ascending."""
+        return self.model.columns
+
+    @property
+    def weights(self) -> tuple[float, ...] | None:
+        """Their weights; None if the ranker does not score by wᵀx."""
+        return self.model.weights
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the ranker as a result keeps it: names and scaling of the features are there once for all rankers."""
+        return {
+            "name": self.name,
+            "features": self.features,
+            "weights": self.weights,
+            "trees": None if self.model.trees is None else asdict(self.model.trees),
+            "parameters": self.model.parameters,
+            "objectives": self.objectives,
+            "scores": self.scores,
+            "per_query": self.per_query,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], feature_names: Sequence[str], scaling: Scaling) -> ScoredRanker:
+        """Read what `as_dict` returned, with the names of all columns and how they are scaled."""
+        features, weights, trees = (values.pop(key) for key in ("features", "weights", "trees"))
+        model = Model(
+            names=tuple(feature_names[feature] for feature in features),
+            columns=tuple(features),
+            weights=None if weights is None else tuple(weights),
+            trees=None if trees is None else Forest(**{name: tuple(entries) for name, entries in trees.items()}),
+            scaling=scaling,
+            parameters=values.pop("parameters"),
+        )
+        return cls(model=model, **values)
 
 
 @dataclass(frozen=True)
@@ -121,13 +155,15 @@ class RunResult:
         grid = self.configuration["data"]["grid"]
         return None if grid is None else (grid[0], grid[1])
 
-    def names(self, features: list[int]) -> list[str]:
+    def names(self, features: Sequence[int]) -> list[str]:
         """Return the names of columns."""
         return [self.feature_names[feature] for feature in features]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as JSON keeps it, keys always in the same order."""
-        return {"format": FORMAT, **asdict(self)}
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        rankers = {key: [ranker.as_dict() for ranker in values[key]] for key in ("front", "baselines")}
+        return {"format": FORMAT, **values, **rankers}
 
     def to_json(self) -> str:
         """Return the text of result.json."""
@@ -145,10 +181,11 @@ class RunResult:
         try:
             values = json.loads(text)
             check_format(values.pop("format"), values.get("versions", {}).get("moerank"))
+            shared = values["feature_names"], values["configuration"]["data"]["normalize"]
             for key in ("front", "baselines"):
-                values[key] = [ScoredRanker(**ranker) for ranker in values[key]]
+                values[key] = [ScoredRanker.from_dict(ranker, *shared) for ranker in values[key]]
             return cls(**values)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"not a result of this version of moerank ({error})") from None
 
 

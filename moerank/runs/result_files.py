@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,19 +75,5 @@ def _front_table(result: RunResult) -> str:
 
 
 def model_of(result: RunResult, ranker: ScoredRanker) -> dict[str, Any]:
-    """Return what a search engine needs of a ranker: the features in order of columns, and the weight of each."""
-    weights: Sequence[float | None] = ranker.weights or [None] * len(ranker.features)
-    linear = "the sum of weight times value of the feature; the largest ranks first"
-    other = "not a sum of weights: train this solver with these parameters on these features"
-    return {
-        "problem": result.problem,
-        "fold": result.fold,
-        "solver": result.solver,
-        "normalize": result.configuration["data"]["normalize"],
-        "parameters": ranker.parameters,
-        "score": other if ranker.weights is None else linear,
-        "features": [
-            {"name": name, "column": feature, "weight": weight}
-            for name, feature, weight in zip(result.names(ranker.features), ranker.features, weights, strict=True)
-        ],
-    }
+    """Return the content of model.json: where a ranker comes from, and its model."""
+    return {"problem": result.problem, "fold": result.fold, "solver": result.solver, **ranker.model.as_dict()}

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import ConstantFeatureWarning, LinearPopulation
+from moerank.rankers import ConstantFeatureWarning, LinearPopulation, RankingEstimator
 from moerank.runs.measure import Measure, Parts
 from moerank.runs.problem import Problem
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
@@ -97,7 +98,8 @@ def run_fold(
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
         backend = _tuned(backend, parts) if problem.backend.tune else backend
-        measure = Measure(parts, metrics, read_objectives(problem.search.objectives), backend)
+        objectives = read_objectives(problem.search.objectives)
+        measure = Measure(parts, metrics, objectives, problem.data.normalize, backend)
         compared = _baselines(backend, problem.backend.name, spec.name, measure, report) if baselines else []
         clock.stop("baselines")
 
@@ -121,7 +123,7 @@ def run_fold(
         shows_progress = "progress" in known
         if not shows_progress:
             report("training", 0.0, spec.label)
-        estimator.fit(train, validation=validation)
+        estimator = _fitted(estimator, train, validation)
         if not shows_progress:
             report("training", 1.0, spec.label)
         clock.stop("solver")
@@ -136,7 +138,7 @@ def run_fold(
         seed=seed,
         random_state=random_state,
         metrics=[entry.name for entry in metrics],
-        objectives=[objective.name for objective in measure.objectives],
+        objectives=[objective.name for objective in objectives],
         configuration=configuration(problem, fold, spec, seed, baselines=baselines),
         feature_names=list(train.feature_names),
         queries={part: rows.qid[rows.offsets[:-1]].tolist() for part, rows in parts.items()},
@@ -188,6 +190,14 @@ def configuration(
     }
 
 
+def _fitted(estimator: Any, train: RankingData, validation: RankingData | None = None) -> Any:
+    """Fit an estimator and return it; one of another package knows arrays only."""
+    held_out = {} if validation is None else {"validation": validation}
+    if isinstance(estimator, RankingEstimator):
+        return estimator.fit(train, **held_out)
+    return estimator.fit(train.X, train.y, qid=train.qid, **held_out)
+
+
 def _tuned(
     ranker: Any, parts: Parts, given: Iterable[str] = (), progress: Callable[[float], object] | None = None
 ) -> Any:
@@ -204,12 +214,12 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, r
     found = []
     if solver != backend_name:
         report("baselines", 0.0, "all features")
-        found.append(measure.fitted("all features", backend.fit(train)))
+        found.append(measure.fitted("all features", _fitted(backend, train)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
     if solver != "fsmrank":
         report("baselines", 2 / 3, "FSMRank")
-        ranker = _tuned(make_solver("fsmrank"), measure.parts).fit(train)
+        ranker = _fitted(_tuned(make_solver("fsmrank"), measure.parts), train)
         found.append(measure.fitted("FSMRank", ranker))
     report("baselines", 1.0, "measured")
     return found
@@ -238,7 +248,8 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[ScoredRank
     coefs = estimator.front_coefs_
     if coefs is None:
         # The arguments of a search are in the configuration, and its threads do not belong to the result.
-        return [replace(measure.fitted(name, estimator), parameters={})], 0
+        only = measure.fitted(name, estimator)
+        return [replace(only, model=replace(only.model, parameters={}))], 0
     support = np.zeros(coefs.shape, bool)
     for member, features in enumerate(estimator.front_["features"]):
         support[member, list(features)] = True

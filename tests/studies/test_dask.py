@@ -51,7 +51,7 @@ def cluster(scheduler):
 
 def finished(study):
     """The front of each cell by its label."""
-    return {cell.label: result.front for cell, result in study.results().items()}
+    return {(result.solver, result.fold, result.seed): result.front for result in study.results()}
 
 
 @pytest.fixture(scope="module")

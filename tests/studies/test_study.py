@@ -13,8 +13,10 @@ from helpers.study_files import contents
 
 import moerank
 from moerank.rankers import RankRLS
+from moerank.runs.problem_files import load_problem
+from moerank.runs.solver_spec import SolverSpec, read_solver
 from moerank.solvers import SolverEntry, solvers
-from moerank.studies.cell import Cell, SolverSpec, read_solver
+from moerank.studies.cell import Cell
 from moerank.studies.executors import Outcome
 from moerank.studies.running import run_cells
 from moerank.studies.store import Store
@@ -78,12 +80,13 @@ def test_results_are_those_of_single_runs(undisturbed, tiny_problem_file, tiny_p
     study = Study([tiny_problem_file], SOLVERS, undisturbed, folds=[1, 2], seeds=2)
     frame = study.frame()
     assert len(frame) == 8
-    for cell, result in study.results().items():
-        alone = run_fold(tiny_problem, cell.fold, solver=cell.solver.name, seed=cell.random_state)
+    for cell, result in zip(study.cells(), study.results(), strict=True):
+        assert (result.solver, result.fold, result.seed) == (cell.solver.label, cell.fold, cell.seed)
+        alone = run_fold(tiny_problem, cell.fold, cell.solver, cell.random_state)
         assert result.front == alone.front
     row = frame.iloc[-1]
     assert row["solver"] == "mofsrank"
-    assert row["test MAP"] == list(study.results().values())[-1].best.scores["test"]["MAP"]
+    assert row["test MAP"] == study.results()[-1].best.scores["test"]["MAP"]
 
 
 def test_a_finished_cell_is_never_run_again(undisturbed, tiny_problem_file):
@@ -148,7 +151,7 @@ def test_a_claim_holds_against_other_processes_and_dies_with_its_own(tiny_proble
 
 def test_a_cell_that_fails_stops_no_other(tiny_problem_file, tmp_path, monkeypatch):
     class Broken(RankRLS):
-        def fit(self, X, y, *, qid=None, validation=None):
+        def fit(self, X, y=None, *, qid=None, validation=None):
             raise RuntimeError("out of luck")
 
     entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, True, False, (), Broken)
@@ -202,6 +205,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tiny_problem_file, tmp_path)
         ("fsmrnk", "did you mean 'fsmrank'"),
         ("fsmrank[lamda1=1]", "did you mean 'lambda1'"),
         ("fsmrank[lambda1]", "not of the form key=value"),
+        ("fsmrank[lambda1=1,lambda1=2]", "lambda1 is given twice"),
         ("fsm rank", "write NAME or NAME"),
     ],
 )
@@ -213,8 +217,14 @@ def test_wrong_solvers_are_refused(text, message):
 def test_parameters_of_solvers_make_other_cells(tiny_problem_file, tmp_path):
     names = ["fsmrank", "fsmrank[lambda1=0.5]"]
     results = Study([tiny_problem_file], names, tmp_path, folds=[1]).run().results()
-    assert [cell.solver.label for cell in results] == names
-    assert [result.best.parameters["lambda1"] for result in results.values()][1] == 0.5
+    assert [result.solver for result in results] == names
+    assert results[1].best.model.parameters["lambda1"] == 0.5
+
+
+def test_a_cell_is_another_where_its_solver_takes_what_has_changed(tiny_problem_file):
+    problems = [load_problem(tiny_problem_file), load_problem(tiny_problem_file, {"ensemble.generations": 7})]
+    keys = {name: {Cell(problem, 1, SolverSpec(name), 0).key for problem in problems} for name in SOLVERS}
+    assert {name: len(found) for name, found in keys.items()} == {"fsmrank": 1, "ranksvm-primal": 1, "mofsrank": 2}
 
 
 @pytest.mark.parametrize(
@@ -337,8 +347,9 @@ def test_the_death_of_a_process_is_that_of_its_cell_alone(tiny_problem, tmp_path
         "    import os\n"
         "    import moerank.runs.run_fold as module\n"
         "    run_fold = module.run_fold\n"
-        "    def dying(*arguments, solver, **settings):\n"
-        "        return os._exit(9) if solver == 'fsmrank' else run_fold(*arguments, solver=solver, **settings)\n"
+        "    def dying(problem, fold, solver, seed, **settings):\n"
+        "        fatal = solver.name == 'fsmrank'\n"
+        "        return os._exit(9) if fatal else run_fold(problem, fold, solver, seed, **settings)\n"
         "    module.run_fold = dying\n"
     )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
@@ -351,7 +362,15 @@ def test_the_death_of_a_process_is_that_of_its_cell_alone(tiny_problem, tmp_path
 
 
 def test_the_label_of_a_solver_reads_back():
-    for text in ("fsmrank[lambda1=0.1]", "mofsrank[ensemble=false]", "mofsrank[adaptive_mutation=true]", "fsmrank"):
+    for text in (
+        "fsmrank[lambda1=0.1]",
+        "mofsrank[ensemble=false]",
+        "mofsrank[adaptive_mutation=true]",
+        "fsmrank",
+        'mofsrank[ensemble={"generations":5,"population":8},final=train]',
+        'mofsrank[objectives=["features","error"]]',
+        'gas[importance="1"]',
+    ):
         spec = read_solver(text)
         assert spec.label == text
         assert read_solver(spec.label) == spec

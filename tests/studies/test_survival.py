@@ -295,10 +295,10 @@ def test_what_a_killed_process_was_writing_is_removed_and_what_another_writes_is
     with Store(tmp_path):
         pass
     remains = [
-        tmp_path / "study.json.tmp",
-        *(tmp_path / part / f"{dead.key}.json.tmp" for part in ("cells", "failures")),
+        tmp_path / f".study.json.{0:016x}.tmp",
+        *(tmp_path / part / f".{dead.key}.json.{1:016x}.tmp" for part in ("cells", "failures")),
     ]
-    in_work = tmp_path / "cells" / f"{alive.key}.json.tmp"
+    in_work = tmp_path / "cells" / f".{alive.key}.json.{2:016x}.tmp"
     for path in [*remains, in_work]:
         path.write_text("half")
     script = (
