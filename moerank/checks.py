@@ -7,7 +7,17 @@ from difflib import get_close_matches
 from math import inf
 from numbers import Integral, Real
 
-__all__ = ["check_at_least", "check_choice", "check_not_negative", "check_positive", "check_share", "unknown"]
+import numpy as np
+
+__all__ = [
+    "check_at_least",
+    "check_choice",
+    "check_not_negative",
+    "check_positive",
+    "check_share",
+    "check_switch",
+    "unknown",
+]
 
 
 def check_positive(**parameters: object) -> None:
@@ -25,15 +35,18 @@ def check_positive(**parameters: object) -> None:
             raise ValueError(f"{name} must be positive{' and finite' * (value == inf)}, not {value}")
 
 
-def check_not_negative(**parameters: object) -> None:
-    """Raise a ValueError for a parameter that is not a finite number from 0 on."""
+def check_not_negative(*, or_none: bool = False, **parameters: object) -> None:
+    """Raise a ValueError for a parameter that is not a finite number from 0 on, nor None where that is allowed."""
+    beside = ", or None" * or_none
     for name, value in parameters.items():
-        if not 0 <= _number(name, value) < inf:
-            raise ValueError(f"{name} must {'be finite' if value == inf else 'not be negative'}, not {value}")
+        if or_none and value is None:
+            continue
+        if not 0 <= _number(name, value, beside) < inf:
+            raise ValueError(f"{name} must {'be finite' if value == inf else 'not be negative'}{beside}, not {value}")
 
 
-def check_at_least(least: int, **parameters: object) -> None:
-    """Raise a ValueError for a parameter that is not an integer from `least` on.
+def check_at_least(least: int, *, or_none: bool = False, **parameters: object) -> None:
+    """Raise a ValueError for a parameter that is not an integer from `least` on, nor None where that is allowed.
 
     Examples
     --------
@@ -42,19 +55,37 @@ def check_at_least(least: int, **parameters: object) -> None:
         ...
     ValueError: n_rounds must be an integer, not 2.5
     """
+    beside = ", or None" * or_none
     for name, value in parameters.items():
+        if or_none and value is None:
+            continue
         if not isinstance(value, Integral) or isinstance(value, bool):
-            raise ValueError(f"{name} must be an integer, not {value!r}")
+            raise ValueError(f"{name} must be an integer{beside}, not {value!r}")
         if value < least:
-            raise ValueError(f"{name} must be at least {least}, not {value}")
+            raise ValueError(f"{name} must be at least {least}{beside}, not {value}")
 
 
-def check_share(*, zero: bool = False, **parameters: object) -> None:
-    """Raise a ValueError for a parameter that is not in (0, 1], or in [0, 1] where it may be `zero`."""
+def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -> None:
+    """Raise a ValueError for a parameter that is not between 0 and 1, which it may be as `zero` and `one` say.
+
+    Examples
+    --------
+    >>> check_share(query_share=0.0)
+    Traceback (most recent call last):
+        ...
+    ValueError: query_share must be in (0, 1], not 0.0
+    """
     for name, value in parameters.items():
         number = _number(name, value)
-        if not 0 <= number <= 1 or (number == 0 and not zero):
-            raise ValueError(f"{name} must be in {'[' if zero else '('}0, 1], not {value}")
+        if not 0 <= number <= 1 or (number == 0 and not zero) or (number == 1 and not one):
+            raise ValueError(f"{name} must be in {'[' if zero else '('}0, 1{']' if one else ')'}, not {value}")
+
+
+def check_switch(**parameters: object) -> None:
+    """Raise a ValueError for a parameter that is neither True nor False: a text such as "no" counts as true."""
+    for name, value in parameters.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, not {value!r}")
 
 
 def check_choice(choices: Iterable[str], **parameters: object) -> None:
@@ -89,7 +120,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {kind} {name!r}; {advice}"
 
 
-def _number(name: str, value: object) -> float:
+def _number(name: str, value: object, beside: str = "") -> float:
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise ValueError(f"{name} must be a number, not {value!r}")
+        raise ValueError(f"{name} must be a number{beside}, not {value!r}")
     return float(value)

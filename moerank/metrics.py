@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from moerank.data import RankingData
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain
 
-__all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "make_metric"]
+__all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "as_metric", "make_metric"]
 
 Gain = Literal["exp2", "linear"]
 Discount = Literal["letor", "log2"]
@@ -277,6 +277,31 @@ def make_metric(name: str, **conventions: Any) -> Metric:
     if not at and measure in _WITHOUT_CUTOFF:
         return _WITHOUT_CUTOFF[measure](**conventions)
     raise ValueError(f"unknown metric {name!r}; choose one of NDCG@k, P@k, MAP and MeanNDCG, with a rank for k")
+
+
+def as_metric(value: Metric | str | None, default: Metric | None = None, *, name: str = "metric") -> Metric:
+    """Return the metric that an argument means: a Metric, its name as in `make_metric`, or None for the default.
+
+    Raises
+    ------
+    ValueError
+        For anything else, None without a default included; the message names the argument.
+
+    Examples
+    --------
+    >>> as_metric("map"), as_metric(Precision(5)).name, as_metric(None, NDCG(10)).name
+    (MAP(), 'P@5', 'NDCG@10')
+    """
+    if value is None and default is not None:
+        return default
+    if isinstance(value, Metric):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a Metric or the name of one, not {value!r}")
+    try:
+        return make_metric(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a Metric or the name of one: {error}") from None
 
 
 _WITH_CUTOFF: dict[str, Callable[..., Metric]] = {"ndcg": NDCG, "p": Precision}

@@ -1,6 +1,7 @@
 """What every row of the table of solvers must keep, so that a new solver is tested by being listed."""
 
 import functools
+import inspect
 import pickle
 
 import numpy as np
@@ -131,6 +132,30 @@ def test_takes_ranking_data_as_they_are(name):
         made(name).fit(train, qid=train.qid)
     with pytest.raises(ValueError, match="y is missing: give the relevance labels"):
         made(name).fit(train.X, qid=train.qid)
+
+
+@pytest.mark.parametrize("name", [name for name, row in solvers().items() if row.family != "evolutionary"])
+def test_parameters_that_make_no_sense_are_refused_by_name(name):
+    train, vali, _ = planted()
+    kinds = inspect.signature(type(made(name)).__init__).parameters
+    for parameter in made(name).get_params(deep=False):
+        kind = kinds[parameter].annotation
+        if parameter == "random_state":  # whatever numpy takes for a seed
+            continue
+        nonsense = ["nonsense", float("nan"), -1e300, {}]
+        if "None" not in kind:
+            nonsense.append(None)
+        if "bool" not in kind:
+            nonsense.append(True)
+        if "int" in kind:
+            nonsense.append(2.5)
+        for value in nonsense:
+            with pytest.raises(ValueError, match=rf"^{parameter}\b"):
+                made(name).set_params(**{parameter: value}).fit(train, validation=vali)
+                pytest.fail(f"{parameter}={value!r} was accepted")
+            if hasattr(made(name), "tune"):
+                with pytest.raises(ValueError, match=rf"^{parameter}\b"):
+                    made(name).set_params(**{parameter: value}).tune(train, vali, grid=[{}, {}])
 
 
 @pytest.mark.parametrize("name", SELECTORS)

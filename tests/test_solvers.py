@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from moerank import solvers as module
+from moerank.metrics import MAP, NDCG, Precision
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, make_backend, make_solver, solvers
 
@@ -83,3 +84,28 @@ def test_an_entry_point_that_fails_is_left_out_with_a_warning(third_parties, loa
         table = solvers()
     assert "theirs" in table
     assert table["mofsrank"].family == "evolutionary"
+
+
+@pytest.mark.parametrize("name", ["gas-e", "fs-ed", "single"])
+def test_metrics_are_read_by_their_names(name, tiny_problem):
+    train, vali, _ = tiny_problem.load_fold(1)
+    by_name = make_solver(name, metric="MAP", n_features_to_select=3).fit(train, validation=vali)
+    by_object = make_solver(name, metric=MAP(), n_features_to_select=3).fit(train, validation=vali)
+    default = make_solver(name, n_features_to_select=3).fit(train, validation=vali)
+    assert by_name.metric == "MAP", "a constructor only stores"
+    assert by_name.order_.tolist() == by_object.order_.tolist() != default.order_.tolist()
+    with pytest.raises(ValueError, match=r"^metric must be a Metric or the name of one: unknown metric 'MAPP'; choose"):
+        make_solver(name, metric="MAPP").fit(train, validation=vali)
+
+
+def test_adarank_keeps_its_own_words_and_takes_any_metric(tiny_problem):
+    train, _, _ = tiny_problem.load_fold(1)
+
+    def weights(measure):
+        return make_solver("adarank-map").set_params(measure=measure, n_rounds=20).fit(train).coef_.tolist()
+
+    assert weights("ndcg") == weights(NDCG(10, short_queries="own_length"))
+    assert weights("map") == weights("MAP") == weights(MAP())
+    assert weights("P@3") == weights(Precision(3)) != weights("map")
+    with pytest.raises(ValueError, match=r"^measure must be a Metric or the name of one: unknown metric 'mpa'"):
+        weights("mpa")

@@ -1,7 +1,7 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
 from moerank.rankers.ada_rank import AdaRank
-from moerank.rankers.adapter import RankerAdapter
+from moerank.rankers.adapter import AnyRanker, RankerAdapter
 from moerank.rankers.arguments import Validation, as_feature_table, as_ranking_data, as_validation_data
 from moerank.rankers.base import LinearBackend, LinearRanker, Ranker
 from moerank.rankers.bl_mart import BaggedLambdaMART
@@ -56,6 +56,7 @@ __all__ = [
     "ListNet",
     "SVMMAP",
     "CombinedRegressionRanking",
+    "AnyRanker",
     "RankerAdapter",
     "FittedPopulation",
     "LinearPopulation",

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from moerank.checks import check_at_least, check_choice, check_not_negative, check_switch
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
-from moerank.metrics import MAP, NDCG, Metric
+from moerank.metrics import MAP, NDCG, Metric, as_metric
 from moerank.rankers.base import Grid, LinearRanker, Matrix
 
 __all__ = ["AdaRank"]
 
 MEASURES = {"map": MAP(), "ndcg": NDCG(10, short_queries="own_length")}
-REWEIGHTINGS = ("combined", "cumulative", "weak")
+Reweighting = Literal["combined", "cumulative", "weak"]
 # Σ P (1 − E) counts as at least this: α of a feature that ranks every query perfectly would be infinite.
 LEAST_ERROR = 1e-10
 
@@ -52,8 +53,9 @@ class AdaRank(LinearRanker):
 
     Parameters
     ----------
-    measure : {"map", "ndcg"} or Metric, default "map"
-        E: average precision, or NDCG@10 with LETOR's discount, for shorter queries at their own length.
+    measure : {"map", "ndcg"}, Metric or its name, default "map"
+        E: average precision, or NDCG@10 with LETOR's discount, for shorter queries at their own length; "NDCG@10" is
+        LETOR's throughout.
     n_rounds : int, default 500
         Largest number of rounds, at least 1.
     reweighting : {"combined", "cumulative", "weak"}, default "combined"
@@ -111,7 +113,7 @@ class AdaRank(LinearRanker):
         self,
         measure: str | Metric = "map",
         n_rounds: int = 500,
-        reweighting: str = "combined",
+        reweighting: Reweighting = "combined",
         max_consecutive: int | None = None,
         tol: float | None = None,
         both_directions: bool = False,
@@ -126,10 +128,9 @@ class AdaRank(LinearRanker):
     def default_grid(self, train: RankingData) -> Grid:
         """Return every form of `reweighting` with every number of rounds up to `n_rounds`."""
         sizes = range(1, self.n_rounds + 1)
-        return [{"n_rounds": size, "reweighting": form} for size in sizes for form in REWEIGHTINGS]
+        return [{"n_rounds": size, "reweighting": form} for size in sizes for form in get_args(Reweighting)]
 
     def _weights(self, train: RankingData) -> Matrix:
-        self._check_parameters()
         rounds = list(self._rounds(train))
         self.n_rounds_ = len(rounds)
         turned, features = np.divmod(np.array([r.feature for r in rounds], dtype=np.int64), train.n_features)
@@ -145,7 +146,7 @@ class AdaRank(LinearRanker):
 
     def _rounds(self, train: RankingData) -> Iterator[Round]:
         """Yield the rounds of boosting on data all of whose features vary."""
-        measure = MEASURES[self.measure] if isinstance(self.measure, str) else self.measure
+        measure = self._measure()
         columns = np.hstack([train.X, -train.X]) if self.both_directions else train.X
         values = measure.per_query(train, columns)
         P = np.full(train.n_queries, 1.0 / train.n_queries)
@@ -191,13 +192,13 @@ class AdaRank(LinearRanker):
         return linear_scores(X, self.path_coefs_)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.measure, Metric) and self.measure not in MEASURES:
-            raise ValueError(f"measure must be a Metric or one of {tuple(MEASURES)}, not {self.measure!r}")
-        if self.n_rounds < 1:
-            raise ValueError(f"n_rounds must be at least 1, not {self.n_rounds}")
-        if self.reweighting not in REWEIGHTINGS:
-            raise ValueError(f"reweighting must be one of {REWEIGHTINGS}, not {self.reweighting!r}")
-        if self.max_consecutive is not None and self.max_consecutive < 1:
-            raise ValueError(f"max_consecutive must be at least 1, or None, not {self.max_consecutive}")
-        if self.tol is not None and not self.tol >= 0:
-            raise ValueError(f"tol must not be negative, or None, not {self.tol}")
+        self._measure()
+        check_at_least(1, n_rounds=self.n_rounds)
+        check_choice(get_args(Reweighting), reweighting=self.reweighting)
+        check_at_least(1, or_none=True, max_consecutive=self.max_consecutive)
+        check_not_negative(or_none=True, tol=self.tol)
+        check_switch(both_directions=self.both_directions)
+
+    def _measure(self) -> Metric:
+        known = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
+        return known or as_metric(self.measure, name="measure")

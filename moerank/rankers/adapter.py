@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -13,7 +13,17 @@ from moerank.rankers.base import Mask, Matrix
 from moerank.rankers.masks import read_masks
 from moerank.rankers.population import FittedPopulation
 
-__all__ = ["RankerAdapter"]
+__all__ = ["AnyRanker", "RankerAdapter"]
+
+
+class AnyRanker(Protocol):
+    """An estimator in the style of scikit-learn; a higher prediction ranks higher."""
+
+    def fit(self, X: Any, y: Any, /) -> Any:
+        """Train on documents X (n_documents, n_features) with relevance labels y (n_documents,)."""
+
+    def predict(self, X: Any, /) -> Any:
+        """Return the scores (n_documents,) of the rows of X."""
 
 
 class RankerAdapter(BaseEstimator):  # type: ignore[misc]
@@ -43,7 +53,7 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
     [[True, True], [False, True]]
     """
 
-    def __init__(self, ranker: Any) -> None:
+    def __init__(self, ranker: AnyRanker) -> None:
         self.ranker = ranker
 
     def fit_population(

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
-from moerank.metrics import MAP, Metric
+from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers.arguments import Mask, Matrix
 from moerank.rankers.estimator import RankingEstimator
 
@@ -40,7 +40,7 @@ class Ranker(RankingEstimator):
         train: RankingData,
         validation: RankingData,
         grid: Grid | None = None,
-        metric: Metric | None = None,
+        metric: Metric | str | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Self:
         """Return a clone with the parameters of the grid that rank the validation data best.
@@ -50,18 +50,21 @@ class Ranker(RankingEstimator):
         train, validation : RankingData
         grid : list of parameter dictionaries, optional
             Default: the published grid.
-        metric : Metric, default MAP()
+        metric : Metric or its name, default MAP()
             Ties go to the earlier entry of the grid. Scores that are all equal come last: what they rank by is the
             order of the rows.
         progress : callable, optional
             Called as ``progress(fraction)`` with the share of the grid that is done.
         """
-        metric = metric or MAP()
+        measure = as_metric(metric, MAP())
+        self._check_parameters()
         candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
+        for candidate in candidates:
+            candidate._check_parameters()
         if len(candidates) == 1:
             return candidates[0]
         scores = self._grid_scores(train, validation, candidates, progress)
-        quality = np.where(np.ptp(scores, axis=0) > 0, metric.score(validation, scores), -1.0)
+        quality = np.where(np.ptp(scores, axis=0) > 0, measure.score(validation, scores), -1.0)
         best: Self = candidates[int(np.argmax(quality))]
         return best
 

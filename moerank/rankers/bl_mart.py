@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.checks import check_at_least, check_positive, check_share
 from moerank.data import RankingData
 from moerank.rankers.base import Matrix, Ranker
 from moerank.rankers.forest import Forest
@@ -109,7 +110,6 @@ class BaggedLambdaMART(Ranker):
         self.random_state = random_state
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._check_parameters()
         train = train.with_features(self.varying_)
         if validation is not None:
             validation = validation.with_features(self.varying_)
@@ -162,14 +162,11 @@ class BaggedLambdaMART(Ranker):
         return mean_forest(kept).over(np.flatnonzero(self.varying_))
 
     def _check_parameters(self) -> None:
-        for name in ("n_bags", "patience"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("query_share", "document_share", "feature_share"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be in (0, 1], not {getattr(self, name)}")
-        if not 0 <= self.min_leaf_share < 1:
-            raise ValueError(f"min_leaf_share must be in [0, 1), not {self.min_leaf_share}")
+        check_at_least(1, n_bags=self.n_bags, n_trees=self.n_trees, k=self.k, patience=self.patience)
+        check_at_least(2, n_leaves=self.n_leaves)
+        check_positive(learning_rate=self.learning_rate)
+        check_share(query_share=self.query_share, document_share=self.document_share, feature_share=self.feature_share)
+        check_share(zero=True, one=False, min_leaf_share=self.min_leaf_share)
 
 
 def _queries(data: RankingData, queries: NDArray[np.int64]) -> RankingData:

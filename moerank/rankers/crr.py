@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.special import expit
 
+from moerank.checks import check_choice, check_positive, check_share
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.logistic_pass import logistic_pass
@@ -17,6 +18,8 @@ from moerank.training.losses import DIFFERENCE
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["CombinedRegressionRanking"]
+
+Loss = Literal["squared", "logistic"]
 
 
 class CombinedRegressionRanking(LinearRanker):
@@ -67,7 +70,7 @@ class CombinedRegressionRanking(LinearRanker):
     [0, 1, 2]
     """
 
-    def __init__(self, alpha: float = 0.5, ridge: float = 1e-3, loss: str = "squared") -> None:
+    def __init__(self, alpha: float = 0.5, ridge: float = 1e-3, loss: Loss = "squared") -> None:
         self.alpha = alpha
         self.ridge = ridge
         self.loss = loss
@@ -76,13 +79,12 @@ class CombinedRegressionRanking(LinearRanker):
         """Return ridge = 10⁰ … 10⁻⁷, each with alpha = 0, 0.1, … 1."""
         return [{"ridge": 10.0**-k, "alpha": a / 10} for k, a in product(range(8), range(11))]
 
+    def _check_parameters(self) -> None:
+        check_share(zero=True, alpha=self.alpha)
+        check_positive(ridge=self.ridge)
+        check_choice(get_args(Loss), loss=self.loss)
+
     def _weights(self, train: RankingData) -> Matrix:
-        if not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha must be between 0 and 1, not {self.alpha}")
-        if not self.ridge > 0:
-            raise ValueError(f"ridge must be positive, not {self.ridge}")
-        if self.loss not in ("squared", "logistic"):
-            raise ValueError(f"loss must be one of ('squared', 'logistic'), not {self.loss!r}")
         with one_blas_thread():
             w, b = self._squared(train) if self.loss == "squared" else self._logistic(train)
         self.intercept_ = b if self.alpha > 0 else 0.0

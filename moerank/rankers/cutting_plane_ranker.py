@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 
+from moerank.checks import check_at_least, check_positive
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.scores import linear_scores
@@ -41,6 +42,10 @@ class CuttingPlaneRanker(LinearRanker):
         """Return what finds the most violated constraint; see `CuttingPlanes`."""
         raise TypeError(f"{type(self).__name__} does not implement _separation")
 
+    def _check_parameters(self) -> None:
+        check_positive(C=self.C, eps=self.eps)
+        check_at_least(1, max_iter=self.max_iter)
+
     def _weights(self, train: RankingData) -> Matrix:
         planes = CuttingPlanes(self._separation(train), train.n_features)
         w = self._minimise(planes)
@@ -48,11 +53,6 @@ class CuttingPlaneRanker(LinearRanker):
         return w
 
     def _minimise(self, planes: CuttingPlanes) -> Matrix:
-        for name in ("C", "eps"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
-        if not self.max_iter >= 1:
-            raise ValueError(f"max_iter must be at least 1, not {self.max_iter}")
         with one_blas_thread():
             return planes.minimise(self.C, self.eps, self.max_iter)
 

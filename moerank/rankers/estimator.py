@@ -32,7 +32,7 @@ class ConstantFeatureWarning(UserWarning):
 class RankingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all that is fitted to ranking data and then ranks documents by some of their features.
 
-    A subclass stores its parameters, and implements `_fit`, which sets `support_`, and `_scores`.
+    A subclass stores its parameters, and implements `_check_parameters`, `_fit`, which sets `support_`, and `_scores`.
 
     Attributes
     ----------
@@ -90,6 +90,7 @@ class RankingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         ConstantFeatureWarning
             If constant features are left out.
         """
+        self._check_parameters()
         train = as_ranking_data(X, y, qid)
         held_out = as_validation_data(validation, train)
         self._look_at(train)
@@ -130,6 +131,9 @@ class RankingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"{train.name}: every feature is constant in {self._constant_in}: there is nothing to rank by"
             )
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError that names a parameter which is out of its range or of another kind."""
 
     @property
     def _constant_in(self) -> str:

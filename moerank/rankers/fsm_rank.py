@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from moerank.checks import check_at_least, check_choice, check_not_negative
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
@@ -19,7 +20,9 @@ from moerank.training.lane_groups import LanePairs, lane_groups
 from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 
-__all__ = ["FSMRank", "importance", "similarity"]
+__all__ = ["FSMRank", "Similarity", "importance", "similarity"]
+
+Similarity = Literal["clipped", "raw"]
 
 # An importance below this is the rounding error of none.
 NONE = 1e-12
@@ -88,7 +91,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         lambda2: float = 1e-3,
         max_iter: int = 400,
         tol: float = 1e-4,
-        similarity: str = "clipped",
+        similarity: Similarity = "clipped",
     ) -> None:
         self.lambda1 = lambda1
         self.lambda2 = lambda2
@@ -97,7 +100,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         self.similarity = similarity
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        history = np.empty((max(self.max_iter, 0) + 1, lanes(np.float64)))
+        history = np.empty((self.max_iter + 1, lanes(np.float64)))
         variables, n_iter = self._minimise(train, history=history)
         self.variables_ = variables[0]
         self.n_iter_ = int(n_iter[0])
@@ -113,6 +116,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         start: Matrix | None = None,
     ) -> Matrix:
         """Train one ranker for each row of the masks; see `FitnessBackend`."""
+        self._check_parameters()
         return _weights(self._minimise(train, pair_mask, feature_mask, start)[0])
 
     def objective(self, train: RankingData, variables: ArrayLike) -> float:
@@ -161,7 +165,6 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         """
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
         lambdas = np.tile((self.lambda1, self.lambda2), (len(features), 1)) if lambdas is None else lambdas
-        self._check_parameters(lambdas)
         problem = PairProblem.of(train, subset)
         s, A = importance(train), similarity(train, self.similarity)
         cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
@@ -194,13 +197,10 @@ class FSMRank(LargestWeightsPath, LinearBackend):
             variables[group.rows], n_iter[group.rows] = found[: len(group)], steps[: len(group)]
         return variables, n_iter
 
-    def _check_parameters(self, lambdas: Matrix) -> None:
-        if not (lambdas >= 0).all():
-            raise ValueError(f"lambda1 and lambda2 must not be negative, not {lambdas.min(axis=0).tolist()}")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, not {self.max_iter}")
-        if not self.tol >= 0:
-            raise ValueError(f"tol must not be negative, not {self.tol}")
+    def _check_parameters(self) -> None:
+        check_not_negative(lambda1=self.lambda1, lambda2=self.lambda2, tol=self.tol)
+        check_at_least(1, max_iter=self.max_iter)
+        check_choice(get_args(Similarity), similarity=self.similarity)
 
 
 def importance(data: RankingData) -> NDArray[np.float64]:
@@ -225,7 +225,7 @@ def importance(data: RankingData) -> NDArray[np.float64]:
     return data.remember("feature importance", compute)
 
 
-def similarity(data: RankingData, form: str = "clipped") -> Matrix:
+def similarity(data: RankingData, form: Similarity = "clipped") -> Matrix:
     """Return the similarity of features, shape (n_features, n_features), remembered with the data.
 
     It is the absolute Pearson correlation over all documents, whatever their query; 0 for a constant feature. Such a
@@ -238,8 +238,7 @@ def similarity(data: RankingData, form: str = "clipped") -> Matrix:
     >>> similarity(data).round(6).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    if form not in ("clipped", "raw"):
-        raise ValueError(f"similarity must be one of ('clipped', 'raw'), not {form!r}")
+    check_choice(get_args(Similarity), similarity=form)
 
     def compute() -> Matrix:
         Z = _standardised(data)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.utils import check_random_state
 
-from moerank.checks import check_positive
+from moerank.checks import check_at_least, check_positive
 from moerank.data import RankingData
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.rankers.base import Matrix
@@ -55,8 +55,7 @@ class KernelMapRanker(KernelRanker):
 
     def _check_parameters(self) -> None:
         check_positive(C=self.C, gamma=self.gamma, tol=self.tol)
-        if self.n_components < 1:
-            raise ValueError(f"n_components must be at least 1, not {self.n_components}")
+        check_at_least(1, n_components=self.n_components)
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         self._draw_map(train.X)

@@ -36,10 +36,6 @@ class KernelRanker(Ranker):
     _additive = False
     _trained_together = ("C", "tol")
 
-    def _check_parameters(self) -> None:
-        """Raise a ValueError for a parameter that is out of its range."""
-        raise TypeError(f"{type(self).__name__} does not implement _check_parameters")
-
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         """Fix the image on the data, and return the table for all C: kernel values or images of the documents."""
         raise TypeError(f"{type(self).__name__} does not implement _prepare")
@@ -59,8 +55,6 @@ class KernelRanker(Ranker):
 
     def _solutions(self, train: RankingData, candidates: list[Self]) -> list[tuple[Matrix, Minimum]]:
         """Return the solution for each candidate's C and tol, all with the table of this ranker."""
-        for candidate in candidates:
-            candidate._check_parameters()
         train = train.with_features(self.varying_)
         documents = PairedDocuments.of(train)
         with one_blas_thread():

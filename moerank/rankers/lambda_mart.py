@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from moerank.checks import check_at_least, check_positive
 from moerank.data import RankingData
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP
 from moerank.rankers.base import Grid, Mask, Matrix, Ranker
@@ -99,6 +100,11 @@ class LambdaMART(Ranker):
         """Return every number of trees up to `n_trees`."""
         return [{"n_trees": size} for size in range(1, self.n_trees + 1)]
 
+    def _check_parameters(self) -> None:
+        check_at_least(1, n_trees=self.n_trees, min_leaf=self.min_leaf, k=self.k)
+        check_at_least(2, n_leaves=self.n_leaves, n_bins=self.n_bins)
+        check_positive(learning_rate=self.learning_rate)
+
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         parameters = {
             "learning_rate": self.learning_rate,
@@ -145,11 +151,11 @@ def boosted_trees(
     Raises
     ------
     ValueError
-        For parameters out of range, labels too large for the gain 2^y − 1, or a query of more than 10,000 documents.
+        For labels too large for the gain 2^y − 1, or a query of more than 10,000 documents.
     """
     import lightgbm  # dear, so only where it is used
 
-    _check(train, n_trees, parameters)
+    _check_size(train)
     fixed = {
         "objective": "lambdarank",
         "metric": "None",
@@ -225,19 +231,7 @@ def mean_forest(boosters: Iterable[tuple[Any, int]]) -> Forest:
     return Forest(tuple(columns), tuple(thresholds), tuple(left), tuple(right), tuple(leaves), tuple(roots))
 
 
-def _check(train: RankingData, n_trees: int, parameters: dict[str, Any]) -> None:
-    sizes = {
-        "n_trees": (n_trees, 1),
-        "n_leaves": (parameters["num_leaves"], 2),
-        "min_leaf": (parameters["min_data_in_leaf"], 1),
-        "n_bins": (parameters.get("max_bin", 255), 2),
-        "k": (parameters["lambdarank_truncation_level"], 1),
-    }
-    for name, (size, least) in sizes.items():
-        if size < least:
-            raise ValueError(f"{name} must be at least {least}, not {size}")
-    if not parameters["learning_rate"] > 0:
-        raise ValueError(f"learning_rate must be positive, not {parameters['learning_rate']}")
+def _check_size(train: RankingData) -> None:
     if train.y.max() > LARGEST_EXP2_LABEL:
         raise ValueError(
             f"{train.name}: the label {train.y.max()} is too large for the gain 2^y − 1 "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from moerank.checks import check_at_least, check_positive
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.kernels.top_one import descend, top_one_probabilities
@@ -67,11 +68,11 @@ class ListNet(LinearRanker):
         """Return n_epochs = 1 … 1000."""
         return [{"n_epochs": n} for n in range(1, 1001)]
 
+    def _check_parameters(self) -> None:
+        check_at_least(1, n_epochs=self.n_epochs)
+        check_positive(learning_rate=self.learning_rate)
+
     def _weights(self, train: RankingData) -> Matrix:
-        if self.n_epochs < 1:
-            raise ValueError(f"n_epochs must be at least 1, not {self.n_epochs}")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive, not {self.learning_rate}")
         documents = PairedDocuments.of(train)
         X, offsets = train.X[documents.rows], documents.pairs.offsets
         target = top_one_probabilities(train.y[documents.rows].astype(float), offsets)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import RankingData
-from moerank.rankers.adapter import RankerAdapter
+from moerank.rankers.adapter import AnyRanker, RankerAdapter
 from moerank.rankers.base import LinearRanker
-from moerank.rankers.population import LinearPopulation, Population, train_population
+from moerank.rankers.population import FitnessBackend, LinearPopulation, Population, train_population
 
 __all__ = ["LargestWeightsPath", "SelectionPath", "nested_masks", "train_on_subsets"]
 
@@ -62,12 +61,14 @@ def nested_masks(order: NDArray[np.int64], n_features: int) -> NDArray[np.bool_]
     return np.asarray(place[None, :] <= np.arange(n_features)[:, None])
 
 
-def train_on_subsets(ranker: Any, train: RankingData, feature_mask: NDArray[np.bool_]) -> Population:
+def train_on_subsets(
+    ranker: AnyRanker | FitnessBackend, train: RankingData, feature_mask: NDArray[np.bool_]
+) -> Population:
     """Train any ranker, a fitness backend or not, on each row of `feature_mask` (n_individuals, n_features).
 
     A row that is equal to an earlier one is not trained again; a row without features scores every document alike.
     """
-    backend = ranker if hasattr(ranker, "fit_population") else RankerAdapter(ranker)
+    backend = ranker if isinstance(ranker, FitnessBackend) else RankerAdapter(ranker)
     distinct, row = np.unique(feature_mask, axis=0, return_inverse=True)
     n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
     population = train_population(backend, train, feature_mask=distinct[n_empty:])

@@ -52,6 +52,7 @@ class Population(Scorer, Protocol):
         """
 
 
+@runtime_checkable
 class FitnessBackend(Protocol):
     """A ranker that can train a whole population at once: what the search asks of it."""
 

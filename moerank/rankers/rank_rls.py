@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from moerank.checks import check_choice, check_not_negative, check_positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
@@ -17,6 +18,9 @@ from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["RankRLS"]
+
+Loss = Literal["pair", "query"]
+Target = Literal["unit", "difference"]
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 
@@ -42,7 +46,7 @@ class RankRLS(LinearBackend):
     target : {"unit", "difference"}, default "unit"
         What the pair loss regresses on; the query loss always uses the difference.
     tol : float, default 1e-7
-        Relative error of the objective allowed where each individual has its own pairs. Everything else is exact.
+        Relative error of the objective allowed where each individual has its own pairs, ≥ 0. Everything else is exact.
 
     Attributes
     ----------
@@ -66,7 +70,7 @@ class RankRLS(LinearBackend):
     [0, 1, 2]
     """
 
-    def __init__(self, alpha: float = 1.0, loss: str = "pair", target: str = "unit", tol: float = 1e-7) -> None:
+    def __init__(self, alpha: float = 1.0, loss: Loss = "pair", target: Target = "unit", tol: float = 1e-7) -> None:
         self.alpha = alpha
         self.loss = loss
         self.target = target
@@ -135,11 +139,10 @@ class RankRLS(LinearBackend):
         return [{"alpha": scale * 10.0**k} for k in range(1, -6, -1)]
 
     def _check_parameters(self) -> None:
-        if not self.alpha > 0:
-            raise ValueError(f"alpha must be positive, not {self.alpha}")
-        for name, choices in (("loss", ("pair", "query")), ("target", ("unit", "difference"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {choices}, not {getattr(self, name)!r}")
+        check_positive(alpha=self.alpha)
+        check_not_negative(tol=self.tol)
+        check_choice(get_args(Loss), loss=self.loss)
+        check_choice(get_args(Target), target=self.target)
 
     def _normal_equations(self, data: RankingData, q: int) -> tuple[Matrix, Matrix, int]:
         """One query's share of Σ d dᵀ and Σ t d, and its number of terms."""

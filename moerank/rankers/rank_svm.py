@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from moerank.checks import check_not_negative, check_positive
 from moerank.data import RankingData
 from moerank.rankers.base import LinearBackend, Mask, Matrix
 from moerank.rankers.masks import read_masks
@@ -27,7 +28,7 @@ class RankSVM(LinearBackend):
     C : float, default 1.0
         Weight of the loss, > 0. LETOR's grid is ½ · 10ᵏ, k = −2 … 2.
     tol : float, default 1e-7
-        Relative error of the objective allowed to the members of a population. `fit` is exact to rounding.
+        Relative error of the objective allowed to the members of a population, ≥ 0. `fit` is exact to rounding.
 
     Attributes
     ----------
@@ -65,8 +66,7 @@ class RankSVM(LinearBackend):
         start: Matrix | None = None,
     ) -> Matrix:
         """Train one ranker for each row of the masks; see `FitnessBackend`."""
-        if not self.C > 0:
-            raise ValueError(f"C must be positive, not {self.C}")
+        self._check_parameters()
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
         problem = PairProblem.of(train, subset)
         model = problem.model(self.C, SQUARED_HINGE)
@@ -77,3 +77,7 @@ class RankSVM(LinearBackend):
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""
         return [{"C": 0.5 * 10.0**k} for k in range(-2, 3)]
+
+    def _check_parameters(self) -> None:
+        check_positive(C=self.C)
+        check_not_negative(tol=self.tol)

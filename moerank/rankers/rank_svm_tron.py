@@ -58,8 +58,10 @@ class RankSVMTRON(LinearRanker):
         self.C = C
         self.tol = tol
 
-    def _weights(self, train: RankingData) -> Matrix:
+    def _check_parameters(self) -> None:
         check_positive(C=self.C, tol=self.tol)
+
+    def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)
         minimum = solve_with_features(train.X[documents.rows], documents.pairs, self.C, self.tol)
         self.n_iter_ = minimum.n_iter

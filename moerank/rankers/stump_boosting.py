@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.checks import check_at_least, check_switch
 from moerank.data import RankingData
 from moerank.kernels.stumps import best_stump, split_weight
 from moerank.rankers.base import Grid, Matrix, Ranker
@@ -65,7 +66,6 @@ class StumpBoosting(Ranker):
         return np.ones(train.n_documents)
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._check_parameters()
         train = train.with_features(self.varying_)
         bins, n_thresholds, thresholds = _bins(train, self.n_thresholds)
         importance = self._importance(train)
@@ -118,10 +118,9 @@ class StumpBoosting(Ranker):
         return np.cumsum(steps, axis=1) if self.n_rounds_ else np.zeros((len(X), 1))
 
     def _check_parameters(self) -> None:
-        if self.n_rounds < 1:
-            raise ValueError(f"n_rounds must be at least 1, not {self.n_rounds}")
-        if self.n_thresholds is not None and self.n_thresholds < 1:
-            raise ValueError(f"n_thresholds must be at least 1, or None for every value, not {self.n_thresholds}")
+        check_at_least(1, n_rounds=self.n_rounds)
+        check_at_least(1, or_none=True, n_thresholds=self.n_thresholds)
+        check_switch(reversed_stumps=self.reversed_stumps)
 
 
 def _bins(

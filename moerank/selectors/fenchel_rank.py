@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from moerank.checks import check_at_least, check_not_negative, check_positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.line_search import hinge_line_search, sort_by_label
@@ -72,13 +73,12 @@ class FenchelRank(LargestWeightsPath):
         """Return r = 2⁻² … 2¹⁰; the paper tunes r but its grid is not known."""
         return [{"r": 2.0**power} for power in range(-2, 11)]
 
+    def _check_parameters(self) -> None:
+        check_positive(r=self.r)
+        check_not_negative(tol=self.tol)
+        check_at_least(1, max_iter=self.max_iter)
+
     def _weights(self, train: RankingData) -> Matrix:
-        if not 0.0 < self.r < np.inf:
-            raise ValueError(f"r must be positive, not {self.r}")
-        if not self.tol >= 0:
-            raise ValueError(f"tol must not be negative, not {self.tol}")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, not {self.max_iter}")
         with one_blas_thread():
             return self._minimise(train)
 

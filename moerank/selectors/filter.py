@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from moerank.checks import check_at_least
 from moerank.data import RankingData
+from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Grid, Mask, Matrix, Ranker
 from moerank.rankers.forest import Forest
 from moerank.rankers.path import SelectionPath, nested_masks, train_on_subsets
@@ -54,7 +56,7 @@ class Filter(Ranker):
 
     _size: ClassVar[str | None] = "n_features_to_select"
 
-    def __init__(self, n_features_to_select: int = 10, ranker: Any = None) -> None:
+    def __init__(self, n_features_to_select: int = 10, ranker: AnyRanker | None = None) -> None:
         self.n_features_to_select = n_features_to_select
         self.ranker = ranker
 
@@ -97,6 +99,11 @@ class Filter(Ranker):
         sizes = [{"n_features_to_select": size} for size in range(1, train.n_features + 1)]
         return [{**n, **own, **trained} for n in sizes for own in self._own_grid(train) for trained in rankers]
 
+    def _check_parameters(self) -> None:
+        check_at_least(1, n_features_to_select=self.n_features_to_select)
+        if not (self.ranker is None or (hasattr(self.ranker, "fit") and hasattr(self.ranker, "predict"))):
+            raise ValueError(f"ranker must be an estimator with fit and predict, or None, not {self.ranker!r}")
+
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         """Return the columns of `train`, all of which vary, best first."""
         raise TypeError(f"{type(self).__name__} does not implement _order")
@@ -106,8 +113,6 @@ class Filter(Ranker):
         return [{}]
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        if self.n_features_to_select < 1:
-            raise ValueError(f"n_features_to_select must be at least 1, not {self.n_features_to_select}")
         self._arrange(train, validation)
         masks, self.population_ = self._train_first(train, np.array([self.n_features_to_select]))
         self.support_ = masks[0]

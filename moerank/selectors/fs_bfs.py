@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from moerank.checks import check_at_least, check_not_negative
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import NDCG, Metric, as_metric
+from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Mask, Matrix
 from moerank.rankers.path import SelectionPath, nested_masks, train_on_subsets
 from moerank.rankers.population import LinearPopulation, Population
@@ -36,7 +38,7 @@ class FSBFS(Filter):
         New features to use, in the order in which they were found; fewer if there are not as many.
     ranker : estimator, optional
         A linear ranker, trained on the new features. Default: ``RankSVM()``.
-    metric : Metric, default NDCG(10)
+    metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
     max_size : int, default 4
         Most members of a subset, ≥ 1.
@@ -83,8 +85,8 @@ class FSBFS(Filter):
     def __init__(
         self,
         n_features_to_select: int = 10,
-        ranker: Any = None,
-        metric: Metric | None = None,
+        ranker: AnyRanker | None = None,
+        metric: Metric | str | None = None,
         max_size: int = 4,
         patience: int = 5,
         restarts: int = 5,
@@ -110,17 +112,18 @@ class FSBFS(Filter):
         sizes = np.searchsorted(n_members, np.arange(1, train.n_features + 1), side="right")
         return SelectionPath(*self._train_first(train, sizes))
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        as_metric(self.metric, NDCG(10))
+        check_at_least(1, max_size=self.max_size, patience=self.patience, restarts=self.restarts)
+        check_not_negative(tolerance=self.tolerance)
+
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
-        for name in ("max_size", "patience", "restarts"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if not self.tolerance >= 0:
-            raise ValueError(f"tolerance must not be negative, not {self.tolerance}")
         self.subsets_, self.combinations_, self.values_ = self._once(train, None, lambda: self._partition(train))
 
     def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix]:
         """Return the subsets, their combinations (n_subsets, n_features) and the values of these."""
-        metric = self.metric or NDCG(10)
+        metric = as_metric(self.metric, NDCG(10))
         found: dict[Subset, tuple[Matrix, float]] = {}
 
         def value(subset: Subset) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from moerank.data import RankingData
 from moerank.kernels.density import gaussian_density
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import NDCG, Metric, as_metric
+from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Matrix
 from moerank.selectors.filter import Filter, Order
 from moerank.selectors.single import single_feature_values
@@ -38,7 +38,7 @@ class FSED(Filter):
         Features to select; fewer if there are not as many that vary.
     ranker : estimator, optional
         Trained on the selected features. Default: ``RankSVM()``.
-    metric : Metric, default NDCG(10)
+    metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
 
     Attributes
@@ -67,9 +67,15 @@ class FSED(Filter):
     [0, 1]
     """
 
-    def __init__(self, n_features_to_select: int = 10, ranker: Any = None, metric: Metric | None = None) -> None:
+    def __init__(
+        self, n_features_to_select: int = 10, ranker: AnyRanker | None = None, metric: Metric | str | None = None
+    ) -> None:
         super().__init__(n_features_to_select, ranker)
         self.metric = metric
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        as_metric(self.metric, NDCG(10))
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         if validation is None:
@@ -77,7 +83,7 @@ class FSED(Filter):
                 "FSED evaluates the densities of features on validation data: give them to fit, "
                 "as validation=(X, y, qid) or RankingData"
             )
-        importance = single_feature_values(train, self.metric or NDCG(10))[0]
+        importance = single_feature_values(train, as_metric(self.metric, NDCG(10)))[0]
         return np.argsort(-(importance + expected_divergence(train, validation.X)), kind="stable")
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Self
+from typing import Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from moerank.checks import check_at_least, check_choice, check_not_negative, check_positive
 from moerank.data import RankingData
 from moerank.kernels.proximal import subgradient_lanes
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid, Matrix
-from moerank.rankers.fsm_rank import FSMRank, importance, similarity
+from moerank.rankers.fsm_rank import FSMRank, Similarity, importance, similarity
 from moerank.rankers.path import LargestWeightsPath
 from moerank.training.lane_groups import LaneGroup, lane_groups
 from moerank.training.pair_problem import PairProblem
@@ -81,7 +82,7 @@ class FSMRankSubgradient(LargestWeightsPath):
         lambda2: float = 1e-3,
         eta0: float = 0.3,
         max_iter: int = 400,
-        similarity: str = "clipped",
+        similarity: Similarity = "clipped",
     ) -> None:
         self.lambda1 = lambda1
         self.lambda2 = lambda2
@@ -115,12 +116,10 @@ class FSMRankSubgradient(LargestWeightsPath):
         return linear_scores(validation.X, W)
 
     def _check_parameters(self) -> None:
-        if not (self.lambda1 >= 0 and self.lambda2 >= 0):
-            raise ValueError(f"lambda1 and lambda2 must not be negative, not {self.lambda1} and {self.lambda2}")
-        if not self.eta0 > 0:
-            raise ValueError(f"eta0 must be positive, not {self.eta0}")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, not {self.max_iter}")
+        check_not_negative(lambda1=self.lambda1, lambda2=self.lambda2)
+        check_positive(eta0=self.eta0)
+        check_at_least(1, max_iter=self.max_iter)
+        check_choice(get_args(Similarity), similarity=self.similarity)
 
 
 def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: LaneGroup) -> tuple[Matrix, Matrix]:
@@ -128,8 +127,6 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: 
 
     Returns their variables (group, 2 n_features) and histories (max_iter + 1, lanes).
     """
-    for ranker in rankers[group.rows]:
-        ranker._check_parameters()
     problem = PairProblem.of(train)
     s, A = importance(train), similarity(train, rankers[0].similarity)
     cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)

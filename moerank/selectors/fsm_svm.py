@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
+from moerank.checks import check_not_negative
 from moerank.data import RankingData
 from moerank.metrics import Metric
+from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Grid
 from moerank.rankers.fsm_rank import FSMRank, importance
 from moerank.selectors.filter import Filter, Order
@@ -57,7 +59,7 @@ class FSMSVM(Filter):
     def __init__(
         self,
         n_features_to_select: int = 10,
-        ranker: Any = None,
+        ranker: AnyRanker | None = None,
         lambda1: float | None = None,
         lambda2: float | None = None,
     ) -> None:
@@ -70,13 +72,14 @@ class FSMSVM(Filter):
         train: RankingData,
         validation: RankingData,
         grid: Grid | None = None,
-        metric: Metric | None = None,
+        metric: Metric | str | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Self:
         """Return a clone with the parameters that rank the validation data best, FSMRank's before the others.
 
         Arguments as in `Ranker.tune`.
         """
+        self._check_parameters()
         first = self._first_stage()
         open_ = [name for name in ("lambda1", "lambda2") if getattr(self, name) is None]
         entries = [{name: entry[name] for name in open_} for entry in first.default_grid(train)]
@@ -84,6 +87,10 @@ class FSMSVM(Filter):
         settled = {name: getattr(chosen, name) for name in open_}
         grid = [{**settled, **entry} for entry in grid or self.default_grid(train)]
         return super().tune(train, validation, grid, metric, progress)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_not_negative(or_none=True, lambda1=self.lambda1, lambda2=self.lambda2)
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         weights = np.abs(self._first_stage().fit_population(train)[0])

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.stats import rankdata
 
+from moerank.checks import check_choice, check_not_negative, check_switch
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.concordance import concordance
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import NDCG, Metric, as_metric
+from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Grid, Matrix
 from moerank.selectors.filter import Filter, Order
 from moerank.selectors.single import single_feature_values
 
 __all__ = ["GAS", "greedy_order", "pair_order_values", "spearman"]
 
-IMPORTANCE = ("measure", "loss")
-SIMILARITY = ("kendall", "spearman")
+Importance = Literal["measure", "loss"]
+Similarity = Literal["kendall", "spearman"]
 
 
 class GAS(Filter):
@@ -46,7 +48,7 @@ class GAS(Filter):
         The share of the document pairs of a query that both features order the same way, averaged over queries; a
         pair tied in both is ordered the same way, a pair tied in one counts half. Or the absolute value of
         Spearman's ρ averaged over queries, 0 in a query where a feature is constant.
-    metric : Metric, default NDCG(10)
+    metric : Metric or its name, default NDCG(10)
         For the importance "measure".
     normalise : bool, default True
         Whether the importance is stretched to [0, 1], so that c means the same on all data, with either importance:
@@ -82,11 +84,11 @@ class GAS(Filter):
     def __init__(
         self,
         n_features_to_select: int = 10,
-        ranker: Any = None,
+        ranker: AnyRanker | None = None,
         c: float = 0.01,
-        importance: str = "loss",
-        similarity: str = "kendall",
-        metric: Metric | None = None,
+        importance: Importance = "loss",
+        similarity: Similarity = "kendall",
+        metric: Metric | str | None = None,
         normalise: bool = True,
     ) -> None:
         super().__init__(n_features_to_select, ranker)
@@ -100,14 +102,17 @@ class GAS(Filter):
         """Return c = 10⁻³ … 10⁰ by half powers; for GAS-E nothing, whose authors chose the number of features alone."""
         return [{}] if self.importance == "measure" else [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_not_negative(c=self.c)
+        check_choice(get_args(Importance), importance=self.importance)
+        check_choice(get_args(Similarity), similarity=self.similarity)
+        as_metric(self.metric, NDCG(10))
+        check_switch(normalise=self.normalise)
+
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        if not self.c >= 0:
-            raise ValueError(f"c must not be negative, not {self.c}")
-        for name, known in (("importance", IMPORTANCE), ("similarity", SIMILARITY)):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {known}, not {getattr(self, name)!r}")
         if self.importance == "measure":
-            values = single_feature_values(train, self.metric or NDCG(10))
+            values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
         else:
             values = pair_order_values(train)
         importance = values.max(axis=0)

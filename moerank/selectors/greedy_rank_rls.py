@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from moerank.checks import check_at_least, check_positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
 from moerank.kernels.scores import linear_scores
@@ -83,11 +84,11 @@ class GreedyRankRLS(LinearRanker):
         sizes = range(1, train.n_features + 1)
         return [{"n_features_to_select": size, "alpha": 2.0**power} for size in sizes for power in (8, 6, 2, -7)]
 
+    def _check_parameters(self) -> None:
+        check_at_least(1, n_features_to_select=self.n_features_to_select)
+        check_positive(alpha=self.alpha)
+
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        if not self.alpha > 0:
-            raise ValueError(f"alpha must be positive, not {self.alpha}")
-        if self.n_features_to_select < 1:
-            raise ValueError(f"n_features_to_select must be at least 1, not {self.n_features_to_select}")
         self.order_, self.errors_, self.path_coefs_ = self._select(train, self.n_features_to_select)
         self._set_weights(self.path_coefs_[-1])
 

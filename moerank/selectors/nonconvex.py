@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.checks import check_at_least, check_choice, check_not_negative, check_positive, check_share
 from moerank.data import RankingData
 from moerank.kernels.proximal import proximal_lanes
 from moerank.kernels.scores import linear_scores
@@ -18,7 +19,7 @@ from moerank.training.pair_problem import PairProblem
 
 __all__ = ["NonconvexRanker"]
 
-PENALTIES = ("lp", "log", "mcp")
+Penalty = Literal["lp", "log", "mcp"]
 # The weighted ℓ₁ problems end when a step changes their objective by at most this fraction, or after so many steps.
 INNER_TOL = 1e-8
 INNER_STEPS = 2000
@@ -89,7 +90,7 @@ class NonconvexRanker(LargestWeightsPath):
 
     def __init__(
         self,
-        penalty: str = "lp",
+        penalty: Penalty = "lp",
         lam: float = 1e-2,
         C: float = 1.0,
         p: float = 0.5,
@@ -141,25 +142,15 @@ class NonconvexRanker(LargestWeightsPath):
         return linear_scores(validation.X, _solve(train, candidates)[0])
 
     def _check_parameters(self) -> None:
-        if self.penalty not in PENALTIES:
-            raise ValueError(f"penalty must be one of {PENALTIES}, not {self.penalty!r}")
-        if not self.lam >= 0:
-            raise ValueError(f"lam must not be negative, not {self.lam}")
-        for name in ("C", "gamma", "eps"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
-        if not 0 < self.p <= 1:
-            raise ValueError(f"p must be in (0, 1], not {self.p}")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, not {self.max_iter}")
-        if not self.tol >= 0:
-            raise ValueError(f"tol must not be negative, not {self.tol}")
+        check_choice(get_args(Penalty), penalty=self.penalty)
+        check_not_negative(lam=self.lam, tol=self.tol)
+        check_positive(C=self.C, gamma=self.gamma, eps=self.eps)
+        check_share(p=self.p)
+        check_at_least(1, max_iter=self.max_iter)
 
 
 def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[list[float]]]:
     """Train rankers that may differ in all their parameters: W (n_rankers, n_features), their objectives' histories."""
-    for ranker in rankers:
-        ranker._check_parameters()
     problem = PairProblem.of(train)
     W = np.empty((len(rankers), train.n_features))
     histories: list[list[float]] = []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from moerank.checks import check_switch
 from moerank.data import RankingData
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import NDCG, Metric, as_metric
+from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Matrix
 from moerank.selectors.filter import Filter, Order
 
@@ -26,7 +26,7 @@ class SingleFeatures(Filter):
         Features to select; fewer if there are not as many that vary.
     ranker : estimator, optional
         Trained on the selected features. Default: ``RankSVM()``.
-    metric : Metric, default NDCG(10)
+    metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
     both_directions : bool, default True
         Whether a feature of which small values are good counts for as much as one of which large values are.
@@ -55,16 +55,21 @@ class SingleFeatures(Filter):
     def __init__(
         self,
         n_features_to_select: int = 10,
-        ranker: Any = None,
-        metric: Metric | None = None,
+        ranker: AnyRanker | None = None,
+        metric: Metric | str | None = None,
         both_directions: bool = True,
     ) -> None:
         super().__init__(n_features_to_select, ranker)
         self.metric = metric
         self.both_directions = both_directions
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        as_metric(self.metric, NDCG(10))
+        check_switch(both_directions=self.both_directions)
+
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        values = single_feature_values(train, self.metric or NDCG(10))
+        values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
         importance = values.max(axis=0) if self.both_directions else values[0]
         return np.argsort(-importance, kind="stable")
 

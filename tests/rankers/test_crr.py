@@ -88,8 +88,8 @@ def test_logistic_minimum_on_real_data(letor_folder):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"alpha": -0.1}, "alpha must be between 0 and 1"),
-        ({"alpha": np.nan}, "alpha must be between 0 and 1"),
+        ({"alpha": -0.1}, r"alpha must be in \[0, 1\]"),
+        ({"alpha": np.nan}, r"alpha must be in \[0, 1\]"),
         ({"ridge": 0.0}, "ridge must be positive"),
         ({"loss": "hinge"}, "loss must be one of"),
     ],

@@ -1,0 +1,89 @@
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+from moerank.checks import (
+    check_at_least,
+    check_choice,
+    check_not_negative,
+    check_positive,
+    check_share,
+    check_switch,
+    unknown,
+)
+
+NO_NUMBERS = ["1", None, True, np.True_, [1.0], 1j]
+
+
+@pytest.mark.parametrize(
+    ("check", "good"),
+    [
+        (check_positive, [1, 1e-300, 2.5, np.float32(0.5), np.int64(3)]),
+        (check_not_negative, [0, 0.0, -0.0, 1e300, np.float64(0.1)]),
+        (check_share, [1, 1.0, 1e-300, np.float32(0.5)]),
+        (lambda **given: check_share(zero=True, **given), [0, 0.0, 1.0]),
+        (lambda **given: check_share(zero=True, one=False, **given), [0, 1 - 1e-16]),
+        (lambda **given: check_at_least(2, **given), [2, 10**30, np.int8(2)]),
+        (lambda **given: check_at_least(2, or_none=True, **given), [2, None]),
+        (lambda **given: check_not_negative(or_none=True, **given), [0.0, None]),
+        (lambda **given: check_choice(("a", "b"), **given), ["a", "b"]),
+        (check_switch, [True, False, np.True_]),
+    ],
+)
+def test_what_is_in_range_passes(check, good):
+    for value in good:
+        check(x=value)
+    check(**{f"x{number}": value for number, value in enumerate(good)})
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "message"),
+    [
+        (check_positive, 0, "x must be positive, not 0"),
+        (check_positive, nan, "x must be positive, not nan"),
+        (check_positive, -inf, "x must be positive, not -inf"),
+        (check_positive, inf, "x must be positive and finite, not inf"),
+        (check_not_negative, -1e-300, "x must not be negative, not -1e-300"),
+        (check_not_negative, nan, "x must not be negative, not nan"),
+        (check_not_negative, inf, "x must be finite, not inf"),
+        (lambda **given: check_not_negative(or_none=True, **given), -1, "x must not be negative, or None, not -1"),
+        (lambda **given: check_not_negative(or_none=True, **given), "1", "x must be a number, or None, not '1'"),
+        (check_share, 0, "x must be in (0, 1], not 0"),
+        (check_share, nan, "x must be in (0, 1], not nan"),
+        (check_share, 1.5, "x must be in (0, 1], not 1.5"),
+        (lambda **given: check_share(zero=True, **given), -0.1, "x must be in [0, 1], not -0.1"),
+        (lambda **given: check_share(zero=True, one=False, **given), 1, "x must be in [0, 1), not 1"),
+        (lambda **given: check_at_least(2, **given), 1, "x must be at least 2, not 1"),
+        (lambda **given: check_at_least(2, **given), 2.0, "x must be an integer, not 2.0"),
+        (lambda **given: check_at_least(2, or_none=True, **given), 1, "x must be at least 2, or None, not 1"),
+        (lambda **given: check_at_least(2, or_none=True, **given), nan, "x must be an integer, or None, not nan"),
+        (lambda **given: check_choice(("abc", "xyz"), **given), "abd", "did you mean 'abc'?"),
+        (lambda **given: check_choice(("abc", "xyz"), **given), 7, "x must be one of 'abc', 'xyz', not 7"),
+        (check_switch, "no", "x must be True or False, not 'no'"),
+        (check_switch, 1, "x must be True or False, not 1"),
+    ],
+)
+def test_what_is_out_of_range_is_refused_by_name(check, value, message):
+    with pytest.raises(ValueError) as caught:
+        check(x=value)
+    assert str(caught.value).startswith("x must be") or str(caught.value).startswith("x must not be")
+    assert str(caught.value).endswith(message)
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS)
+@pytest.mark.parametrize("check", [check_positive, check_not_negative, check_share])
+def test_what_is_no_number_is_refused_by_name(check, value):
+    with pytest.raises(ValueError, match=r"^alpha must be a number, not "):
+        check(C=1.0, alpha=value)
+
+
+@pytest.mark.parametrize("value", [*NO_NUMBERS, 1.0, nan])
+def test_what_is_no_integer_is_refused_by_name(value):
+    with pytest.raises(ValueError, match=r"^k must be an integer, not "):
+        check_at_least(1, n=1, k=value)
+
+
+def test_unknown_names_come_with_the_nearest_or_with_all():
+    assert unknown("solver", "rankrsl", ["rankrls", "gas"]) == "unknown solver 'rankrsl'; did you mean 'rankrls'?"
+    assert unknown("solver", "xyz", ["rankrls", "gas"]) == "unknown solver 'xyz'; choose one of rankrls, gas"
