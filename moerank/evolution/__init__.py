@@ -6,7 +6,6 @@ from moerank.evolution.archive import Archive
 from moerank.evolution.binary import (
     DensitySampling,
     KeepAsIs,
-    OnePointCrossover,
     SparseBitFlip,
     SubsetSizeSampling,
     UniformCrossover,
@@ -28,7 +27,6 @@ __all__ = [
     "MixedCrossover",
     "MixedMutation",
     "MixedSampling",
-    "OnePointCrossover",
     "SearchResult",
     "SparseBitFlip",
     "SubsetSizeSampling",
