@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from moerank.data import RankingData
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain
 
-__all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "make_metric"]
+__all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "make_metric", "single_feature_values"]
 
 Gain = Literal["exp2", "linear"]
 Discount = Literal["letor", "log2"]
@@ -277,6 +277,24 @@ def make_metric(name: str, **conventions: Any) -> Metric:
     if not at and measure in _WITHOUT_CUTOFF:
         return _WITHOUT_CUTOFF[measure](**conventions)
     raise ValueError(f"unknown metric {name!r}; choose one of NDCG@k, P@k, MAP and MeanNDCG, with a rank for k")
+
+
+def single_feature_values(data: RankingData, metric: Metric) -> NDArray[np.float64]:
+    """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
+
+    Remembered with the data. The values are those of the weights ±1 on one feature, to the bit.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
+    >>> single_feature_values(data, NDCG(1)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def compute() -> NDArray[np.float64]:
+        return metric.batch(data, np.hstack([data.X, -data.X])).reshape(2, -1)
+
+    return data.remember((metric, "of single features"), compute)
 
 
 _WITH_CUTOFF: dict[str, Callable[..., Metric]] = {"ndcg": NDCG, "p": Precision}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.data import RankingData
+from moerank.data.correlation import feature_correlations, label_correlations
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
@@ -216,9 +217,7 @@ def importance(data: RankingData) -> NDArray[np.float64]:
     """
 
     def compute() -> NDArray[np.float64]:
-        y = data.y - data.y.mean()
-        with one_blas_thread():
-            s: Matrix = np.abs(y @ _standardised(data)) / np.linalg.norm(y)
+        s = label_correlations(data.X, data.y)
         s[s < NONE] = 0.0
         return s
 
@@ -242,22 +241,14 @@ def similarity(data: RankingData, form: str = "clipped") -> Matrix:
         raise ValueError(f"similarity must be one of ('clipped', 'raw'), not {form!r}")
 
     def compute() -> Matrix:
-        Z = _standardised(data)
+        A = feature_correlations(data.X)
+        if form == "raw":
+            return A
         with one_blas_thread():
-            A = np.abs(Z.T @ Z)
-            if form == "raw":
-                return A
             values, vectors = np.linalg.eigh(A)
             return np.ascontiguousarray((vectors * values.clip(0.0)) @ vectors.T)
 
     return data.remember(("feature similarity", form), compute)
-
-
-def _standardised(data: RankingData) -> Matrix:
-    """X with every feature at mean 0 and norm 1 over all documents; a constant feature is 0."""
-    varies = np.ptp(data.X, axis=0) > 0
-    Z = np.where(varies, data.X - data.X.mean(axis=0), 0.0)
-    return np.asarray(Z / np.where(varies, np.linalg.norm(Z, axis=0), 1.0))
 
 
 def _weights(variables: Matrix) -> Matrix:

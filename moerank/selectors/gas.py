@@ -10,10 +10,9 @@ from scipy.stats import rankdata
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.concordance import concordance
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import NDCG, Metric, single_feature_values
 from moerank.rankers.base import Grid, Matrix
 from moerank.selectors.filter import Filter, Order
-from moerank.selectors.single import single_feature_values
 
 __all__ = ["GAS", "greedy_order", "pair_order_values", "spearman"]
 

@@ -1,4 +1,4 @@
-"""The best single features: the plainest filter, and the importance that others build on."""
+"""The best single features: the plainest filter."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from moerank.data import RankingData
-from moerank.metrics import NDCG, Metric
-from moerank.rankers.base import Matrix
+from moerank.metrics import NDCG, Metric, single_feature_values
 from moerank.selectors.filter import Filter, Order
 
-__all__ = ["SingleFeatures", "single_feature_values"]
+__all__ = ["SingleFeatures"]
 
 
 class SingleFeatures(Filter):
@@ -67,19 +66,3 @@ class SingleFeatures(Filter):
         values = single_feature_values(train, self.metric or NDCG(10))
         importance = values.max(axis=0) if self.both_directions else values[0]
         return np.argsort(-importance, kind="stable")
-
-
-def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
-    """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
-
-    Examples
-    --------
-    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
-    >>> single_feature_values(data, NDCG(1)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-
-    def compute() -> Matrix:
-        return metric.batch(data, np.hstack([data.X, -data.X])).reshape(2, -1)
-
-    return data.remember((metric, "of single features"), compute)

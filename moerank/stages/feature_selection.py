@@ -19,8 +19,7 @@ from moerank.evolution import (
     importance_degrees,
     redundancy_degrees,
 )
-from moerank.kernels.blas import one_blas_thread
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import NDCG, Metric, single_feature_values
 from moerank.rankers import FitnessBackend, FittedPopulation, Population, RankRLS, require_weights
 from moerank.stages.stage import Stage, training_errors
 
@@ -94,9 +93,8 @@ class FeatureSelection(Stage):
         """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
         mutation: Mutation = SparseBitFlip()
         if self.adaptive:
-            with one_blas_thread():
-                redundancy = redundancy_degrees(self.train.X)
-            importance = importance_degrees(self._single_feature_accuracy())
+            accuracy = single_feature_values(self.train, self.metric).max(axis=0)  # in the better direction
+            importance, redundancy = importance_degrees(accuracy), redundancy_degrees(self.train.X)
             mutation = AdaptiveBitFlip(importance, redundancy, form=self.form, decay=self.decay)
         return {
             "sampling": SubsetSizeSampling(),
@@ -113,11 +111,6 @@ class FeatureSelection(Stage):
             return population
         best: NDArray[np.float64] = population[np.arange(len(X)), errors.argmin(axis=1)]
         return best
-
-    def _single_feature_accuracy(self) -> NDArray[np.float64]:
-        """RAcc of each feature's own values as scores, in the better of both directions."""
-        X = np.array(self.train.X)
-        return np.maximum(self.metric.batch(self.train, X), self.metric.batch(self.train, -X))
 
     def _measure(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
         _, errors = self._train_on_subsets(X)
