@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.checks import check_choice
+from moerank.checks import check_at_least, check_choice, unknown
 from moerank.data import RankingData
-from moerank.evolution import Archive, Checkpoint, Factory, make_algorithm, search
+from moerank.evolution import ALGORITHMS, Archive, Checkpoint, Factory, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers import (
     FitnessBackend,
     LinearPopulation,
@@ -58,7 +58,7 @@ class MOFSRank(RankingEstimator):
     ----------
     backend : ranker with ``fit_population``, default RankRLS()
         Judges each individual.
-    metric : Metric, default NDCG(10)
+    metric : Metric or its name, default NDCG(10)
         The error is 1 − this metric on the training data.
     instance_selection, ensemble : bool or mapping, default True
         False leaves the stage out; a mapping changes its settings, as ``{"generations": 20}``.
@@ -134,7 +134,7 @@ class MOFSRank(RankingEstimator):
     def __init__(
         self,
         backend: FitnessBackend | None = None,
-        metric: Metric | None = None,
+        metric: Metric | str | None = None,
         *,
         instance_selection: StageArgument = True,
         feature_selection: StageArgument = True,
@@ -183,8 +183,27 @@ class MOFSRank(RankingEstimator):
         small = sizes[best] <= k  # some member of the front is
         return SelectionPath(masks[best] & small[:, None], self._population.take(np.where(small, best, -1)))
 
+    def _check_parameters(self) -> None:
+        self._metric = as_metric(self.metric, NDCG(10))
+        self._objectives = read_objectives(self.objectives)
+        if self.feature_selection is False:
+            raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
+        self._instances = read_plan(InstanceSelectionSettings, "instance_selection", self.instance_selection)
+        self._features = read_plan(FeatureSelectionSettings, "feature_selection", self.feature_selection)
+        self._ensemble = read_plan(EnsembleSettings, "ensemble", self.ensemble)
+        if isinstance(self.algorithm, str) and self.algorithm not in ALGORITHMS:
+            raise ValueError(unknown("algorithm", self.algorithm, ALGORITHMS))
+        check_choice(get_args(Final), final=self.final)
+        check_at_least(1, workers=self.workers)
+        if self.random_state is not None:
+            check_at_least(0, random_state=self.random_state)
+
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._read_arguments(validation)
+        if self.final == "validation" and validation is None:
+            raise ValueError('final="validation" needs validation data; pass validation=… to fit')
+        self._by_validation = validation is not None and self.final != "train"
+        drawn = np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state
+        self.random_state_ = int(drawn)
         self.fronts_: dict[str, NDArray[np.float64]] = {}
         self.history_: dict[str, pd.DataFrame] = {}
         self.n_evaluations_ = 0
@@ -201,21 +220,6 @@ class MOFSRank(RankingEstimator):
 
     def _scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._population.take(np.array([self.chosen_])).scores(X)[:, 0]
-
-    def _read_arguments(self, validation: RankingData | None) -> None:
-        """Check everything that can be refused before the search."""
-        self._metric = self.metric or NDCG(10)
-        self._objectives = read_objectives(self.objectives)
-        if self.feature_selection is False:
-            raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
-        self._instances = read_plan(InstanceSelectionSettings, "instance_selection", self.instance_selection)
-        self._features = read_plan(FeatureSelectionSettings, "feature_selection", self.feature_selection)
-        self._ensemble = read_plan(EnsembleSettings, "ensemble", self.ensemble)
-        check_choice(get_args(Final), final=self.final)
-        if self.final == "validation" and validation is None:
-            raise ValueError('final="validation" needs validation data; pass validation=… to fit')
-        self._by_validation = validation is not None and self.final != "train"
-        self.random_state_ = _seed(self.random_state)
 
     def _tuned_backend(self, train: RankingData, validation: RankingData | None) -> FitnessBackend:
         backend: Any = clone(self.backend) if self.backend is not None else RankRLS()
@@ -357,11 +361,3 @@ class _Front(NamedTuple):
     F: NDArray[np.float64]
     feature_mask: NDArray[np.bool_]
     population: Population
-
-
-def _seed(random_state: int | None) -> int:
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise ValueError(f"random_state must be a non-negative integer or None, not {random_state!r}")
-    return int(random_state)

@@ -20,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.mutation import Mutation
 from pymoo.core.problem import Problem
 
+from moerank.data.correlation import feature_correlations
+
 __all__ = [
     "DECAY",
     "FORM",
@@ -89,12 +91,7 @@ def redundancy_degrees(X: ArrayLike) -> Values:
     >>> redundancy_degrees([[0, 0, 1], [1, 2, 1], [2, 4, 1]]).round(12).tolist()
     [0.5, 0.5, 0.0]
     """
-    X = np.asarray(X, np.float64)
-    varies = X.min(axis=0) < X.max(axis=0)
-    centred = np.where(varies, X - X.mean(axis=0), 0.0)
-    length = np.sqrt((centred**2).sum(axis=0))
-    standardised = centred / np.where(varies, length, 1.0)
-    correlation = np.abs(standardised.T @ standardised)
+    correlation = feature_correlations(np.asarray(X, np.float64))
     np.fill_diagonal(correlation, 0.0)
     return _shares(correlation.sum(axis=0))
 

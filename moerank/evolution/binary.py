@@ -8,7 +8,6 @@ that pymoo hands over.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from copy import deepcopy
 from typing import Any
 
@@ -25,7 +24,6 @@ __all__ = [
     "DENSITY",
     "DensitySampling",
     "KeepAsIs",
-    "OnePointCrossover",
     "SparseBitFlip",
     "SubsetSizeSampling",
     "UniformCrossover",
@@ -100,11 +98,24 @@ class SubsetSizeSampling(Sampling):
         return X
 
 
-class _BitCrossover(Crossover):
-    """Two parents, two children, mating by mating: what the crossovers of this file share.
+class UniformCrossover(Crossover):
+    """Exchange each gene of two parents with probability one half.
 
-    A mating takes place with probability `prob`; otherwise the children are copies of the parents. As in pymoo all
-    first children come before all second children.
+    One random bit per gene; the children are ``a ^ d`` and ``b ^ d`` with ``d`` the exchanged differences. Where a
+    mating does not take place they are copies of the parents. As in pymoo all first children come before all second.
+
+    Parameters
+    ----------
+    prob : float, default 0.9
+        Probability that a mating takes place at all.
+
+    Examples
+    --------
+    >>> from pymoo.core.individual import Individual
+    >>> pair = [Individual(X=np.ones(6, bool)), Individual(X=np.zeros(6, bool))]
+    >>> children = UniformCrossover(prob=1.0).do(Problem(n_var=6), [pair], random_state=np.random.default_rng(0))
+    >>> children.get("X").astype(int).sum(axis=0).tolist()
+    [1, 1, 1, 1, 1, 1]
     """
 
     def __init__(self, prob: float = 0.9) -> None:
@@ -125,67 +136,10 @@ class _BitCrossover(Crossover):
         first, second = [], []
         for (mother, father), takes_place in zip(matings, taking_place, strict=True):
             a, b = _bits(mother, self), _bits(father, self)
-            children = self._cross(a, b, random_state) if takes_place else (a.copy(), b.copy())
+            children = _exchange(a, b, random_state) if takes_place else (a.copy(), b.copy())
             first.append(children[0])
             second.append(children[1])
         return Population.new("X", first + second)
-
-    @abstractmethod
-    def _cross(self, a: Bits, b: Bits, random_state: np.random.Generator) -> tuple[Bits, Bits]:
-        """Return the two children of a mating that takes place."""
-
-
-class UniformCrossover(_BitCrossover):
-    """Exchange each gene of two parents with probability one half.
-
-    One random bit a gene; the children are ``a ^ d`` and ``b ^ d`` with ``d`` the exchanged differences.
-
-    Parameters
-    ----------
-    prob : float, default 0.9
-        Probability that a mating takes place at all.
-
-    Examples
-    --------
-    >>> from pymoo.core.individual import Individual
-    >>> pair = [Individual(X=np.ones(6, bool)), Individual(X=np.zeros(6, bool))]
-    >>> children = UniformCrossover(prob=1.0).do(Problem(n_var=6), [pair], random_state=np.random.default_rng(0))
-    >>> children.get("X").astype(int).sum(axis=0).tolist()
-    [1, 1, 1, 1, 1, 1]
-    """
-
-    def _cross(self, a: Bits, b: Bits, random_state: np.random.Generator) -> tuple[Bits, Bits]:
-        random_bytes = np.frombuffer(random_state.bytes(-(-len(a) // 8)), np.uint8)
-        exchanged = np.unpackbits(random_bytes, count=len(a))
-        exchanged &= a.view(np.uint8) ^ b.view(np.uint8)
-        children = np.empty(len(a), np.bool_), np.empty(len(a), np.bool_)
-        for parent, child in zip((a, b), children, strict=True):
-            np.bitwise_xor(parent.view(np.uint8), exchanged, out=child.view(np.uint8))
-        return children
-
-
-class OnePointCrossover(_BitCrossover):
-    """Exchange everything behind one random cut; the cut is uniform over the n_var − 1 places between two genes.
-
-    Parameters
-    ----------
-    prob : float, default 0.9
-        Probability that a mating takes place at all.
-
-    Examples
-    --------
-    >>> from pymoo.core.individual import Individual
-    >>> pair = [Individual(X=np.ones(6, bool)), Individual(X=np.zeros(6, bool))]
-    >>> children = OnePointCrossover(prob=1.0).do(Problem(n_var=6), [pair], random_state=np.random.default_rng(1))
-    >>> children.get("X").astype(int).tolist()
-    [[1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1]]
-    """
-
-    def _cross(self, a: Bits, b: Bits, random_state: np.random.Generator) -> tuple[Bits, Bits]:
-        cut = random_state.integers(1, max(2, len(a)))
-        first, second = a.copy(), b.copy()
-        first[cut:], second[cut:] = b[cut:], a[cut:]
-        return first, second
 
 
 class SparseBitFlip(Mutation):
@@ -254,6 +208,17 @@ def _bits(individual: Any, operator: Any) -> Bits:
             "give the algorithm a bool sampling such as DensitySampling()"
         )
     return X
+
+
+def _exchange(a: Bits, b: Bits, random_state: np.random.Generator) -> tuple[Bits, Bits]:
+    """Return the two children of a mating that takes place."""
+    random_bytes = np.frombuffer(random_state.bytes(-(-len(a) // 8)), np.uint8)
+    exchanged = np.unpackbits(random_bytes, count=len(a))
+    exchanged &= a.view(np.uint8) ^ b.view(np.uint8)
+    children = np.empty(len(a), np.bool_), np.empty(len(a), np.bool_)
+    for parent, child in zip((a, b), children, strict=True):
+        np.bitwise_xor(parent.view(np.uint8), exchanged, out=child.view(np.uint8))
+    return children
 
 
 def _distinct(n: int, size: int, random_state: np.random.Generator) -> NDArray[np.int64]:

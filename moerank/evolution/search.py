@@ -86,7 +86,6 @@ def search(
     seed: int | None,
     checkpoint: Checkpoint | None = None,
     progress: Callable[[float, int, int], object] | None = None,
-    archive: Archive | None = None,
     verbose: bool = False,
 ) -> SearchResult:
     """Minimise `problem` by a pymoo `algorithm`.
@@ -108,8 +107,6 @@ def search(
         knows when the whole run has ended, removes it.
     progress : callable, optional
         Called after each generation as ``progress(fraction, n_gen, n_eval)`` with the fraction done, in [0, 1].
-    archive : Archive, optional
-        Where to collect the non-dominated members, by default a new one.
     verbose : bool, default False
         Let pymoo print its table, a line a generation.
 
@@ -144,7 +141,7 @@ def search(
             "checkpoint; use ParallelMOEAD in place of MOEAD, or search without a checkpoint"
         )
     history: list[Generation] = []
-    archive = Archive() if archive is None else archive
+    archive = Archive()
     if checkpoint is not None and checkpoint.exists():
         algorithm, archive, history = checkpoint.load(problem)
     else:

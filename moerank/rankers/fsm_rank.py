@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.checks import check_at_least, check_choice, check_not_negative
 from moerank.data import RankingData
+from moerank.data.correlation import feature_correlations, label_correlations
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
@@ -44,7 +45,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
     lambda1 : float, default 1e-3
         Weight of the similarity of features chosen together, ≥ 0.
     lambda2 : float, default 1e-3
-        Weight of the number of features, the less important ones dearer, ≥ 0. From about 1 on none is left.
+        Weight of the number of features, of which the less important ones cost more, ≥ 0. From about 1 on none is left.
     max_iter : int, default 400
         Largest number of steps.
     tol : float, default 1e-4
@@ -216,9 +217,7 @@ def importance(data: RankingData) -> NDArray[np.float64]:
     """
 
     def compute() -> NDArray[np.float64]:
-        y = data.y - data.y.mean()
-        with one_blas_thread():
-            s: Matrix = np.abs(y @ _standardised(data)) / np.linalg.norm(y)
+        s = label_correlations(data.X, data.y)
         s[s < NONE] = 0.0
         return s
 
@@ -241,22 +240,14 @@ def similarity(data: RankingData, form: Similarity = "clipped") -> Matrix:
     check_choice(get_args(Similarity), similarity=form)
 
     def compute() -> Matrix:
-        Z = _standardised(data)
+        A = feature_correlations(data.X)
+        if form == "raw":
+            return A
         with one_blas_thread():
-            A = np.abs(Z.T @ Z)
-            if form == "raw":
-                return A
             values, vectors = np.linalg.eigh(A)
             return np.ascontiguousarray((vectors * values.clip(0.0)) @ vectors.T)
 
     return data.remember(("feature similarity", form), compute)
-
-
-def _standardised(data: RankingData) -> Matrix:
-    """X with every feature at mean 0 and norm 1 over all documents; a constant feature is 0."""
-    varies = np.ptp(data.X, axis=0) > 0
-    Z = np.where(varies, data.X - data.X.mean(axis=0), 0.0)
-    return np.asarray(Z / np.where(varies, np.linalg.norm(Z, axis=0), 1.0))
 
 
 def _weights(variables: Matrix) -> Matrix:

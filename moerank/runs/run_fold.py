@@ -15,8 +15,7 @@ import numpy as np
 
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.scores import linear_scores
-from moerank.metrics import MAP, NDCG
+from moerank.metrics import MAP, NDCG, single_feature_values
 from moerank.rankers import ConstantFeatureWarning, LinearPopulation, RankingEstimator
 from moerank.runs.measure import Measure, Parts
 from moerank.runs.problem import Problem
@@ -227,10 +226,10 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, r
 
 def _best_single_feature(measure: Measure) -> ScoredRanker:
     """Rank by each feature, upwards and downwards, and take what is best on the training part."""
-    train = measure.parts["train"]
-    identity = np.eye(train.n_features)
-    W = np.concatenate([identity, -identity])
-    coef = W[int(np.argmax(measure.metrics[0].score(train, linear_scores(train.X, W))))]
+    values = single_feature_values(measure.parts["train"], measure.metrics[0])
+    downwards, feature = divmod(int(values.argmax()), values.shape[1])
+    coef = np.zeros(values.shape[1])
+    coef[feature] = -1.0 if downwards else 1.0
     return measure.weights("best single feature", coef, coef != 0)
 
 

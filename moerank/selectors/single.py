@@ -1,4 +1,4 @@
-"""The best single features: the plainest filter, and the importance that others build on."""
+"""The best single features: the plainest filter."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import numpy as np
 
 from moerank.checks import check_switch
 from moerank.data import RankingData
-from moerank.metrics import NDCG, Metric, as_metric
+from moerank.metrics import NDCG, Metric, as_metric, single_feature_values
 from moerank.rankers.adapter import AnyRanker
-from moerank.rankers.base import Matrix
 from moerank.selectors.filter import Filter, Order
 
-__all__ = ["SingleFeatures", "single_feature_values"]
+__all__ = ["SingleFeatures"]
 
 
 class SingleFeatures(Filter):
@@ -72,19 +71,3 @@ class SingleFeatures(Filter):
         values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
         importance = values.max(axis=0) if self.both_directions else values[0]
         return np.argsort(-importance, kind="stable")
-
-
-def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
-    """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
-
-    Examples
-    --------
-    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
-    >>> single_feature_values(data, NDCG(1)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-
-    def compute() -> Matrix:
-        return metric.batch(data, np.hstack([data.X, -data.X])).reshape(2, -1)
-
-    return data.remember((metric, "of single features"), compute)

@@ -24,8 +24,7 @@ from moerank.evolution import (
     importance_degrees,
     redundancy_degrees,
 )
-from moerank.kernels.blas import one_blas_thread
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import NDCG, Metric, single_feature_values
 from moerank.rankers import FitnessBackend, Population, RankRLS, side_by_side, train_population
 from moerank.stages.objectives import FRONT, Candidates, ObjectiveLike, errors_of
 from moerank.stages.stage import Stage
@@ -102,9 +101,8 @@ class FeatureSelection(Stage):
         """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
         mutation: Mutation = SparseBitFlip()
         if self.adaptive:
-            with one_blas_thread():
-                redundancy = redundancy_degrees(self.train.X)
-            importance = importance_degrees(self._single_feature_accuracy())
+            accuracy = single_feature_values(self.train, self.metric).max(axis=0)  # in the better direction
+            importance, redundancy = importance_degrees(accuracy), redundancy_degrees(self.train.X)
             mutation = AdaptiveBitFlip(importance, redundancy, form=self.form, decay=self.decay)
         return {
             "sampling": SubsetSizeSampling(),
@@ -117,11 +115,6 @@ class FeatureSelection(Stage):
     def rankers(self, X: NDArray[np.bool_]) -> Population:
         """Return each individual's ranker, the most accurate over the pair subsets."""
         return self._candidates(X).population
-
-    def _single_feature_accuracy(self) -> NDArray[np.float64]:
-        """RAcc of each feature's own values as scores, in the better of both directions."""
-        X = np.array(self.train.X)
-        return np.maximum(self.metric.batch(self.train, X), self.metric.batch(self.train, -X))
 
     def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
         subsets = [None] if self.pair_masks is None else list(self.pair_masks)

@@ -7,11 +7,9 @@ from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from scipy import stats
 
-from moerank.evolution import DensitySampling, OnePointCrossover, SparseBitFlip, SubsetSizeSampling, UniformCrossover
+from moerank.evolution import DensitySampling, SparseBitFlip, SubsetSizeSampling, UniformCrossover
 
 SEEDED = np.random.default_rng
-
-CROSSOVERS = [UniformCrossover, OnePointCrossover]
 
 
 def plausible(observed, expected):
@@ -65,28 +63,25 @@ def test_subset_sizes_are_uniform_and_so_are_the_subsets_of_a_size():
 
 
 @pytest.mark.parametrize("n", [1, 7, 64, 1001])
-@pytest.mark.parametrize("kind", CROSSOVERS)
-def test_children_share_out_the_genes_of_their_parents(kind, n):
+def test_children_share_out_the_genes_of_their_parents(n):
     a, b = SEEDED(4).random((2, n)) < 0.5
     before = a.copy(), b.copy()
-    first, second = crossed(kind(prob=1.0), a, b, 20)
+    first, second = crossed(UniformCrossover(prob=1.0), a, b, 20)
     np.testing.assert_array_equal(np.sort([first, second], axis=0), np.sort(np.stack([[a, b]] * 20, axis=1), axis=0))
     np.testing.assert_array_equal((a, b), before)
 
 
 @pytest.mark.parametrize("prob", [0.0, 1.0])
-@pytest.mark.parametrize("kind", CROSSOVERS)
-def test_children_own_their_memory(kind, prob):
+def test_children_own_their_memory(prob):
     pair = [Individual(X=np.zeros(50, bool)), Individual(X=np.ones(50, bool))]
-    for child in kind(prob).do(Problem(n_var=50), [pair, pair], random_state=SEEDED(0)):
+    for child in UniformCrossover(prob).do(Problem(n_var=50), [pair, pair], random_state=SEEDED(0)):
         assert child.X.flags.owndata
         assert not any(child.X is parent.X for parent in pair)
 
 
-@pytest.mark.parametrize("kind", CROSSOVERS)
-def test_matings_take_place_with_their_probability(kind):
+def test_matings_take_place_with_their_probability():
     a, b = np.zeros(200, bool), np.ones(200, bool)
-    first, second = crossed(kind(prob=0.6), a, b, 3000)
+    first, second = crossed(UniformCrossover(prob=0.6), a, b, 3000)
     taken = first.any(axis=1)
     np.testing.assert_array_equal(taken, ~second.all(axis=1))
     assert stats.binomtest(int(taken.sum()), 3000, 0.6).pvalue > 1e-3
@@ -98,19 +93,11 @@ def test_uniform_crossover_exchanges_each_gene_independently():
     assert plausible(np.bincount(patterns, minlength=2048), np.ones(2048))
 
 
-def test_one_point_crossover_cuts_everywhere_alike():
-    first, _ = crossed(OnePointCrossover(prob=1.0), np.zeros(9, bool), np.ones(9, bool), 5000)
-    exchanged = first.sum(axis=1)
-    np.testing.assert_array_equal(first, np.arange(9) >= 9 - exchanged[:, None])
-    assert plausible(np.bincount(exchanged, minlength=9)[1:], np.ones(8))
-
-
-@pytest.mark.parametrize("kind", CROSSOVERS)
-def test_parents_may_be_given_by_index(kind):
+def test_parents_may_be_given_by_index():
     population = Population.new("X", SEEDED(5).random((4, 30)) < 0.5)
     indices = np.array([[0, 3], [2, 1]])
-    by_index = kind().do(Problem(n_var=30), population, indices, random_state=SEEDED(6))
-    directly = kind().do(Problem(n_var=30), population[indices], random_state=SEEDED(6))
+    by_index = UniformCrossover().do(Problem(n_var=30), population, indices, random_state=SEEDED(6))
+    directly = UniformCrossover().do(Problem(n_var=30), population[indices], random_state=SEEDED(6))
     np.testing.assert_array_equal(by_index.get("X"), directly.get("X"))
 
 
@@ -151,7 +138,7 @@ def test_mutation_leaves_the_rows_it_was_given():
     assert not np.any(rows)
 
 
-@pytest.mark.parametrize("operator", [UniformCrossover(1.0), OnePointCrossover(1.0), SparseBitFlip(0.9)])
+@pytest.mark.parametrize("operator", [UniformCrossover(1.0), SparseBitFlip(0.9)])
 def test_rows_of_other_types_are_refused(operator):
     individuals = Population.new("X", np.zeros((2, 10)))
     given = individuals if isinstance(operator, SparseBitFlip) else individuals[None, :]

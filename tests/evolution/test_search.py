@@ -12,7 +12,7 @@ from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.max_time import TimeBasedTermination
 from pymoo.termination.robust import RobustTermination
 
-from moerank.evolution import Archive, search
+from moerank.evolution import search
 
 
 class Recorded(WeighedBits):
@@ -111,14 +111,6 @@ def test_progress_is_told_after_each_generation():
     calls = []
     search(WeighedBits(), ALGORITHMS["NSGA2"](), 4, seed=1, progress=lambda *call: calls.append(call))
     assert calls == [(0.25, 1, 16), (0.5, 2, 32), (0.75, 3, 48), (1.0, 4, 64)]
-
-
-def test_members_found_elsewhere_may_join_the_archive():
-    archive = Archive()
-    archive.add(np.ones((1, 60), bool), np.array([[-1.0, -1.0]]))
-    result = search(WeighedBits(), ALGORITHMS["NSGA2"](), 3, seed=1, archive=archive)
-    assert result.archive is archive
-    assert archive.F.tolist() == [[-1.0, -1.0]]
 
 
 def test_search_ends_where_nothing_new_is_left():
