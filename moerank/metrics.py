@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from moerank.data import RankingData
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain
 
-__all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "as_metric", "make_metric", "single_feature_values"]
+__all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "as_metric", "make_metric"]
 
 Gain = Literal["exp2", "linear"]
 Discount = Literal["letor", "log2"]
@@ -302,24 +302,6 @@ def as_metric(value: Metric | str | None, default: Metric | None = None, *, name
         return make_metric(value)
     except ValueError as error:
         raise ValueError(f"{name} must be a Metric or the name of one: {error}") from None
-
-
-def single_feature_values(data: RankingData, metric: Metric) -> NDArray[np.float64]:
-    """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
-
-    Remembered with the data. The values are those of the weights ±1 on one feature, to the bit.
-
-    Examples
-    --------
-    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
-    >>> single_feature_values(data, NDCG(1)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-
-    def compute() -> NDArray[np.float64]:
-        return metric.batch(data, np.hstack([data.X, -data.X])).reshape(2, -1)
-
-    return data.remember((metric, "of single features"), compute)
 
 
 _WITH_CUTOFF: dict[str, Callable[..., Metric]] = {"ndcg": NDCG, "p": Precision}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
-from moerank.metrics import MAP, NDCG, MeanNDCG, Precision, make_metric, single_feature_values
+from moerank.metrics import MAP, NDCG, MeanNDCG, Precision, make_metric
+from moerank.selectors.single import single_feature_values
 
 METRICS = [
     NDCG(1),

@@ -98,6 +98,10 @@ ALGORITHMS: dict[str, Callable[[int, Operators, int], Any]] = {
 }
 
 
+DECOMPOSING = ("rvea", "moead")
+"""Algorithms that give each individual a direction of its own: with one objective there is only one."""
+
+
 def make_algorithm(algorithm: str | Factory, population: int, operators: Operators, n_objectives: int = 2) -> Any:
     """Return a new pymoo algorithm for a stage.
 
@@ -114,11 +118,14 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
     Raises
     ------
     ValueError
-        For an unknown name; the nearest one is suggested.
+        For an unknown name; the nearest one is suggested. For an algorithm that has no use for a single objective.
     """
     check_at_least(2, population=population)
     if callable(algorithm):
         return algorithm(population, operators)
     if algorithm not in ALGORITHMS:
         raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
+    if n_objectives == 1 and algorithm in DECOMPOSING:
+        able = ", ".join(name for name in ALGORITHMS if name not in DECOMPOSING)
+        raise ValueError(f"{algorithm} divides a front of several objectives, and there is one; choose one of {able}")
     return ALGORITHMS[algorithm](population, operators, n_objectives)

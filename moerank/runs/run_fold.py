@@ -15,12 +15,13 @@ import numpy as np
 
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
-from moerank.metrics import MAP, NDCG, single_feature_values
+from moerank.metrics import MAP, NDCG
 from moerank.rankers import ConstantFeatureWarning, LinearPopulation, RankingEstimator
 from moerank.runs.measure import Measure, Parts
 from moerank.runs.problem import Problem
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 from moerank.runs.solver_spec import SolverSpec, read_solver
+from moerank.selectors.single import single_feature_values
 from moerank.solvers import make_backend, make_solver
 from moerank.stages.objectives import read_objectives
 from moerank.version import VERSION
@@ -191,9 +192,9 @@ def configuration(
 
 def _fitted(estimator: Any, train: RankingData, validation: RankingData | None = None) -> Any:
     """Fit an estimator and return it; one of another package knows arrays only."""
-    held_out = {} if validation is None else {"validation": validation}
     if isinstance(estimator, RankingEstimator):
-        return estimator.fit(train, **held_out)
+        return estimator.fit(train, validation=validation)
+    held_out = {} if validation is None else {"validation": validation}
     return estimator.fit(train.X, train.y, qid=train.qid, **held_out)
 
 

@@ -11,10 +11,11 @@ from moerank.checks import check_choice, check_not_negative, check_switch
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.concordance import concordance
-from moerank.metrics import NDCG, Metric, as_metric, single_feature_values
+from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Grid, Matrix
 from moerank.selectors.filter import Filter, Order
+from moerank.selectors.single import single_feature_values
 
 __all__ = ["GAS", "greedy_order", "pair_order_values", "spearman"]
 

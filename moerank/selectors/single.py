@@ -6,11 +6,11 @@ import numpy as np
 
 from moerank.checks import check_switch
 from moerank.data import RankingData
-from moerank.metrics import NDCG, Metric, as_metric, single_feature_values
+from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import AnyRanker
 from moerank.selectors.filter import Filter, Order
 
-__all__ = ["SingleFeatures"]
+__all__ = ["SingleFeatures", "single_feature_values"]
 
 
 class SingleFeatures(Filter):
@@ -71,3 +71,21 @@ class SingleFeatures(Filter):
         values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
         importance = values.max(axis=0) if self.both_directions else values[0]
         return np.argsort(-importance, kind="stable")
+
+
+def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
+    """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
+
+    Remembered with the data. The values are those of the weights ±1 on one feature, to the bit.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
+    >>> single_feature_values(data, NDCG(1)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def compute() -> Matrix:
+        return metric.batch(data, np.hstack([data.X, -data.X])).reshape(2, -1)
+
+    return data.remember((metric, "of single features"), compute)

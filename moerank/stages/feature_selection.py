@@ -24,8 +24,9 @@ from moerank.evolution import (
     importance_degrees,
     redundancy_degrees,
 )
-from moerank.metrics import NDCG, Metric, single_feature_values
+from moerank.metrics import NDCG, Metric
 from moerank.rankers import FitnessBackend, Population, RankRLS, side_by_side, train_population
+from moerank.selectors.single import single_feature_values
 from moerank.stages.objectives import FRONT, Candidates, ObjectiveLike, errors_of
 from moerank.stages.stage import Stage
 

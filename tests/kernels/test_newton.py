@@ -2,7 +2,7 @@
 
 A lane ends when its decrement gᵀB⁻¹g is small, where B is the Hessian of the common model and not its own H. So what
 its objective exceeds the minimum by, ½ gᵀH⁻¹g, is bounded by the tolerance times the largest eigenvalue of H⁻¹B. With
-the squared loss there is one step; its conjugate gradients end at a tenth of that bound, for the objective at the start.
+the squared loss there is one step; its conjugate gradients end at a tenth of that bound for the objective at the start.
 """
 
 import numpy as np

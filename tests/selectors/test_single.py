@@ -1,7 +1,7 @@
 import numpy as np
 
-from moerank.metrics import MAP, NDCG, single_feature_values
-from moerank.selectors.single import SingleFeatures
+from moerank.metrics import MAP, NDCG
+from moerank.selectors.single import SingleFeatures, single_feature_values
 
 
 def test_orders_by_the_better_direction_or_by_large_values(data):

@@ -1,0 +1,66 @@
+"""The structure of the package, as far as import-linter cannot see it."""
+
+import ast
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import moerank
+from moerank.solvers import solvers
+
+PROJECT = Path(__file__).resolve().parents[1]
+FILES = sorted((PROJECT / "moerank").rglob("*.py"))
+LAYERS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
+ORDER = [{part.strip() for part in layer.split("|")} for layer in LAYERS["layers"]]
+
+
+def floor(room):
+    """The number of a room's layer, from above."""
+    return next(number for number, rooms in enumerate(ORDER) if room in rooms)
+
+
+def test_every_file_says_in_its_first_line_what_it_is_for():
+    for path in [*FILES, *(PROJECT / "plots").glob("*.py"), *(PROJECT / "tests" / "helpers").glob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        assert ast.get_docstring(ast.parse(text)), path
+        assert text.startswith(('"""', 'r"""')), path
+        assert len(text.splitlines()[0]) > 25, path
+
+
+def test_no_file_is_over_400_lines():
+    long = {
+        str(path.relative_to(PROJECT)): n
+        for folder in ("moerank", "tests", "plots")
+        for path in (PROJECT / folder).rglob("*.py")
+        if (n := len(path.read_text(encoding="utf-8").splitlines())) > 400
+    }
+    assert long == {}
+
+
+def test_every_room_has_a_layer():
+    rooms = {
+        path.stem
+        for path in (PROJECT / "moerank").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").is_file()
+    }
+    assert rooms - {"__init__"} == set.union(*ORDER)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in solvers().values()])
+def test_what_the_table_imports_by_a_string_lies_below_it(name):
+    room = type(solvers()[name].make()).__module__.split(".")[1]
+    assert floor(room) > floor("solvers")
+
+
+def test_every_public_name_is_loaded_from_its_home():
+    assert set(moerank.__all__) == {*moerank._HOME, "__version__"}
+    for name, home in moerank._HOME.items():
+        assert getattr(moerank, name) is getattr(import_module(home), name)
+
+
+def test_rooms_are_mirrored_by_tests():
+    tested = {path.name for path in (PROJECT / "tests").iterdir() if path.is_dir()}
+    rooms = {path.name for path in (PROJECT / "moerank").iterdir() if (path / "__init__.py").is_file()}
+    assert rooms <= tested
