@@ -8,6 +8,7 @@ from moerank.checks import check_switch
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import AnyRanker
+from moerank.rankers.base import Matrix
 from moerank.selectors.filter import Filter, Order
 
 __all__ = ["SingleFeatures", "single_feature_values"]
