@@ -11,9 +11,9 @@ query does not have) the later one holds.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,6 +79,12 @@ class Metric(ABC):
         checked = _checked_scores(data, scores)
         values = self._values(data, checked.reshape(data.n_documents, -1))
         return values.reshape(data.n_queries, *checked.shape[1:])
+
+    @overload
+    def score(self, data: RankingData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]) -> float: ...
+
+    @overload
+    def score(self, data: RankingData, scores: ArrayLike) -> float | NDArray[np.float64]: ...
 
     def score(self, data: RankingData, scores: ArrayLike) -> float | NDArray[np.float64]:
         """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`."""
@@ -251,7 +257,7 @@ class MAP(Metric):
         return _queries_with_relevant_documents(data), (data.y > 0).astype(np.float64)
 
 
-def make_metric(name: str, **conventions: Any) -> Metric:
+def make_metric(name: str, **conventions: str) -> Metric:
     """Return the metric of a name as it is written in problem files and on the command line.
 
     Parameters
