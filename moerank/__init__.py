@@ -5,7 +5,7 @@ loads what it needs.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moerank.version import VERSION
 
@@ -156,10 +156,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'moerank' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+if not TYPE_CHECKING:  # or else every name would do
+
+    def __getattr__(name):
+        if name not in _HOME:
+            raise AttributeError(f"module 'moerank' has no attribute {name!r}")
+        return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

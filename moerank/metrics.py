@@ -11,9 +11,9 @@ query does not have) the later one holds.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,11 +74,17 @@ class Metric(ABC):
         Raises
         ------
         ValueError
-            For scores that are not one a document, NaN or infinite, or labels too large for the gain.
+            For scores that are not one per document, NaN or infinite, or labels too large for the gain.
         """
         checked = _checked_scores(data, scores)
         values = self._values(data, checked.reshape(data.n_documents, -1))
         return values.reshape(data.n_queries, *checked.shape[1:])
+
+    @overload
+    def score(self, data: RankingData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]) -> float: ...
+
+    @overload
+    def score(self, data: RankingData, scores: ArrayLike) -> float | NDArray[np.float64]: ...
 
     def score(self, data: RankingData, scores: ArrayLike) -> float | NDArray[np.float64]:
         """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`."""
@@ -251,7 +257,7 @@ class MAP(Metric):
         return _queries_with_relevant_documents(data), (data.y > 0).astype(np.float64)
 
 
-def make_metric(name: str, **conventions: Any) -> Metric:
+def make_metric(name: str, **conventions: str) -> Metric:
     """Return the metric of a name as it is written in problem files and on the command line.
 
     Parameters
@@ -373,10 +379,10 @@ def _checked_scores(data: RankingData, scores: ArrayLike) -> NDArray[np.float64]
     try:
         checked = np.ascontiguousarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{data.name}: scores must be numbers, one a document ({error})") from None
+        raise ValueError(f"{data.name}: scores must be numbers, one per document ({error})") from None
     if np.ndim(scores) not in (1, 2) or len(checked) != data.n_documents:
         raise ValueError(
-            f"{data.name}: scores has shape {np.shape(scores)}; give one score a document: "
+            f"{data.name}: scores has shape {np.shape(scores)}; give one score per document: "
             f"shape ({data.n_documents},) or ({data.n_documents}, n_individuals)"
         )
     if not np.isfinite(checked).all():

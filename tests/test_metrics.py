@@ -9,9 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moerank.data import RankingData
-from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG, MeanNDCG, Precision, make_metric
-from moerank.selectors.single import single_feature_values
 
 METRICS = [
     NDCG(1),
@@ -268,7 +266,7 @@ def test_single_features_score_as_letors_scripts_say(folds, name, metric, publis
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        ([1.0, 2.0], r"shape \(2,\); give one score a document: shape \(3,\) or \(3, n_individuals\)"),
+        ([1.0, 2.0], r"shape \(2,\); give one score per document: shape \(3,\) or \(3, n_individuals\)"),
         (1.0, r"shape \(\)"),
         (np.zeros((2, 3)), r"shape \(2, 3\)"),
         (np.zeros((3, 1, 1)), r"shape \(3, 1, 1\)"),
@@ -341,18 +339,3 @@ def test_scores_outside_the_counted_spans_do_not_matter(metric):
         metric.per_query(data, np.where(counted, scores, 0.0)), metric.per_query(data, scores)
     )
     assert counted.any() and not counted.all()
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=repr)
-def test_values_of_single_features_are_those_of_unit_weights_to_the_bit(metric):
-    rng = np.random.default_rng(18)
-    X = np.round(rng.normal(size=(90, 11)), 1)
-    X[rng.random(X.shape) < 0.3] = 0.0
-    X[rng.random(X.shape) < 0.2] = -0.0  # as scores they tie with 0, and rank in order of row
-    data = RankingData(X, rng.integers(0, 3, 90), np.sort(rng.integers(0, 9, 90)))
-    values = single_feature_values(data, metric)
-    assert values.shape == (2, 11)
-    for sign, row in zip((1.0, -1.0), values, strict=True):
-        np.testing.assert_array_equal(row, metric.score(data, linear_scores(data.X, sign * np.eye(11))))
-        np.testing.assert_array_equal(row, [metric.score(data, sign * x) for x in data.X.T])
-    assert len(np.unique(values)) > 4

@@ -1,7 +1,7 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
 from moerank.rankers.ada_rank import AdaRank
-from moerank.rankers.adapter import AnyRanker, RankerAdapter
+from moerank.rankers.adapter import RankerAdapter
 from moerank.rankers.arguments import Validation, as_feature_table, as_ranking_data, as_validation_data
 from moerank.rankers.base import LinearBackend, LinearRanker, Ranker
 from moerank.rankers.bl_mart import BaggedLambdaMART
@@ -14,6 +14,7 @@ from moerank.rankers.lambda_mart import LambdaMART
 from moerank.rankers.list_net import ListNet
 from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_on_subsets
 from moerank.rankers.population import (
+    AnyRanker,
     FitnessBackend,
     FittedPopulation,
     LinearPopulation,

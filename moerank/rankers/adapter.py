@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -11,19 +11,9 @@ from sklearn.base import BaseEstimator, clone
 from moerank.data import RankingData
 from moerank.rankers.base import Mask, Matrix
 from moerank.rankers.masks import read_masks
-from moerank.rankers.population import FittedPopulation
+from moerank.rankers.population import AnyRanker, FittedPopulation
 
-__all__ = ["AnyRanker", "RankerAdapter"]
-
-
-class AnyRanker(Protocol):
-    """An estimator in the style of scikit-learn; a higher prediction ranks higher."""
-
-    def fit(self, X: Any, y: Any, /) -> Any:
-        """Train on documents X (n_documents, n_features) with relevance labels y (n_documents,)."""
-
-    def predict(self, X: Any, /) -> Any:
-        """Return the scores (n_documents,) of the rows of X."""
+__all__ = ["RankerAdapter"]
 
 
 class RankerAdapter(BaseEstimator):  # type: ignore[misc]
@@ -38,7 +28,7 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Every individual is a clone trained on its own columns of X. Rankers with a ``coef_`` of one number a feature are
+    Every individual is a clone trained on its own columns of X. Rankers with a ``coef_`` of one number per feature are
     taken for linear: the population is an array of weights then, in which an intercept, which moves no document,
     is left out. All others make a `FittedPopulation`, which can score documents but has no weights to add up in the
     ensemble stage. A `pair_mask` is refused: what is trained on documents cannot leave out single pairs of them.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -29,7 +29,29 @@ class ConstantFeatureWarning(UserWarning):
     """Features that are constant, and so cannot move a document, are left out of the training."""
 
 
-class RankingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it would have every attribute
+
+    class _Estimator:
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        @overload
+        def get_support(self, indices: Literal[False] = False) -> Mask: ...
+        @overload
+        def get_support(self, indices: Literal[True]) -> NDArray[np.int64]: ...
+        def get_support(self, indices: bool = False) -> NDArray[Any]: ...
+        def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]: ...
+        def set_output(self, *, transform: str | None = None) -> Self: ...
+        def fit_transform(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, **fit_params: Any) -> Any: ...
+        def inverse_transform(self, X: ArrayLike) -> Any: ...
+        def transform(self, X: ArrayLike) -> Any: ...
+
+else:
+
+    class _Estimator(SelectorMixin, BaseEstimator):
+        """The parts of scikit-learn that every estimator here has."""
+
+
+class RankingEstimator(_Estimator):
     """Base of all that is fitted to ranking data and then ranks documents by some of their features.
 
     A subclass stores its parameters, and implements `_check_parameters`, `_fit`, which sets `support_`, and `_scores`.
@@ -53,6 +75,7 @@ class RankingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     support_: Mask
     varying_: Mask
     n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
 
     def fit(
         self,

@@ -70,7 +70,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
 
     Notes
     -----
-    Takes O(p + n_documents · n_features + n_features²) a step, for up to eight individuals at once. The similarity
+    Takes O(p + n_documents · n_features + n_features²) per step, for up to eight individuals at once. The similarity
     term sees u + v, not u − v: problems (1) and (2) of the paper differ there, and its Algorithm 1 solves (2).
 
     References

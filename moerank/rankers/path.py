@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import RankingData
-from moerank.rankers.adapter import AnyRanker, RankerAdapter
+from moerank.rankers.adapter import RankerAdapter
 from moerank.rankers.base import LinearRanker
-from moerank.rankers.population import FitnessBackend, LinearPopulation, Population, train_population
+from moerank.rankers.population import AnyRanker, FitnessBackend, LinearPopulation, Population, train_population
 
 __all__ = ["LargestWeightsPath", "SelectionPath", "nested_masks", "train_on_subsets"]
 

@@ -14,6 +14,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.rankers.arguments import Mask, Matrix
 
 __all__ = [
+    "AnyRanker",
     "FitnessBackend",
     "FittedPopulation",
     "LinearPopulation",
@@ -25,6 +26,16 @@ __all__ = [
 ]
 
 Rows: TypeAlias = NDArray[np.int64]
+
+
+class AnyRanker(Protocol):
+    """An estimator in the style of scikit-learn; a higher prediction ranks higher."""
+
+    def fit(self, X: Any, y: Any, /) -> Any:
+        """Train on documents X (n_documents, n_features) with relevance labels y (n_documents,)."""
+
+    def predict(self, X: Any, /) -> Any:
+        """Return the scores (n_documents,) of the rows of X."""
 
 
 class Scorer(Protocol):
@@ -115,10 +126,10 @@ class FittedPopulation:
     ----------
     rankers : tuple of fitted estimators, each trained on its own columns
     feature_mask : ndarray of bool, shape (n_individuals, n_features)
-        The columns of each. An individual without any scores 0, whatever its ranker.
+        The columns of each. An individual without any, whose ranker may be None, scores 0.
     """
 
-    rankers: tuple[Any, ...]
+    rankers: tuple[AnyRanker | None, ...]
     feature_mask: Mask
 
     @property
@@ -133,7 +144,7 @@ class FittedPopulation:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
         scores = np.zeros((len(X), len(self)))
         for individual, (ranker, mask) in enumerate(zip(self.rankers, self.feature_mask, strict=True)):
-            if mask.any():
+            if ranker is not None and mask.any():
                 scores[:, individual] = np.ravel(ranker.predict(X[:, mask]))
         return scores
 

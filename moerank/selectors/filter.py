@@ -13,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.checks import check_at_least
 from moerank.data import RankingData
-from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Grid, Mask, Matrix, Ranker
 from moerank.rankers.forest import Forest
 from moerank.rankers.path import SelectionPath, nested_masks, train_on_subsets
-from moerank.rankers.population import Population
+from moerank.rankers.population import AnyRanker, Population
 from moerank.rankers.rank_svm import RankSVM
 
 __all__ = ["Filter", "Order"]

@@ -13,10 +13,9 @@ from moerank.checks import check_at_least, check_not_negative
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Mask, Matrix
 from moerank.rankers.path import SelectionPath, nested_masks, train_on_subsets
-from moerank.rankers.population import LinearPopulation, Population
+from moerank.rankers.population import AnyRanker, LinearPopulation, Population
 from moerank.selectors.coordinate_ascent import coordinate_ascent
 from moerank.selectors.filter import Filter, Order
 

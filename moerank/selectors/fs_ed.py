@@ -9,8 +9,8 @@ import numpy as np
 from moerank.data import RankingData
 from moerank.kernels.density import gaussian_density
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Matrix
+from moerank.rankers.population import AnyRanker
 from moerank.selectors.filter import Filter, Order
 from moerank.selectors.single import single_feature_values
 

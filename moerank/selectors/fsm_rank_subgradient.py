@@ -57,7 +57,7 @@ class FSMRankSubgradient(LargestWeightsPath):
 
     Notes
     -----
-    O(p + n_documents · n_features + n_features²) a step for p pairs, O(1 / √max_iter) error where FSMRank's is
+    O(p + n_documents · n_features + n_features²) per step for p pairs, O(1 / √max_iter) error where FSMRank's is
     O(1 / max_iter²). The paper says neither how long its steps are nor how many; up to eight entries of a grid are
     solved together.
 

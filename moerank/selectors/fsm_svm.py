@@ -10,9 +10,9 @@ import numpy as np
 from moerank.checks import check_not_negative
 from moerank.data import RankingData
 from moerank.metrics import Metric
-from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Grid
 from moerank.rankers.fsm_rank import FSMRank, importance
+from moerank.rankers.population import AnyRanker
 from moerank.selectors.filter import Filter, Order
 
 __all__ = ["FSMSVM"]

@@ -12,8 +12,8 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.concordance import concordance
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Grid, Matrix
+from moerank.rankers.population import AnyRanker
 from moerank.selectors.filter import Filter, Order
 from moerank.selectors.single import single_feature_values
 

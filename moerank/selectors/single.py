@@ -7,8 +7,8 @@ import numpy as np
 from moerank.checks import check_switch
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.adapter import AnyRanker
 from moerank.rankers.base import Matrix
+from moerank.rankers.population import AnyRanker
 from moerank.selectors.filter import Filter, Order
 
 __all__ = ["SingleFeatures", "single_feature_values"]
