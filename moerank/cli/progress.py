@@ -29,7 +29,7 @@ __all__ = ["CellProgress", "StageProgress"]
 
 
 class CellProgress:
-    """Shows how many cells of a study are done: a bar on a terminal, else a line a cell.
+    """Shows how many cells of a study are done: a bar on a terminal, else a line per cell.
 
     Called as ``progress(cell, succeeded)``, inside a ``with``.
 
@@ -126,7 +126,7 @@ class _Words(ProgressColumn):
 
 
 class StageProgress:
-    """Shows the progress of a run on standard error: a bar a stage on a terminal, else a line a stage.
+    """Shows the progress of a run on standard error: a bar per stage on a terminal, else a line per stage.
 
     Called as ``progress(stage, fraction, text)``, inside a ``with``.
     """

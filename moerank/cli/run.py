@@ -56,7 +56,7 @@ def run(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
     workers: Annotated[
-        int, typer.Option(min=1, help="Threads, by default one a processor; the result is the same for any number.")
+        int, typer.Option(min=1, help="Threads, by default one per processor; the result is the same for any number.")
     ] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
     out: Annotated[
         Path | None,

@@ -119,7 +119,7 @@ class AdaptiveBitFlip(Mutation):
     Raises
     ------
     ValueError
-        If `form` or `decay` is unknown, or the degrees are negative or not one a feature.
+        If `form` or `decay` is unknown, or the degrees are negative or not one per feature.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class AdaptiveBitFlip(Mutation):
         if self.importance.ndim != 1 or self.importance.shape != self.redundancy.shape:
             raise ValueError(
                 f"AdaptiveBitFlip: importance has shape {self.importance.shape} and redundancy "
-                f"{self.redundancy.shape}; give one number a feature each"
+                f"{self.redundancy.shape}; give one number per feature each"
             )
         if not (self.importance.min(initial=0.0) >= 0 and self.redundancy.min(initial=0.0) >= 0):
             raise ValueError("AdaptiveBitFlip: importance and redundancy must be 0 or more")

@@ -1,7 +1,7 @@
-"""Operators for long bit strings: a few random draws an individual instead of one a bit.
+"""Operators for long bit strings: a few random draws per individual instead of one per bit.
 
 Individuals are rows of a bool matrix with up to a million columns. pymoo's own binary operators draw a double or a
-permutation entry for every gene and copy the whole population five times a generation; these hold to pymoo's
+permutation entry for every gene and copy the whole population five times per generation; these hold to pymoo's
 interface, work row by row and give every child memory of its own once. All randomness comes from the `random_state`
 that pymoo hands over.
 """
@@ -146,7 +146,7 @@ class SparseBitFlip(Mutation):
     """Flip every bit independently with a small probability, at the cost of the flips alone.
 
     The number of flips is drawn from Binomial(n_var, prob_var), then that many distinct positions: the same
-    distribution as one coin a bit, O(flips) draws in place of O(n_var).
+    distribution as one coin per bit, O(flips) draws in place of O(n_var).
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class DigestDuplicates(DuplicateElimination):
     """Drop individuals whose row equals one that came before, or one of the other populations.
 
     A drop-in for pymoo's ``DefaultDuplicateElimination``: a seeded run keeps the same individuals. It costs one
-    pass over each new row, where the default computes all distances in double precision (seconds a generation at
+    pass over each new row, where the default computes all distances in double precision (seconds per generation at
     500,000 bits).
 
     The digests of the last call are remembered, as pymoo asks about the same parents again and again. So a row must

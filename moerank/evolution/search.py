@@ -57,7 +57,7 @@ class SearchResult:
     archive : Archive
         The non-dominated members of all evaluations.
     history : tuple of Generation
-        One entry a generation.
+        One entry per generation.
     """
 
     algorithm: Algorithm
@@ -108,7 +108,7 @@ def search(
     progress : callable, optional
         Called after each generation as ``progress(fraction, n_gen, n_eval)`` with the fraction done, in [0, 1].
     verbose : bool, default False
-        Let pymoo print its table, a line a generation.
+        Let pymoo print its table, a line per generation.
 
     Returns
     -------

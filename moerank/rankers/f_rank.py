@@ -52,10 +52,11 @@ class FRank(StumpBoosting):
     Notes
     -----
     O(n_pairs + n_documents · n_features) per round. J never grows: ln W has a slope between −1 and ½ in o, so the
-    weights behind W₊ fall no faster than e^−a as α grows from 0 to a, those behind W₋ rise no faster than e^a, and a round
-    takes at least ½ (√W₊ − √W₋)² off J. An empty W₋ counts as one pair of average weight, so that α is finite. The
-    paper compares stumps by J after their step, which would take W₊ and W₋ of every stump, O(n_pairs · n_features)
-    a round; the largest W₊ − W₋ is the steepest descent. Equal stumps: the first feature, then the lowest threshold.
+    weights behind W₊ fall no faster than e^−a as α grows from 0 to a, those behind W₋ rise no faster than e^a, and a
+    round takes at least ½ (√W₊ − √W₋)² off J. An empty W₋ counts as one pair of average weight, so that α is finite.
+    The paper compares stumps by J after their step, which would take W₊ and W₋ of every stump, O(n_pairs ·
+    n_features) a round; the largest W₊ − W₋ is the steepest descent. Equal stumps: the first feature, then the lowest
+    threshold.
 
     References
     ----------

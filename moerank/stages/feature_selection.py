@@ -36,7 +36,7 @@ __all__ = ["FeatureSelection"]
 class FeatureSelection(Stage):
     """Minimise (|F|, 1 − max over S of RAcc(Train(S, F))) over the subsets F of the features.
 
-    An individual is a bit string, one bit a feature. It is trained on every given pair subset S, and the most
+    An individual is a bit string, one bit per feature. It is trained on every given pair subset S, and the most
     accurate of these rankers on all training data is the ranker of the individual.
 
     Parameters

@@ -101,7 +101,7 @@ def against_wrappers(console: Console, folder: Path) -> None:
 
 
 def growth(console: Console, folder: Path) -> None:
-    """Time doubled data; what outgrows the caches is a little dearer."""
+    """Time doubled data; what outgrows the caches costs a little more."""
     table = Table("documents", "features", "ms", "ns per document and feature", title="Doubled sizes of OHSUMED")
     train, _, _ = load_fold(folder / "OHSUMED" / "Fold1")
     X = train.X[:, varying_in_queries(train)]

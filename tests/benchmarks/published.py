@@ -3,7 +3,7 @@
     python tests/benchmarks/published.py [--data DIR] [--problems mq2008 ohsumed] [--solvers a b …] [--workers 2]
 
 Parameters are chosen by validation MAP over each solver's default grid; test data choose nothing. The published values
-are those of the problem files. Seconds are those of the last training and of choosing the parameters, a fold.
+are those of the problem files. Seconds are those of the last training and of choosing the parameters, per fold.
 """
 
 import argparse
