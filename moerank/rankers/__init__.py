@@ -1,76 +1,42 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
-from moerank.rankers.ada_rank import AdaRank
-from moerank.rankers.adapter import RankerAdapter
-from moerank.rankers.arguments import Validation, as_feature_table, as_ranking_data, as_validation_data
-from moerank.rankers.base import LinearBackend, LinearRanker, Ranker
-from moerank.rankers.bl_mart import BaggedLambdaMART
-from moerank.rankers.crr import CombinedRegressionRanking
-from moerank.rankers.estimator import ConstantFeatureWarning, RankingEstimator, varying_in_queries
-from moerank.rankers.f_rank import FRank
-from moerank.rankers.fsm_rank import FSMRank
-from moerank.rankers.kernel_map import RankFourier, RankNystrom
-from moerank.rankers.lambda_mart import LambdaMART
-from moerank.rankers.list_net import ListNet
-from moerank.rankers.path import LargestWeightsPath, SelectionPath, nested_masks, train_on_subsets
-from moerank.rankers.population import (
-    AnyRanker,
-    FitnessBackend,
-    FittedPopulation,
-    LinearPopulation,
-    Population,
-    Scorer,
-    require_weights,
-    side_by_side,
-    train_population,
-)
-from moerank.rankers.rank_boost import RankBoost
-from moerank.rankers.rank_rls import RankRLS
-from moerank.rankers.rank_svm import RankSVM
-from moerank.rankers.rank_svm_kernel import KernelRankSVM
-from moerank.rankers.rank_svm_struct import RankSVMStruct
-from moerank.rankers.rank_svm_tron import RankSVMTRON
-from moerank.rankers.svm_map import SVMMAP
-
-__all__ = [
-    "FitnessBackend",
-    "ConstantFeatureWarning",
-    "LargestWeightsPath",
-    "LinearBackend",
-    "LinearRanker",
-    "Ranker",
-    "RankingEstimator",
-    "SelectionPath",
-    "RankSVM",
-    "RankSVMTRON",
-    "KernelRankSVM",
-    "RankNystrom",
-    "RankFourier",
-    "RankRLS",
-    "FSMRank",
-    "RankBoost",
-    "FRank",
-    "AdaRank",
-    "LambdaMART",
-    "BaggedLambdaMART",
-    "RankSVMStruct",
-    "ListNet",
-    "SVMMAP",
-    "CombinedRegressionRanking",
-    "AnyRanker",
-    "RankerAdapter",
-    "FittedPopulation",
-    "LinearPopulation",
-    "Population",
-    "Scorer",
-    "Validation",
-    "as_feature_table",
-    "as_ranking_data",
-    "as_validation_data",
-    "require_weights",
-    "side_by_side",
-    "nested_masks",
-    "train_on_subsets",
-    "train_population",
-    "varying_in_queries",
-]
+from moerank.rankers.ada_rank import AdaRank as AdaRank
+from moerank.rankers.adapter import RankerAdapter as RankerAdapter
+from moerank.rankers.arguments import Validation as Validation
+from moerank.rankers.arguments import as_feature_table as as_feature_table
+from moerank.rankers.arguments import as_ranking_data as as_ranking_data
+from moerank.rankers.arguments import as_validation_data as as_validation_data
+from moerank.rankers.base import LinearBackend as LinearBackend
+from moerank.rankers.base import LinearRanker as LinearRanker
+from moerank.rankers.base import Ranker as Ranker
+from moerank.rankers.bl_mart import BaggedLambdaMART as BaggedLambdaMART
+from moerank.rankers.crr import CombinedRegressionRanking as CombinedRegressionRanking
+from moerank.rankers.estimator import ConstantFeatureWarning as ConstantFeatureWarning
+from moerank.rankers.estimator import RankingEstimator as RankingEstimator
+from moerank.rankers.estimator import varying_in_queries as varying_in_queries
+from moerank.rankers.f_rank import FRank as FRank
+from moerank.rankers.fsm_rank import FSMRank as FSMRank
+from moerank.rankers.kernel_map import RankFourier as RankFourier
+from moerank.rankers.kernel_map import RankNystrom as RankNystrom
+from moerank.rankers.lambda_mart import LambdaMART as LambdaMART
+from moerank.rankers.list_net import ListNet as ListNet
+from moerank.rankers.path import LargestWeightsPath as LargestWeightsPath
+from moerank.rankers.path import SelectionPath as SelectionPath
+from moerank.rankers.path import nested_masks as nested_masks
+from moerank.rankers.path import train_on_subsets as train_on_subsets
+from moerank.rankers.population import AnyRanker as AnyRanker
+from moerank.rankers.population import FitnessBackend as FitnessBackend
+from moerank.rankers.population import FittedPopulation as FittedPopulation
+from moerank.rankers.population import LinearPopulation as LinearPopulation
+from moerank.rankers.population import Population as Population
+from moerank.rankers.population import Scorer as Scorer
+from moerank.rankers.population import require_weights as require_weights
+from moerank.rankers.population import side_by_side as side_by_side
+from moerank.rankers.population import train_population as train_population
+from moerank.rankers.rank_boost import RankBoost as RankBoost
+from moerank.rankers.rank_rls import RankRLS as RankRLS
+from moerank.rankers.rank_svm import RankSVM as RankSVM
+from moerank.rankers.rank_svm_kernel import KernelRankSVM as KernelRankSVM
+from moerank.rankers.rank_svm_struct import RankSVMStruct as RankSVMStruct
+from moerank.rankers.rank_svm_tron import RankSVMTRON as RankSVMTRON
+from moerank.rankers.svm_map import SVMMAP as SVMMAP

@@ -1,7 +1,5 @@
 """The three stages of MOFSRank as pymoo problems."""
 
-from moerank.stages.ensemble import Ensemble
-from moerank.stages.feature_selection import FeatureSelection
-from moerank.stages.instance_selection import InstanceSelection
-
-__all__ = ["Ensemble", "FeatureSelection", "InstanceSelection"]
+from moerank.stages.ensemble import Ensemble as Ensemble
+from moerank.stages.feature_selection import FeatureSelection as FeatureSelection
+from moerank.stages.instance_selection import InstanceSelection as InstanceSelection

@@ -1,0 +1,49 @@
+"""The public names of the package, each with the room it is loaded from when it is first used."""
+
+from .data import RankingData as RankingData
+from .data import describe as describe
+from .data import load_digits_fold as load_digits_fold
+from .data import load_fold as load_fold
+from .data import load_letor as load_letor
+from .data import load_planted_fold as load_planted_fold
+from .data import make_planted as make_planted
+from .data import query_level_norm as query_level_norm
+from .metrics import MAP as MAP
+from .metrics import NDCG as NDCG
+from .metrics import MeanNDCG as MeanNDCG
+from .metrics import Precision as Precision
+from .metrics import make_metric as make_metric
+from .mofsrank import MOFSRank as MOFSRank
+from .rankers import SVMMAP as SVMMAP
+from .rankers import AdaRank as AdaRank
+from .rankers import BaggedLambdaMART as BaggedLambdaMART
+from .rankers import CombinedRegressionRanking as CombinedRegressionRanking
+from .rankers import FRank as FRank
+from .rankers import FSMRank as FSMRank
+from .rankers import KernelRankSVM as KernelRankSVM
+from .rankers import LambdaMART as LambdaMART
+from .rankers import ListNet as ListNet
+from .rankers import RankBoost as RankBoost
+from .rankers import RankerAdapter as RankerAdapter
+from .rankers import RankFourier as RankFourier
+from .rankers import RankNystrom as RankNystrom
+from .rankers import RankRLS as RankRLS
+from .rankers import RankSVM as RankSVM
+from .rankers import RankSVMStruct as RankSVMStruct
+from .rankers import RankSVMTRON as RankSVMTRON
+from .selectors import FSBFS as FSBFS
+from .selectors import FSED as FSED
+from .selectors import FSMSVM as FSMSVM
+from .selectors import GAS as GAS
+from .selectors import FenchelRank as FenchelRank
+from .selectors import FSMRankSubgradient as FSMRankSubgradient
+from .selectors import GreedyRankRLS as GreedyRankRLS
+from .selectors import NonconvexRanker as NonconvexRanker
+from .selectors import SingleFeatures as SingleFeatures
+from .solvers import make_solver as make_solver
+from .stages import Ensemble as Ensemble
+from .stages import FeatureSelection as FeatureSelection
+from .stages import InstanceSelection as InstanceSelection
+from .studies.study import Study as Study
+
+__version__: str
