@@ -156,7 +156,8 @@ def describe(
         if as_json:
             typer.echo(json.dumps([entry.as_dict() for entry in descriptions], indent=1, ensure_ascii=False))
             return
-        from moerank.cli.tables import description_table, output
+        from moerank.cli.tables import output
+        from moerank.cli.tables.data import description_table
 
         output().print(description_table(str(path), descriptions))
         typer.echo("No value is NaN or infinite: such files are refused.")
@@ -172,7 +173,8 @@ def solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, no
         entries = [{key: getattr(entry, key) for key in keys} for entry in table().values()]
         typer.echo(json.dumps(entries, indent=1, ensure_ascii=False))
         return
-    from moerank.cli.tables import output, solver_table
+    from moerank.cli.tables import output
+    from moerank.cli.tables.solvers import solver_table
 
     output().print(solver_table(table().values()))
 
@@ -239,14 +241,11 @@ def _finished(problem: Problem, fold: int, folder: Path, settings: dict[str, Any
 
 def _write(result: RunResult, folder: Path) -> None:
     """Write all files of a fold."""
-    from moerank import figures
+    from moerank.figures.of_run import draw_run_figures
     from moerank.runs.result_files import write_result
 
     write_result(result, folder)
-    figures.save_figure(figures.front_figure(result), folder / "front.png")
-    figures.save_figure(figures.features_figure(result), folder / "features.png")
-    if result.convergence:
-        figures.save_figure(figures.convergence_figure(result), folder / "convergence.png")
+    draw_run_figures(result, folder)
 
 
 def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: bool) -> None:
@@ -261,7 +260,8 @@ def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: boo
     if as_json:
         typer.echo(text if len(results) > 1 else results[0].to_json(), nl=False)
         return
-    from moerank.cli.tables import chosen_features, front_table, output, summary_table
+    from moerank.cli.tables import output
+    from moerank.cli.tables.run import chosen_features, front_table, summary_table
 
     console = output()
     if len(results) > 1:

@@ -14,8 +14,8 @@ __all__ = ["results_frame"]
 def results_frame(results: Iterable[RunResult]) -> pd.DataFrame:
     """Return one row per run.
 
-    Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, ``n_features``, the metrics of the chosen ranker as
-    ``train NDCG@10`` and so on, its objectives beyond features and error by their names, ``tuning seconds`` and
+    Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, ``n_features``, the metrics of the chosen ranker
+    as ``train NDCG@10`` and so on, its objectives beyond features and error by their names, ``tuning seconds`` and
     ``training seconds`` of the processor.
     """
     rows = []
