@@ -9,10 +9,11 @@ al., 2018, Figures 4 to 6), and the mean error with at most k features over all 
 
 from recipe import opened
 
-from moerank.figures import ablation_figure, save_figure
+from moerank.figures.of_study import FIGURES
+from moerank.figures.style import save_figure
 
 FOLD = 1
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    save_figure(ablation_figure(results, problem, fold=FOLD), out / f"ablation-{problem.name}.png")
+    save_figure(FIGURES["ablation"].draw(results, problem, fold=FOLD), out / f"ablation-{problem.name}.png")

@@ -8,12 +8,13 @@ features, chosen by validation, as a mean over folds and seeds; solvers by famil
 
 from recipe import opened
 
-from moerank.figures import accuracy_figure, save_figure
+from moerank.figures.of_study import FIGURES
+from moerank.figures.style import save_figure
 
 METRIC = None  # that of the objectives; or "MAP"
 LIMITS = None  # of the y axis, as (0.2, 0.25); None leaves poor values with few features out
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    figure = accuracy_figure(results, problem, METRIC, limits=LIMITS)
+    figure = FIGURES["accuracy"].draw(results, problem, metric=METRIC, limits=LIMITS)
     save_figure(figure, out / f"accuracy-{problem.name}.png")

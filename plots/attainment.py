@@ -8,15 +8,15 @@ on one fold, and a band between the quartiles. Rankers that draw have no front, 
 
 from recipe import opened
 
-from moerank.figures import attainment_figure, save_figure
-from moerank.solvers import solvers
+from moerank.figures.of_study import FIGURES
+from moerank.figures.panels import family_of
+from moerank.figures.style import save_figure
 
 FAMILY = "evolutionary"
 FOLD = 1
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    mine = [cell.solver for cell in results if cell.problem.name == problem.name]
-    searches = dict.fromkeys(solver.label for solver in mine if solvers()[solver.name].family == FAMILY)
-    figure = attainment_figure(results, problem, fold=FOLD, solvers=list(searches))
+    searches = [solver for solver in results.of(problem.name).solvers if family_of(solver) == FAMILY]
+    figure = FIGURES["attainment"].draw(results, problem, fold=FOLD, solvers=searches)
     save_figure(figure, out / f"attainment-{problem.name}.png")

@@ -8,10 +8,11 @@ metric, with a staircase over the solvers that no other one beats in both.
 
 from recipe import opened
 
-from moerank.figures import cost_figure, save_figure
+from moerank.figures.of_study import FIGURES
+from moerank.figures.style import save_figure
 
 METRIC = None  # that of the objectives; or "MAP"
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    save_figure(cost_figure(results, problem, METRIC), out / f"cost-{problem.name}.png")
+    save_figure(FIGURES["cost"].draw(results, problem, metric=METRIC), out / f"cost-{problem.name}.png")

@@ -8,8 +8,9 @@ with the stability of each solver's choice, corrected for chance.
 
 from recipe import opened
 
-from moerank.figures import frequency_figure, save_figure
+from moerank.figures.of_study import FIGURES
+from moerank.figures.style import save_figure
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    save_figure(frequency_figure(results, problem), out / f"frequency-{problem.name}.png")
+    save_figure(FIGURES["frequency"].draw(results, problem), out / f"frequency-{problem.name}.png")

@@ -8,13 +8,14 @@ much of a training front is left on queries that the solver has not seen; withou
 
 from recipe import opened
 
-from moerank.figures import fronts_figure, save_figure
+from moerank.figures.of_study import FIGURES
+from moerank.figures.style import save_figure
 
 SOLVERS = ("mofsrank", "greedy-rankrls", "gas-e", "fsmrank", "fenchelrank")
 FOLD = 1
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    there = {cell.solver.label for cell in results if (cell.problem.name, cell.fold) == (problem.name, FOLD)}
-    figure = fronts_figure(results, problem, fold=FOLD, solvers=[name for name in SOLVERS if name in there])
+    there = results.of(problem.name).first_runs(FOLD)
+    figure = FIGURES["fronts"].draw(results, problem, fold=FOLD, solvers=[name for name in SOLVERS if name in there])
     save_figure(figure, out / f"fronts-{problem.name}.png")

@@ -9,7 +9,8 @@ queries, at lambda1 = lambda2 = 1e-3. The sub-gradients take the best of three f
 import argparse
 from pathlib import Path
 
-from moerank.figures import descent_figure, save_figure
+from moerank.figures.descent import descent_figure
+from moerank.figures.style import save_figure
 from moerank.rankers import FSMRank
 from moerank.runs.problem_files import load_problem
 from moerank.selectors import FSMRankSubgradient

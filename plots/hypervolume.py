@@ -8,11 +8,11 @@ the seeds differ as a band. Only the searches are chosen: else a note below the 
 
 from recipe import opened
 
-from moerank.figures import hypervolume_figure, save_figure
+from moerank.figures.of_study import FIGURES
+from moerank.figures.style import save_figure
 
 problems, results, out = opened(__doc__)
 for problem in problems:
-    mine = {cell: result for cell, result in results.items() if cell.problem.name == problem.name}
-    searches = dict.fromkeys(cell.solver.label for cell, result in mine.items() if result.convergence)
-    figure = hypervolume_figure(mine, problem, solvers=list(searches))
+    searches = dict.fromkeys(result.solver for result in results.of(problem.name) if result.convergence)
+    figure = FIGURES["hypervolume"].draw(results, problem, solvers=list(searches))
     save_figure(figure, out / f"hypervolume-{problem.name}.png")

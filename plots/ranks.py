@@ -8,10 +8,12 @@ its folds alone.
 
 from recipe import opened
 
-from moerank.figures import ranks_figure, save_figure
+from moerank.figures.of_study import FIGURES
+from moerank.figures.style import save_figure
 
 METRIC = None  # that of the objectives; or "MAP"
-PROBLEM = None
+PROBLEM = None  # or the name of one
 
 problems, results, out = opened(__doc__)
-save_figure(ranks_figure(results, METRIC, problem=PROBLEM), out / "ranks.png")
+problem = next((problem for problem in problems if problem.name == PROBLEM), None)
+save_figure(FIGURES["ranks"].draw(results, problem, metric=METRIC), out / "ranks.png")

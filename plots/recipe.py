@@ -6,15 +6,16 @@ import argparse
 from pathlib import Path
 
 import moerank as mr
-from moerank.analysis.comparison import Results
+from moerank.analysis.results import Results
 from moerank.runs.problem import Problem
 
 
 def opened(description: str) -> tuple[list[Problem], Results, Path]:
-    """Return the problems of the study that the command line names, its results, and the folder of the figures."""
+    """Return the problems with results of the study on the command line, the results, and the folder of the figures."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("study", type=Path, help="folder of a study")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the figures")
     arguments = parser.parse_args()
     study = mr.Study.load(arguments.study)
-    return study.problems, study.results(), arguments.out
+    results = Results(study.results())
+    return [problem for problem in study.problems if problem.name in results.problems], results, arguments.out

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from moerank.data import RankingData, load_planted_fold
-from moerank.figures import features_figure, front_figure, save_figure
+from moerank.figures.of_run import draw_run_figures
 from moerank.rankers import ConstantFeatureWarning
 from moerank.runs.problem import SolverSection
 from moerank.runs.result import RunResult
@@ -276,5 +276,5 @@ def test_runs_on_a_problem(name, tiny_problem, tmp_path):
     assert [len(member.features) for member in result.front] == sorted(len(m.features) for m in result.front)
     paths = write_result(result, tmp_path)
     assert [path.name for path in paths] == ["front.csv", "model.json", "result.json"]
-    for figure in (front_figure, features_figure):
-        save_figure(figure(result), tmp_path / "figure.png")
+    drawn = {path.name for path in draw_run_figures(result, tmp_path)}
+    assert drawn >= {"front.png", "features.png"}

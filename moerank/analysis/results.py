@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -12,15 +14,36 @@ from numpy.typing import NDArray
 from moerank.checks import unknown
 from moerank.runs.frame import results_frame
 from moerank.runs.result import RunResult
+from moerank.statistics import mean_and_error
 
-__all__ = ["NoResultsError", "Results", "Runs"]
+__all__ = ["NoResultsError", "Results", "Runs", "SolverMeans"]
 
-Runs = dict[int, list[RunResult]]
+Runs: TypeAlias = dict[int, list[RunResult]]
 """The results of a solver on a problem by fold, one for each seed."""
 
 
 class NoResultsError(ValueError):
     """A study has no result of the kind that is asked for."""
+
+
+@dataclass(frozen=True)
+class SolverMeans:
+    """What is said of a solver on a problem: means over folds, after seeds, for runs of one fold share their queries.
+
+    Attributes
+    ----------
+    n_runs : int
+        Runs of all folds and seeds.
+    folds : DataFrame
+        The numbers of `results_frame` by fold, averaged over the seeds, and their ``seconds``: tuning and training.
+    """
+
+    n_runs: int
+    folds: pd.DataFrame
+
+    def mean(self, column: str) -> tuple[float, float]:
+        """Return the mean of a column over the folds and its standard error, NaN for a single fold."""
+        return mean_and_error(self.folds[column])
 
 
 class Results(Sequence[RunResult]):
@@ -84,6 +107,11 @@ class Results(Sequence[RunResult]):
         every = [result.objectives for result in self]
         return [name for name in every[0] if all(name in names for names in every)] if every else []
 
+    @property
+    def further_objectives(self) -> list[str]:
+        """Those beyond the number of features and the error, which every table has."""
+        return [name for name in self.objectives if name in self[0].further_objectives]
+
     def of(self, problem: str) -> Results:
         """Return the results of a problem.
 
@@ -120,27 +148,36 @@ class Results(Sequence[RunResult]):
             found.setdefault(result.solver, {}).setdefault(result.fold, []).append(result)
         return found
 
+    def first_runs(self, fold: int) -> dict[str, RunResult]:
+        """Return the run of each solver on a fold with its first seed, where there is one."""
+        return {solver: folds[fold][0] for solver, folds in self.by_solver().items() if fold in folds}
+
+    def with_baselines(self) -> Results:
+        """Return the results, and each baseline as a result of its own under its own name."""
+        return Results(
+            replace(result, solver=ranker.name, front=[ranker], chosen=0) if ranker is not result.best else result
+            for result in self
+            for ranker in (result.best, *result.baselines)
+        )
+
     @cached_property
     def frame(self) -> pd.DataFrame:
         """The numbers of all runs, see `results_frame`."""
         return results_frame(self)
 
-    def means(self) -> dict[str, pd.DataFrame]:
-        """Return for each solver the numbers of `frame` by fold, averaged over the seeds.
-
-        What is said of a solver is the mean over these rows, and its standard error: runs of one fold share their
-        queries.
-        """
+    def means(self) -> dict[str, SolverMeans]:
+        """Return what is said of each solver; of the results of one problem."""
         if not self:
             return {}
-        numbers = self.frame.drop(columns="seed")
-        return {
-            str(solver): rows.groupby("fold").mean(numeric_only=True)
-            for solver, rows in numbers.groupby("solver", sort=False)
-        }
+        found = {}
+        for solver, rows in self.frame.drop(columns="seed").groupby("solver", sort=False):
+            folds = rows.groupby("fold").mean(numeric_only=True)
+            seconds = folds["tuning seconds"] + folds["training seconds"]
+            found[str(solver)] = SolverMeans(len(rows), folds.assign(seconds=seconds))
+        return found
 
     def query_values(self, metric: str, part: str = "test") -> dict[str, dict[int, NDArray[np.float64]]]:
-        """Return the metric of each query by solver and fold, averaged over the seeds."""
+        """Return the metric of each query by solver and fold, averaged over the seeds; of one problem."""
         return {
             solver: {
                 fold: np.asarray(np.mean([np.asarray(run.best.per_query[part][metric]) for run in runs], axis=0))

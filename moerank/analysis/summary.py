@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
+from moerank.analysis.results import Results, SolverMeans
 from moerank.runs.problem import Published
-from moerank.runs.result import PARTS, RunResult, ScoredRanker
+from moerank.runs.result import PARTS, RunResult
 
 __all__ = ["Summary", "SummaryRow", "summarise"]
 
@@ -25,12 +24,15 @@ class SummaryRow:
         Mean number of features.
     means, errors : dict
         Part, then metric, then the unweighted mean over the folds and its standard error.
+    objectives : dict
+        The mean of each objective beyond the number of features and the error, on the training part.
     """
 
     name: str
     n_features: float
     means: dict[str, dict[str, float]]
     errors: dict[str, dict[str, float]]
+    objectives: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,12 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as JSON keeps it, keys always in the same order."""
-        return {**asdict(self), "published": [entry.model_dump(mode="json") for entry in self.published]}
+        rows = [asdict(row) for row in self.rows]
+        for row in rows:
+            if not row["objectives"]:
+                del row["objectives"]
+        published = [entry.model_dump(mode="json") for entry in self.published]
+        return {**asdict(self), "rows": rows, "published": published}
 
 
 def summarise(results: Sequence[RunResult], published: Sequence[Published] = ()) -> Summary:
@@ -76,30 +83,24 @@ def summarise(results: Sequence[RunResult], published: Sequence[Published] = ())
     Summary
         Standard errors are those of a mean of independent folds, s / √n with s over n − 1.
     """
-    first = results[0]
-    rankers = [[result.best, *result.baselines] for result in results]
+    found = Results(results).with_baselines()
     return Summary(
-        problem=first.problem,
-        solver=first.solver,
-        seed=first.seed,
-        metrics=first.metrics,
+        problem=results[0].problem,
+        solver=results[0].solver,
+        seed=results[0].seed,
+        metrics=results[0].metrics,
         folds=[result.fold for result in results],
-        rows=[_row(folds, first.metrics) for folds in zip(*rankers, strict=True)],
+        rows=[_row(name, means, found) for name, means in found.means().items()],
         published=list(published),
     )
 
 
-def _row(rankers: Sequence[ScoredRanker], metrics: Sequence[str]) -> SummaryRow:
-    values = {
-        part: {metric: np.array([ranker.scores[part][metric] for ranker in rankers]) for metric in metrics}
-        for part in PARTS
-    }
+def _row(name: str, means: SolverMeans, results: Results) -> SummaryRow:
+    values = {part: {metric: means.mean(f"{part} {metric}") for metric in results.metrics} for part in PARTS}
     return SummaryRow(
-        name=rankers[0].name,
-        n_features=float(np.mean([len(ranker.features) for ranker in rankers])),
-        means={part: {name: float(by.mean()) for name, by in values[part].items()} for part in PARTS},
-        errors={
-            part: {name: float(by.std(ddof=1) / np.sqrt(len(by))) for name, by in values[part].items()}
-            for part in PARTS
-        },
+        name=name,
+        n_features=means.mean("n_features")[0],
+        means={part: {metric: mean for metric, (mean, _) in table.items()} for part, table in values.items()},
+        errors={part: {metric: error for metric, (_, error) in table.items()} for part, table in values.items()},
+        objectives={name: means.mean(name)[0] for name in results.further_objectives},
     )

@@ -38,7 +38,8 @@ def describe(
         if as_json:
             typer.echo(json.dumps([entry.as_dict() for entry in descriptions], indent=1, ensure_ascii=False))
             return
-        from moerank.cli.tables import description_table, output
+        from moerank.cli.tables import output
+        from moerank.cli.tables.data import description_table
 
         output().print(description_table(str(path), descriptions))
         typer.echo("No value is NaN or infinite: such files are refused.")

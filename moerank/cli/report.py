@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import notice, sentences
+from moerank.figures.of_study import FIGURES
 
 if TYPE_CHECKING:
-    from moerank.reports.content import Report
+    from moerank.reports.report import Report
 
 __all__ = ["PLOT_EXAMPLES", "REPORT_EXAMPLES", "plot", "report"]
 
@@ -37,14 +38,6 @@ moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
 """
 
 FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv"}
-FIGURES = ("ablation", "accuracy", "attainment", "cost", "frequency", "fronts", "hypervolume", "ranks")
-
-OF_A_FOLD = ("ablation", "attainment", "fronts")
-"""Figures that show a single fold."""
-
-OF_A_METRIC = ("accuracy", "cost", "ranks")
-"""Figures of any metric of the study; the others are of the objectives."""
-
 Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
 
 
@@ -66,7 +59,7 @@ def report(
     with sentences():
         from moerank.checks import unknown
         from moerank.files import prepare_folder, replace_file
-        from moerank.reports.content import Report
+        from moerank.reports.report import Report
         from moerank.studies.study import Study
 
         if format_ not in FORMATS:
@@ -75,9 +68,9 @@ def report(
         content = Report(Study.load(folder), reference)
         prepare_folder(path.parent)
         replace_file(path, _written(content, format_).encode())
-        missing = len(content.study.cells()) - len(content.results)
-        if missing:
-            notice(f"{missing} runs are missing or failed; the report names them")
+        if missing := content.n_missing:
+            runs = "1 run is" if missing == 1 else f"{missing} runs are"
+            notice(f"{runs} missing or failed; the report names {'it' if missing == 1 else 'them'}")
         notice(f"wrote {path}")
 
 
@@ -86,7 +79,7 @@ def plot(
     folder: Folder,
     problem: Annotated[
         str | None,
-        typer.Option(help="Which problem, by default the first; for ranks, by default all.", show_default=False),
+        typer.Option(help="Which problem, by default the first, or all for figures of several.", show_default=False),
     ] = None,
     solvers: Annotated[
         str,
@@ -94,11 +87,11 @@ def plot(
     ] = "",
     fold: Annotated[
         int | None,
-        typer.Option(help=f"Which fold, for {', '.join(OF_A_FOLD)}; by default the first.", show_default=False),
+        typer.Option(help="Which fold, for figures of a single one; by default the first.", show_default=False),
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(help="For accuracy, cost and ranks; by default that of the objectives.", show_default=False),
+        typer.Option(help="Which metric, for figures of any; by default that of the error.", show_default=False),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.", show_default=False)
@@ -110,41 +103,37 @@ def plot(
     names those that have nothing of its kind to show.
     """
     with sentences():
-        from moerank import figures
+        from moerank.analysis.results import Results
         from moerank.checks import unknown
+        from moerank.figures import style
         from moerank.runs.solver_spec import read_solver, split_solvers
         from moerank.studies.study import Study
 
         if name not in FIGURES:
             raise ValueError(unknown("figure", name, FIGURES))
-        if fold is not None and name not in OF_A_FOLD:
-            raise ValueError(f"{name} is drawn over all folds; only {', '.join(OF_A_FOLD)} take --fold")
-        if metric is not None and name not in OF_A_METRIC:
-            raise ValueError(f"{name} is of the metric of the objectives; {', '.join(OF_A_METRIC)} take --metric")
+        shown = FIGURES[name]
+        if fold is not None and "fold" not in shown.takes:
+            raise ValueError(f"{name} is drawn over all folds; only {_that_take('fold')} take --fold")
+        if metric is not None and "metric" not in shown.takes:
+            raise ValueError(f"{name} is of the metric of the error; {_that_take('metric')} take --metric")
         study = Study.load(folder)
-        results = study.results()
+        results = Results(study.results())
         if not results:
             raise ValueError(f"{folder} has no finished cell yet; run the study first")
         known = {entry.name: entry for entry in study.problems}
         if problem is not None and problem not in known:
             raise ValueError(unknown("problem", problem, known))
-        shown = problem or (None if name == "ranks" else next(iter(known)))
-        of = [(cell, result) for cell, result in results.items() if shown in (None, cell.problem.name)]
-        metrics = list(dict.fromkeys(m for _, result in of for m in result.metrics))
-        if metric is not None and metric not in metrics:
-            raise ValueError(unknown("metric", metric, metrics))
-        folds = sorted({cell.fold for cell, _ in of})
-        if fold is not None and fold not in folds:
-            raise ValueError(f"fold {fold} has no finished cell; there are {', '.join(map(str, folds))}")
-        options = {"fold": fold} if name in OF_A_FOLD else {"metric": metric} if name in OF_A_METRIC else {}
-        named = [read_solver(text).label for text in split_solvers(solvers)]
-        if name == "ranks" or shown is None:
-            figure = figures.ranks_figure(results, problem=shown, solvers=named, metric=metric)
-        else:
-            figure = getattr(figures, f"{name}_figure")(results, known[shown], solvers=named, **options)
-        path = out or folder / f"{'-'.join(filter(None, (name, shown)))}.png"
-        figures.save_figure(figure, path)
+        chosen = problem or (next(iter(known)) if shown.of_problem else None)
+        labels = [read_solver(text).label for text in split_solvers(solvers)]
+        figure = shown.draw(results, known[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
+        path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
+        style.save_figure(figure, path)
         notice(f"wrote {path}")
+
+
+def _that_take(option: str) -> str:
+    """Return the names of the figures that take an option."""
+    return ", ".join(name for name, figure in FIGURES.items() if option in figure.takes)
 
 
 def _written(content: Report, format_: str) -> str:

@@ -102,6 +102,7 @@ def run(
 def _run(runs: FoldRuns, workers: int, *, resume: bool) -> list[RunResult]:
     """Run what is not finished, and draw each fold once its result is on disk."""
     from moerank.cli.progress import StageProgress
+    from moerank.figures.of_run import draw_run_figures
     from moerank.kernels.compiled import is_on_disk
     from moerank.kernels.newton import newton_lanes
 
@@ -109,19 +110,9 @@ def _run(runs: FoldRuns, workers: int, *, resume: bool) -> list[RunResult]:
         notice("first run: the kernels are compiled for this machine, which takes about half a minute once")
     results = []
     for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=notice):
-        _draw(result, runs.folders[result.fold])
+        draw_run_figures(result, runs.folders[result.fold])
         results.append(result)
     return results
-
-
-def _draw(result: RunResult, folder: Path) -> None:
-    """Draw the figures of a fold."""
-    from moerank import figures
-
-    figures.save_figure(figures.front_figure(result), folder / "front.png")
-    figures.save_figure(figures.features_figure(result), folder / "features.png")
-    if result.convergence:
-        figures.save_figure(figures.convergence_figure(result), folder / "convergence.png")
 
 
 def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: bool) -> None:
@@ -136,7 +127,8 @@ def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: boo
     if as_json:
         typer.echo(text if len(results) > 1 else results[0].to_json(), nl=False)
         return
-    from moerank.cli.tables import chosen_features, front_table, output, summary_table
+    from moerank.cli.tables import output
+    from moerank.cli.tables.run import chosen_features, front_table, summary_table
 
     console = output()
     if len(results) > 1:

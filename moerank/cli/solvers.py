@@ -19,6 +19,7 @@ def solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, no
         entries = [{key: getattr(entry, key) for key in keys} for entry in table().values()]
         typer.echo(json.dumps(entries, indent=1, ensure_ascii=False))
         return
-    from moerank.cli.tables import output, solver_table
+    from moerank.cli.tables import output
+    from moerank.cli.tables.solvers import solver_table
 
     output().print(solver_table(table().values()))

@@ -99,7 +99,8 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
 
 def _show_cells(study: Study, *, as_json: bool) -> None:
     """Print every cell and whether it is finished, failed or open."""
-    from moerank.cli.tables import cell_table, output
+    from moerank.cli.tables import output
+    from moerank.cli.tables.study import cell_table
 
     states = study.states()
     if as_json:
@@ -121,7 +122,9 @@ def _show_cells(study: Study, *, as_json: bool) -> None:
 
 def _show_results(study: Study, *, as_json: bool) -> bool:
     """Print the means over folds and seeds, then what failed; return whether anything did."""
-    from moerank.cli.tables import output, study_table
+    from moerank.analysis.results import Results
+    from moerank.cli.tables import output
+    from moerank.cli.tables.study import study_table
 
     failures = study.failures()
     if as_json:
@@ -130,16 +133,16 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
         typer.echo(json.dumps({"cells": rows, "failures": failed}, indent=1, ensure_ascii=False))
         return bool(failures)
     console = output()
-    frame = study.frame()
+    results = Results(study.results())
     for problem in study.problems:
-        if len(frame) and (frame["problem"] == problem.name).any():
-            console.print(study_table(problem, frame[frame["problem"] == problem.name]))
+        if problem.name in results.problems:
+            console.print(study_table(problem, results.of(problem.name)))
     for cell, failure in failures.items():
         console.print(f"failed: {cell.label}: {failure['error']}", soft_wrap=True)
     if failures:
         console.print("The tracebacks are in the folder failures; --retry-failed runs these cells again.")
-    console.print(f"{len(frame)} of {len(study.cells())} cells are finished, in {study.out}", soft_wrap=True)
-    if len(frame):
+    console.print(f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}", soft_wrap=True)
+    if results:
         report = shlex.join(["moerank", "report", str(study.out)])
         console.print(f"{report} writes a page with tests, figures and chosen features", soft_wrap=True)
     return bool(failures)

@@ -19,7 +19,7 @@ from moerank.figures.style import WIDTH
 from moerank.solvers import FAMILIES, with_ablations
 from moerank.solvers import solvers as solver_table
 
-__all__ = ["FAMILIES", "FEW_LINES", "MOST_LINES", "Look", "Panels", "by_family", "family_of", "solver_style"]
+__all__ = ["FEW_LINES", "MOST_LINES", "Look", "Panels", "by_family", "family_of", "solver_style"]
 
 MOST_LINES = 8
 """More lines than these in one panel cannot be told apart."""
@@ -68,8 +68,8 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
     """
     if len(solvers) <= together:
         return {"": list(solvers)}
-    of = {family: [solver for solver in solvers if family_of(solver) == family] for family in FAMILIES}
-    searches = of["evolutionary"]
+    members_of = {family: [solver for solver in solvers if family_of(solver) == family] for family in FAMILIES}
+    searches = members_of["evolutionary"]
     panels = [(FAMILIES["evolutionary"], searches)]
     if len(searches) > MOST_LINES:
         own = [solver for solver in searches if solver.partition("[")[0] in with_ablations()]
@@ -77,13 +77,14 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
         panels = [("MOFSRank and its ablations", own), ("MOFSRank with other searches", rest)]
     neighbours: list[tuple[str, list[str]]] = []
     for family in ("wrapper", "filter", "embedded"):
-        if neighbours and of[family] and len(neighbours[-1][1]) + len(of[family]) <= FEW_LINES:
+        mine = members_of[family]
+        if neighbours and mine and len(neighbours[-1][1]) + len(mine) <= FEW_LINES:
             title, members = neighbours.pop()
-            neighbours.append((f"{title}, {family}", members + of[family]))
-        elif of[family]:
-            neighbours.append((FAMILIES[family], of[family]))
+            neighbours.append((f"{title}, {family}", members + mine))
+        elif mine:
+            neighbours.append((FAMILIES[family], mine))
     divided: dict[str, list[str]] = {}
-    for title, members in [*panels, *neighbours, (FAMILIES["ranker"], of["ranker"])]:
+    for title, members in [*panels, *neighbours, (FAMILIES["ranker"], members_of["ranker"])]:
         n_parts = -(-len(members) // MOST_LINES)
         for part in range(n_parts):
             numbered = f"{title}, {part + 1} of {n_parts}" if n_parts > 1 else title

@@ -1,189 +1,125 @@
-"""What a report says: question, problems, solvers, results, tests, features, ablations, how to reproduce."""
+"""What reports are made of, before they are written in any format: sections, tables, illustrations."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from functools import cached_property, partial
+from dataclasses import dataclass, field
 
 import numpy as np
-import pandas as pd
+from matplotlib.figure import Figure
 
-from moerank.analysis.comparison import front_quality, results_frame
-from moerank.reports.findings import ablations_section, features_section, results_section, tests_section
-from moerank.reports.table import Section, Table, number, text
-from moerank.runs.problem import Problem
-from moerank.runs.problem_files import shipped_problems
-from moerank.runs.result import RunResult
-from moerank.solvers import solvers
-from moerank.studies.cell import Cell
-from moerank.studies.study import Study
-
-__all__ = ["Progress", "Report"]
-
-Progress = Callable[[str, float, str], object]
-"""Hears how far a report is: a word for the step, the share of it that is done, and what was done last."""
-
-REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
-"""With whom solvers are compared unless the user says so: the first of these that the study has."""
+__all__ = ["Entry", "Illustration", "Section", "Table", "mark_best", "number", "p_value", "text", "with_error"]
 
 
-class Report:
-    """The content of a report on a study, whatever it is written as.
+@dataclass
+class Entry:
+    """One cell of a table.
 
-    Parameters
+    Attributes
     ----------
-    study : Study
-    reference : str, optional
-        Label of the solver that the others are compared with.
-
-    Raises
-    ------
-    ValueError
-        If no cell is finished, or the reference is none of the solvers.
+    text : str
+    value : float, optional
+        What the column is sorted by; None for text.
+    best : bool
+        Whether it is the best of its column.
+    mark : str
+        A sign of significance behind the text.
     """
 
-    def __init__(self, study: Study, reference: str | None = None) -> None:
-        self.study = study
-        self.results: dict[Cell, RunResult] = study.results()
-        self._quality: dict[str, pd.DataFrame] = {}
-        if not self.results:
-            raise ValueError(f"{study.out} has no finished cell yet; run the study first")
-        labels = list(dict.fromkeys(cell.solver.label for cell in self.results))
-        known = [name for name in REFERENCES if name in labels]
-        self.reference = reference or (known or labels)[0]
-        if self.reference not in labels:
-            raise ValueError(f"the study has no results of {self.reference}; choose one of {', '.join(labels)}")
-
-    @cached_property
-    def title(self) -> str:
-        """The heading of the report."""
-        return f"Feature selection on {_enumeration([problem.name for problem in self.problems])}"
-
-    @cached_property
-    def frame(self) -> pd.DataFrame:
-        """The numbers of all finished cells, see `results_frame`."""
-        return results_frame(self.results)
-
-    def quality(self, problem: Problem) -> pd.DataFrame:
-        """Return the quality of each front on a problem, see `front_quality`."""
-        if problem.name not in self._quality:
-            self._quality[problem.name] = front_quality(self.results, problem.name)
-        return self._quality[problem.name]
-
-    @cached_property
-    def problems(self) -> list[Problem]:
-        """The problems with at least one finished cell."""
-        names = {cell.problem.name for cell in self.results}
-        return [problem for problem in self.study.problems if problem.name in names]
-
-    def sections(self, progress: Progress | None = None) -> list[Section]:
-        """Return all sections in reading order.
-
-        Parameters
-        ----------
-        progress : callable, optional
-            Called as ``progress(step, fraction, text)`` after each section.
-        """
-        makers: list[Callable[[], Section]] = [
-            self._question,
-            self._problems,
-            self._solvers,
-            *(partial(results_section, self, problem) for problem in self.problems),
-            partial(tests_section, self),
-            partial(features_section, self),
-            partial(ablations_section, self),
-            self._reproduction,
-        ]
-        found = []
-        for done, make in enumerate(makers, start=1):
-            section = make()
-            if section.paragraphs or section.tables or section.figures:
-                found.append(section)
-            if progress is not None:
-                progress("sections", done / len(makers), section.title)
-        return found
-
-    def _question(self) -> Section:
-        cells, failures = self.study.cells(), self.study.failures()
-        n_solvers = len({cell.solver.label for cell in self.results})
-        asked = "does 1 solver" if n_solvers == 1 else f"do {n_solvers} solvers"
-        paragraphs = [
-            f"How well {asked} rank on {_enumeration([p.name for p in self.problems])}, with how many "
-            f"features, and which differences are more than chance? {len(self.results)} of {len(cells)} runs are "
-            "finished. Parameters are chosen by validation data unless they are given; values are those of test "
-            "queries unless said otherwise; means are over folds, after seeds, with the standard error over folds."
-        ]
-        missing = [cell for cell in cells if cell not in self.results and cell not in failures]
-        if missing:
-            count = Counter((cell.problem.name, cell.solver.label) for cell in missing)
-            listed = "; ".join(f"{solver} on {problem}: {n}" for (problem, solver), n in count.items())
-            paragraphs.append(
-                f"Missing runs: {listed}. The means of a solver are over the folds it has, those of solvers with "
-                "different folds are not comparable."
-            )
-        table = Table("failures", "Runs that failed.", ["run", "message"])
-        table.rows.extend([text(cell.label), text(failure["error"])] for cell, failure in failures.items())
-        return Section("Question", paragraphs, [table] if failures else [])
-
-    def _problems(self) -> Section:
-        table = Table(
-            "problems",
-            "Data, metric of the objectives, and the number of features; queries are those in the training, validation "
-            "and test part of the first finished fold.",
-            ["problem", "data", "metric", "features", "queries"],
-        )
-        for problem in self.problems:
-            fold = min(cell.fold for cell in self.results if cell.problem.name == problem.name)
-            result = next(r for c, r in self.results.items() if (c.problem.name, c.fold) == (problem.name, fold))
-            queries = " / ".join(str(len(ids)) for ids in result.queries.values())
-            source = getattr(problem.data, "origin", problem.data.source)
-            size = number(len(result.feature_names), 0)
-            table.rows.append([text(problem.name), text(source), text(problem.metric.name), size, text(queries)])
-        return Section("Problems", tables=[table, *filter(None, map(self._published, self.problems))])
-
-    def _published(self, problem: Problem) -> Table | None:
-        """All published results on a problem, with their sources."""
-        if not problem.published:
-            return None
-        metrics = list(dict.fromkeys(metric for entry in problem.published for metric in entry.scores))
-        columns = ["method", "solver here", "features", *metrics, "source"]
-        table = Table(f"published-{problem.name}", f"{problem.name}: published results.", columns)
-        for entry in problem.published:
-            scores = [number(entry.scores.get(metric, np.nan)) for metric in metrics]
-            size = number(np.nan if entry.features is None else entry.features, 1)
-            table.rows.append([text(entry.method), text(entry.solver or ""), size, *scores, text(entry.source)])
-        return table
-
-    def _solvers(self) -> Section:
-        caption = "Solvers, the paper of each, and the parameters that are given to it."
-        table = Table("solvers", caption, ["solver", "family", "paper", "given parameters"])
-        for spec in self.study.solvers:
-            row = solvers()[spec.name]
-            given = ", ".join(f"{key} = {value}" for key, value in spec.parameters.items()) or "none"
-            table.rows.append([text(spec.label), text(row.family), text(f"{row.paper}, {row.year}"), text(given)])
-        return Section("Solvers", tables=[table])
-
-    def _reproduction(self) -> Section:
-        versions = {name: set[str]() for result in self.results.values() for name in result.versions}
-        for result in self.results.values():
-            for name, version in result.versions.items():
-                versions[name].add(version)
-        table = Table("versions", "Versions of the libraries that the results come from.", ["library", "version"])
-        table.rows.extend([text(name), text(", ".join(sorted(found)))] for name, found in versions.items())
-        own = [problem.name for problem in self.study.problems if problem.name not in shipped_problems()]
-        files = f" Put the path of its problem file in place of {_enumeration(own)}." if own else ""
-        return Section(
-            "How to reproduce",
-            [
-                "Every run draws from a seed that is derived from the names of its problem, fold and solver and the "
-                "number of its seed, so that with these versions the same command gives the same results, on any "
-                f"number of processes.{files}"
-            ],
-            [table],
-            code="\n".join(self.study.commands()),
-        )
+    text: str
+    value: float | None = None
+    best: bool = False
+    mark: str = ""
 
 
-def _enumeration(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+@dataclass(frozen=True)
+class Table:
+    """Rows under column heads.
+
+    Attributes
+    ----------
+    name : str
+        A word for files and links.
+    caption : str
+        A sentence that says what is shown.
+    columns : list of str
+    rows : list of list of Entry
+    note : str
+        What the marks mean.
+    """
+
+    name: str
+    caption: str
+    columns: list[str]
+    rows: list[list[Entry]] = field(default_factory=list)
+    note: str = ""
+
+    def numeric(self) -> list[bool]:
+        """Whether each column holds numbers, which stand to the right."""
+        return [any(row[column].value is not None for row in self.rows) for column in range(len(self.columns))]
+
+    def marked(self) -> bool:
+        """Whether any entry has a mark, which `note` explains."""
+        return any(entry.mark for row in self.rows for entry in row)
+
+
+@dataclass(frozen=True)
+class Illustration:
+    """A figure, and the sentence that says what it shows."""
+
+    figure: Figure
+    caption: str
+
+
+@dataclass
+class Section:
+    """A part of a report.
+
+    Attributes
+    ----------
+    title : str
+    paragraphs : list of str
+    tables : list of Table
+    figures : dict of str to Illustration
+        By a word for files and links.
+    code : str
+        Commands, set apart.
+    explored : str
+        The problem whose fronts a page lets readers explore here; "" for none.
+    """
+
+    title: str
+    paragraphs: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    figures: dict[str, Illustration] = field(default_factory=dict)
+    code: str = ""
+    explored: str = ""
+
+
+def text(value: object) -> Entry:
+    """Return an entry that is sorted as text."""
+    return Entry(str(value))
+
+
+def number(value: float, digits: int = 4) -> Entry:
+    """Return an entry with a fixed number of decimals, empty for NaN."""
+    return Entry("" if np.isnan(value) else f"{value:.{digits}f}", None if np.isnan(value) else float(value))
+
+
+def with_error(mean: float, error: float, digits: int = 4) -> Entry:
+    """Return a mean with its standard error; a mean of one value has none."""
+    plain = number(mean, digits)
+    return plain if np.isnan(error) or np.isnan(mean) else Entry(f"{plain.text} ± {error:.{digits}f}", plain.value)
+
+
+def p_value(p: float) -> Entry:
+    """Return an entry with three decimals; a p value is never printed as nothing."""
+    return Entry("< 0.001" if p < 0.0005 else f"{p:.3f}", float(p))
+
+
+def mark_best(entries: list[Entry], *, largest: bool = True) -> None:
+    """Mark the best values of a column, as they are printed: what looks equal is equally good."""
+    shown = [(entry, float(entry.text.split()[0])) for entry in entries if entry.value is not None]
+    if len(shown) > 1:
+        best = (max if largest else min)(value for _, value in shown)
+        for entry, value in shown:
+            entry.best = value == best

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import product
 from math import ceil
 
-from moerank.reports.content import Progress, Report
-from moerank.reports.table import Entry, Section, Table
+from moerank.reports.content import Entry, Section, Table
+from moerank.reports.report import Progress, Report
+from moerank.reports.sections import sections
 
 __all__ = ["latex", "latex_report"]
 
@@ -66,7 +67,7 @@ def latex_report(report: Report, progress: Progress | None = None) -> str:
     """
     title = " ".join(report.title.split())
     lines = [f"% {title}: tables for a document with \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}", ""]
-    for section in report.sections(progress):
+    for section in sections(report, progress):
         lines += [*_section(section), ""]
     return "\n".join(lines).rstrip() + "\n"
 

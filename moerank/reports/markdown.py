@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from moerank.reports.content import Progress, Report
-from moerank.reports.table import Entry, Table
+from moerank.reports.content import Entry, Table
+from moerank.reports.report import Progress, Report
+from moerank.reports.sections import sections
 
 __all__ = ["markdown_report"]
 
@@ -13,7 +14,7 @@ __all__ = ["markdown_report"]
 def markdown_report(report: Report, progress: Progress | None = None) -> str:
     """Return the report as Markdown, without figures."""
     lines = [f"# {_escaped(report.title)}", ""]
-    for section in report.sections(progress):
+    for section in sections(report, progress):
         lines += [f"## {_escaped(section.title)}", ""]
         for paragraph in section.paragraphs:
             lines += [_escaped(paragraph), ""]

@@ -37,6 +37,7 @@ function element(name, attributes, parent) {
 function describe(member, metrics) {
   const lines = Object.keys(parts).map((part) =>
     part + ": " + metrics.map((metric) => metric + " " + member.scores[part][metric].toFixed(4)).join(", "));
+  lines.push(...Object.entries(member.objectives || {}).map(([name, value]) => name + " " + value.toPrecision(4)));
   const features = member.model.features.map((f) =>
     f.name + (f.weight === null ? "" : " (" + f.weight.toPrecision(3) + ")")).join(", ");
   return member.model.features.length + " features" + (member.chosen ? ", chosen" : "") + "\n" + lines.join("\n") + "\n" + features;

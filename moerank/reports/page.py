@@ -11,8 +11,10 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from moerank.figures.style import encode
-from moerank.reports.content import Progress, Report
-from moerank.reports.table import Entry, Section, Table
+from moerank.reports.content import Entry, Illustration, Section, Table
+from moerank.reports.report import Progress, Report
+from moerank.reports.sections import sections
+from moerank.runs.result import RunResult, ScoredRanker
 from moerank.runs.result_files import model_of
 
 __all__ = ["html_report"]
@@ -26,36 +28,19 @@ POLICY = (
 LONG = 40
 """Letters of text that should not be squeezed into a narrow column."""
 
-CAPTIONS = {
-    "accuracy": "Test value of the ranker that validation data would choose among those with at most so many features; "
-    "means over folds and seeds, where all runs offer one.",
-    "fronts": "What each solver offers on one fold with its first seed: the same rankers on all three parts.",
-    "attainment": "The error that half of the seeds reach with so many features, on the training data of one fold; the "
-    "band is between the quartiles of the seeds.",
-    "hypervolume": "Hypervolume of the front of each stage during the search: means over folds and seeds; the band is "
-    "between the quartiles of the runs, without the differences between folds.",
-    "cost": "Processor seconds of tuning and training against the test value; means over folds and seeds.",
-    "ranks": "Mean ranks of the solvers over folds, 1 is best; bars join what the data cannot tell apart.",
-    "frequency": "Share of the runs in which a solver chooses a feature; the mean Jaccard index of the choices of two "
-    "runs, and in brackets how far it is beyond chance.",
-    "ablation": "Fronts of one run with and without each part of MOFSRank; then the error of the best ranker in "
-    "training with at most so many features, means over folds and seeds, where all runs offer one.",
-}
-"""What each figure shows, by its name."""
-
 
 def html_report(report: Report, progress: Progress | None = None) -> str:
     """Return the page. It loads nothing from anywhere: all tables can be sorted, the members of fronts pointed at.
 
-    `progress` is as in `Report.sections`.
+    `progress` is as in `sections`, then it hears of the step "page".
     """
-    sections = report.sections(progress)
-    contents = "".join(f'<li><a href="#s{i}">{escape(s.title)}</a></li>' for i, s in enumerate(sections))
+    shown = sections(report, progress)
+    contents = "".join(f'<li><a href="#s{i}">{escape(s.title)}</a></li>' for i, s in enumerate(shown))
     parts = []
-    for i, section in enumerate(sections):
-        parts.append(_section(report, i, section))
+    for i, section in enumerate(shown):
+        parts.append(_section(i, section))
         if progress is not None:
-            progress("page", (i + 1) / len(sections), section.title)
+            progress("page", (i + 1) / len(shown), section.title)
     data = json.dumps(_fronts(report), separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
     here = files("moerank.reports")
     return (
@@ -70,23 +55,22 @@ def html_report(report: Report, progress: Progress | None = None) -> str:
     )
 
 
-def _section(report: Report, number: int, section: Section) -> str:
+def _section(number: int, section: Section) -> str:
     parts = [f'<section id="s{number}"><h2>{escape(section.title)}</h2>\n']
     parts += [f"<p>{escape(paragraph)}</p>\n" for paragraph in section.paragraphs]
     if section.code:
         parts.append(f"<pre>{escape(section.code)}</pre>\n")
     parts += [_table(table) for table in section.tables]
-    problem = next((p.name for p in report.problems if section.title == f"Results: {p.name}"), None)
-    if problem is not None:
-        parts.append(f'<div class="explorer" data-problem="{escape(problem)}"></div>\n')
+    if section.explored:
+        parts.append(f'<div class="explorer" data-problem="{escape(section.explored)}"></div>\n')
     if section.figures:
         shown = "".join(_figure(name, figure) for name, figure in section.figures.items())
         parts.append(f'<div class="figures">{shown}</div>\n')
     return "".join(parts) + "</section>\n"
 
 
-def _figure(name: str, figure: Figure) -> str:
-    return f"<figure>{_svg(name, figure)}<figcaption>{CAPTIONS[name.split('-')[0]]}</figcaption></figure>\n"
+def _figure(name: str, shown: Illustration) -> str:
+    return f"<figure>{_svg(name, shown.figure)}<figcaption>{escape(shown.caption)}</figcaption></figure>\n"
 
 
 def _table(table: Table) -> str:
@@ -127,22 +111,29 @@ def _compact(model: dict[str, Any]) -> dict[str, Any]:
 def _fronts(report: Report) -> dict[str, list[dict[str, Any]]]:
     """Return what each solver offers, with its first seed on each fold, for the script of the page."""
     fronts: dict[str, list[dict[str, Any]]] = {}
-    for cell, result in report.results.items():
-        if cell.seed == 0 and len(result.front) > 1:
+    for result in report.results:
+        if result.seed == 0 and len(result.front) > 1:
             members = [
                 {
                     "scores": member.scores,
                     "chosen": number == result.chosen,
                     "model": _compact(model_of(result, member)),
+                    **_further(result, member),
                 }
                 for number, member in enumerate(result.front)
             ]
             entry = {
-                "solver": cell.solver.label,
-                "fold": cell.fold,
+                "solver": result.solver,
+                "fold": result.fold,
                 "metrics": result.metrics,
                 "names": result.feature_names,
                 "members": members,
             }
-            fronts.setdefault(cell.problem.name, []).append(entry)
+            fronts.setdefault(result.problem, []).append(entry)
     return fronts
+
+
+def _further(result: RunResult, member: ScoredRanker) -> dict[str, dict[str, float]]:
+    """Return the objectives that the script cannot read off the scores and features."""
+    further = {name: member.objectives[name] for name in result.further_objectives}
+    return {"objectives": further} if further else {}

@@ -61,16 +61,18 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
 
 
 def _front_table(result: RunResult) -> str:
-    """One row a member: its size, whether it was chosen, its values on each part, and its features."""
+    """One row per member: size, further objectives, whether it was chosen, values on each part, and features."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [(part, metric) for part in PARTS for metric in result.metrics]
     header = [f"{part} {metric}" for part, metric in columns]
-    writer.writerow(["member", "n_features", "chosen", *header, "features"])
+    further = result.further_objectives
+    writer.writerow(["member", "n_features", *further, "chosen", *header, "features"])
     for number, member in enumerate(result.front):
         values = [member.scores[part][metric] for part, metric in columns]
         names = "; ".join(result.names(member.features))
-        writer.writerow([number + 1, len(member.features), int(number == result.chosen), *values, names])
+        objectives = [member.objectives[name] for name in further]
+        writer.writerow([number + 1, len(member.features), *objectives, int(number == result.chosen), *values, names])
     return text.getvalue()
 
 

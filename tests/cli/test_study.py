@@ -74,8 +74,13 @@ def test_a_report_of_an_unfinished_study_says_so(command, tmp_path):
     one.unlink()
     outcome = command("report", "s", "--format", "md")
     assert outcome.exit_code == 0
-    assert "1 runs are missing or failed; the report names them" in outcome.stderr
+    assert "1 run is missing or failed; the report names it" in outcome.stderr
     assert "3 of 4 runs are finished" in (tmp_path / "s" / "report.md").read_text()
+    another, *_ = sorted((tmp_path / "s" / "cells").iterdir())
+    another.rename(tmp_path / "another")
+    outcome = command("report", "s", "--format", "md")
+    assert "2 runs are missing or failed; the report names them" in outcome.stderr
+    (tmp_path / "another").rename(another)
     for words, message in [
         (("plot", "cost", "s", "--metric", "MPA"), "did you mean 'MAP'"),
         (("plot", "cost", "s", "--out", "cost.jpeg"), "ends in one of .png, .pdf, .svg"),
@@ -90,14 +95,14 @@ def test_a_report_of_an_unfinished_study_says_so(command, tmp_path):
 def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
     command, tiny_problem_file, tmp_path, monkeypatch
 ):
-    from moerank import figures
+    from moerank.figures import style
 
     drawn = []
 
     def save(figure, path):
         drawn.append((figure, path))
 
-    monkeypatch.setattr(figures, "save_figure", save)
+    monkeypatch.setattr(style, "save_figure", save)
     (tmp_path / "other.toml").write_text(tiny_problem_file.read_text().replace('"tiny"', '"other"'))
     labels = ["fsmrank", "fsmrank[lambda1=0.5,lambda2=0.1]", "rankrls"]
     command("study", "TINY", tmp_path / "other.toml", "--solvers", ",".join(labels), "--folds", "1,2", "--out", "s")

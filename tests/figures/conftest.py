@@ -2,9 +2,9 @@ import dataclasses
 
 import pytest
 
+from moerank.analysis.results import Results
 from moerank.runs.problem import Published
 from moerank.solvers import solvers
-from moerank.studies.cell import Cell, SolverSpec
 
 SOURCES = {"evolutionary": "mofsrank", "ranker": "ranksvm-primal"}
 """Whose results stand for those of a family; of the others greedy-rankrls."""
@@ -17,15 +17,19 @@ def problem(tiny_study):
 
 @pytest.fixture(scope="session")
 def results(tiny_study):
-    return tiny_study.results()
+    return Results(tiny_study.results())
 
 
 def changed(result, number):
     """Return the result with scores and times that no other number has."""
 
     def scored(member):
-        scores = {part: {m: v * 0.998**number for m, v in of.items()} for part, of in member.scores.items()}
-        return dataclasses.replace(member, scores=scores)
+        scores = {
+            part: {metric: value * 0.998**number for metric, value in table.items()}
+            for part, table in member.scores.items()
+        }
+        objectives = {**member.objectives, "error": 1.0 - scores["train"][result.metrics[0]]}
+        return dataclasses.replace(member, scores=scores, objectives=objectives)
 
     seconds = {"tuning": 0.02 * 1.2 ** (number % 17), "solver": 0.01 * (1 + number % 5)}
     times = {**result.times, "processor": {**result.times["processor"], **seconds}}
@@ -35,14 +39,13 @@ def changed(result, number):
 @pytest.fixture(scope="session")
 def large(results):
     """A study of all solvers of the table, of results that are relabelled and changed a little."""
-    cells = {}
-    for number, entry in enumerate(entry for entry in solvers().values()):
-        source = SOURCES.get(entry.family, "greedy-rankrls")
-        for cell, result in results.items():
-            if cell.solver.name == source:
-                cells[Cell(cell.problem, cell.fold, SolverSpec(entry.name), cell.seed)] = changed(result, number)
-    assert len({cell.solver.label for cell in cells}) >= 39
-    return cells
+    found = Results(
+        dataclasses.replace(changed(result, number), solver=entry.name)
+        for number, entry in enumerate(solvers().values())
+        for result in results.among([SOURCES.get(entry.family, "greedy-rankrls")])
+    )
+    assert len(found.solvers) >= 39
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -8,30 +8,28 @@ import numpy as np
 import pytest
 from helpers.drawn import texts_on_the_page
 
-from moerank import figures
+from moerank.analysis.results import NoResultsError, Results
+from moerank.figures.of_study import FIGURES
 from moerank.figures.panels import MOST_LINES, by_family, solver_style
-from moerank.figures.style import encode
+from moerank.figures.style import encode, save_figure
 from moerank.runs.problem import Published
+from moerank.runs.solver_spec import SolverSpec
 from moerank.solvers import solvers
-from moerank.studies.cell import Cell, SolverSpec
-
-OF_PROBLEMS = ("ablation", "accuracy", "attainment", "cost", "frequency", "fronts", "hypervolume")
 
 
 @pytest.fixture(scope="module")
 def crowd(results):
     """A study of twenty solvers with long labels."""
-    cells = {}
-    for number in range(4):
-        for cell, result in results.items():
-            given = {} if number == 0 else {"a_parameter": number}
-            cells[Cell(cell.problem, cell.fold, SolverSpec(cell.solver.name, given), cell.seed)] = result
-    return cells
+    given = [{}, *({"a_parameter": number} for number in (1, 2, 3))]
+    return Results(relabelled(result, parameters) for parameters in given for result in results)
+
+
+def relabelled(result, parameters):
+    return dataclasses.replace(result, solver=SolverSpec(result.solver, parameters).label)
 
 
 def draw(name, results, problem, **options):
-    figure = getattr(figures, f"{name}_figure")
-    return figure(results, **options) if name == "ranks" else figure(results, problem, **options)
+    return FIGURES[name].draw(results, problem if FIGURES[name].of_problem else None, **options)
 
 
 def panels_of(figure):
@@ -48,24 +46,20 @@ def words_on_the_page(figure):
 @pytest.fixture(scope="module")
 def hostile(results):
     """A study with labels longer than the page is wide, and names with signs that mean something elsewhere."""
-    cells = {}
-    for cell, result in results.items():
-        names = [f"$x^{{{number} <b>& a name that goes on and on \\frac$" for number in range(20)]
-        given = {"lambda1": 0.001, "lambda2": 0.001, "target": "$y^", "another_one": "difference"}
-        renamed = dataclasses.replace(result, feature_names=names)
-        cells[cell] = renamed
-        cells[Cell(cell.problem, cell.fold, SolverSpec(cell.solver.name, given), cell.seed)] = renamed
-    return cells
+    names = [f"$x^{{{number} <b>& a name that goes on and on \\frac$" for number in range(20)]
+    given = {"lambda1": 0.001, "lambda2": 0.001, "target": "$y^", "another_one": "difference"}
+    renamed = [dataclasses.replace(result, feature_names=names) for result in results]
+    return Results(entry for result in renamed for entry in (result, relabelled(result, given)))
 
 
-@pytest.mark.parametrize("name", [*OF_PROBLEMS, "ranks"])
-@pytest.mark.parametrize("of", ["results", "crowd", "hostile", "large"])
-def test_no_text_is_clipped_or_overlaps(name, of, request, problem):
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("study", ["results", "crowd", "hostile", "large"])
+def test_no_text_is_clipped_or_overlaps(name, study, request, problem):
     published = tuple(
         Published(method=f"Method {i} of others", features=3 + i, scores={"NDCG@10": 0.9}, source="") for i in range(9)
     )
     problem = problem.model_copy(update={"published": published})
-    figure = draw(name, request.getfixturevalue(of), problem)
+    figure = draw(name, request.getfixturevalue(study), problem)
     boxes = texts_on_the_page(figure)
     page = figure.bbox
     assert len(boxes) > 5
@@ -83,7 +77,7 @@ def test_no_text_is_clipped_or_overlaps(name, of, request, problem):
 def test_published_points_are_shown_where_they_are_known(results, problem):
     entry = Published(method="Theirs", features=4.0, scores={"NDCG@10": 0.9}, source="a paper")
     known = problem.model_copy(update={"published": (entry,)})
-    texts = [text for text, _ in texts_on_the_page(figures.accuracy_figure(results, known))]
+    texts = [text for text, _ in texts_on_the_page(draw("accuracy", results, known))]
     assert "Theirs, published" in texts
 
 
@@ -92,34 +86,52 @@ def test_styles_differ():
     assert len(set(styles)) == 616
 
 
-@pytest.mark.parametrize("name", ["ablation", "attainment", "hypervolume", "frequency", "ranks"])
-def test_what_a_study_does_not_have_is_not_drawn(name, results, problem):
-    only = {cell: result for cell, result in results.items() if cell.solver.name == "ranksvm-primal"}
-    with pytest.raises(ValueError, match=r"."):
-        draw(name, only, problem)
-    with pytest.raises(ValueError, match="no finished cell of elsewhere"):
-        figures.accuracy_figure(results, problem.model_copy(update={"name": "elsewhere"}))
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ablation", "the study of tiny has no ablations; add them with moerank study … --ablate"),
+        ("attainment", "no solver ran with several seeds and offers several sizes on fold 1 of tiny"),
+        ("fronts", "no solver offers more than one size on fold 1 of tiny"),
+        ("hypervolume", "no solver of the study of tiny is a search"),
+        ("frequency", "no solver of the study of tiny selects features"),
+        ("ranks", "ranks need at least three solvers that have at least two folds in common"),
+    ],
+)
+def test_what_a_study_does_not_have_is_not_drawn(name, message, results, problem):
+    with pytest.raises(NoResultsError, match=re.escape(message)):
+        draw(name, results.among(["ranksvm-primal"]), problem)
+
+
+def test_what_was_not_run_or_is_not_taken_is_refused(results, problem):
+    for name, asked, message in [
+        ("accuracy", dict(problem=problem.model_copy(update={"name": "elsewhere"})), "no finished run of elsewhere"),
+        ("accuracy", dict(problem=problem, metric="MPA"), "did you mean 'MAP'"),
+        ("fronts", dict(problem=problem, fold=3), "fold 3 has no finished cell; there are 1, 2"),
+        ("fronts", dict(problem=problem, metric="MAP"), "takes no metric"),
+        ("cost", dict(problem=problem, fold=1), "takes no fold"),
+        ("cost", dict(), "of one problem"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            FIGURES[name].draw(results, **asked)
 
 
 def test_the_metric_is_that_of_the_problem(results, problem):
     """Not that of whichever problem comes first in the study."""
     other = problem.model_copy(update={"name": "other"})
-    renamed = {}
-    for cell, result in results.items():
+    renamed = []
+    for result in results:
         scores = {part: {"P@5": values["MAP"]} for part, values in result.best.scores.items()}
         front = [dataclasses.replace(result.best, scores=scores)]
-        moved = dataclasses.replace(result, metrics=["P@5"], front=front, chosen=0)
-        renamed[Cell(other, cell.fold, cell.solver, cell.seed)] = moved
-    for draw_it in (figures.accuracy_figure, figures.cost_figure):
-        assert [axes.get_ylabel() for axes in panels_of(draw_it({**results, **renamed}, other))] == ["Test P@5"]
+        renamed.append(dataclasses.replace(result, problem="other", metrics=["P@5"], front=front, chosen=0))
+    both = Results([*results, *renamed])
+    for name in ("accuracy", "cost"):
+        assert [axes.get_ylabel() for axes in panels_of(draw(name, both, other))] == ["Test P@5"]
 
 
-@pytest.mark.parametrize("name", [*OF_PROBLEMS, "ranks"])
+@pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
 def test_files_are_always_the_same_and_of_the_format_of_their_ending(kind, name, results, problem, tmp_path):
-    first, second = (
-        figures.save_figure(draw(name, results, problem), tmp_path / f"{i}.{kind}").read_bytes() for i in "ab"
-    )
+    first, second = (save_figure(draw(name, results, problem), tmp_path / f"{i}.{kind}").read_bytes() for i in "ab")
     assert first == second
     assert {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[kind] == first[: 5 if kind == "svg" else 4]
 
@@ -127,15 +139,15 @@ def test_files_are_always_the_same_and_of_the_format_of_their_ending(kind, name,
 @pytest.mark.parametrize("name", ["figure", "figure.jpeg"])
 def test_a_file_that_is_no_figure_is_refused(name, results, problem, tmp_path):
     with pytest.raises(ValueError, match=r"ends in one of \.png, \.pdf, \.svg"):
-        figures.save_figure(figures.cost_figure(results, problem), tmp_path / name)
+        save_figure(draw("cost", results, problem), tmp_path / name)
 
 
-@pytest.mark.parametrize("name", [*OF_PROBLEMS, "ranks"])
+@pytest.mark.parametrize("name", FIGURES)
 def test_a_large_study_fits_a_page_and_names_every_solver(name, large, published_problem):
     figure = draw(name, large, published_problem)
     assert figure.get_figheight() < 9.2
-    expected = {cell.solver.label for cell in large} if name != "ablation" else set()  # that one has four solvers
-    assert expected <= words_on_the_page(figure)
+    expected = large.solvers if name != "ablation" else []  # that one has four solvers
+    assert set(expected) <= words_on_the_page(figure)
 
 
 @pytest.mark.parametrize("name", ["accuracy", "attainment", "fronts", "hypervolume"])
@@ -165,7 +177,7 @@ def test_families_are_divided_into_panels_with_their_title():
     assert by_family(few[:8]) == {"": few[:8]}
 
 
-@pytest.mark.parametrize("name", [*OF_PROBLEMS, "ranks"])
+@pytest.mark.parametrize("name", FIGURES)
 def test_only_the_chosen_solvers_are_drawn(name, results, problem):
     chosen = ["mofsrank-no-ensemble", "mofsrank", "greedy-rankrls"]
     if name in ("attainment", "hypervolume", "ablation"):
@@ -191,7 +203,7 @@ def test_what_is_asked_for_and_cannot_be_drawn_is_named(results, problem):
         assert note in texts, name
 
 
-@pytest.mark.parametrize("name", [*OF_PROBLEMS, "ranks"])
+@pytest.mark.parametrize("name", FIGURES)
 def test_vector_files_are_made_without_a_warning_and_are_small(name, large, published_problem, caplog):
     figure = draw(name, large, published_problem)
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING):

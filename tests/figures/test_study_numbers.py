@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from moerank import figures
+from moerank.analysis.results import Results
 from moerank.figures.limits import far_below, limits_of
-from moerank.studies.cell import Cell
+from moerank.figures.of_study import FIGURES
+from moerank.solvers import solvers
 
 PARTS = ("train", "validation", "test")
 
@@ -27,8 +28,8 @@ def panel_of(figure, solver, column=0):
 def runs_of(results, solver):
     """Return the results of a solver by fold, in the order of the seeds."""
     runs = {}
-    for cell in sorted((c for c in results if c.solver.label == solver), key=lambda c: (c.fold, c.seed)):
-        runs.setdefault(cell.fold, []).append(results[cell])
+    for result in sorted((r for r in results if r.solver == solver), key=lambda r: (r.fold, r.seed)):
+        runs.setdefault(result.fold, []).append(result)
     return runs
 
 
@@ -61,7 +62,7 @@ def seconds(results, solver):
 
 @pytest.mark.parametrize("metric", ["NDCG@10", "MAP"])
 def test_accuracy_is_of_what_validation_would_choose(results, problem, metric):
-    lines = lines_of(panel_of(figures.accuracy_figure(results, problem, metric), "mofsrank"))
+    lines = lines_of(panel_of(FIGURES["accuracy"].draw(results, problem, metric=metric), "mofsrank"))
     for solver in ("mofsrank", "mofsrank-no-ensemble", "greedy-rankrls", "fsmrank"):
         x, y = lines[solver].get_data()
         assert list(x) == list(range(1, 21))
@@ -72,7 +73,7 @@ def test_accuracy_is_of_what_validation_would_choose(results, problem, metric):
 
 
 def test_accuracy_of_many_has_lines_by_family_and_a_column_for_each_ranker(large, published_problem):
-    figure = figures.accuracy_figure(large, published_problem)
+    figure = FIGURES["accuracy"].draw(large, published_problem)
     for solver in ("mofsrank", "mofsrank-rvea", "fsm-svm", "gas", "nonconvex-mcp"):
         values = lines_of(panel_of(figure, solver))[solver].get_ydata()
         np.testing.assert_allclose(values, curve(large, solver, "test", "NDCG@10"), rtol=1e-14)
@@ -84,7 +85,7 @@ def test_accuracy_of_many_has_lines_by_family_and_a_column_for_each_ranker(large
     assert [home for home, _ in points.values()] == [panel_of(figure, "mofsrank"), panel_of(figure, "gas")]
     strip = panel_of(figure, "rankers")
     names = [label.get_text().replace("\n", "") for label in strip.get_xticklabels()]
-    rankers = sorted({c.solver.label for c in large if large[c].solver == "ranksvm-primal"})
+    rankers = sorted(solver for solver in large.solvers if solvers()[solver].family == "ranker")
     assert sorted(name.removesuffix(" (20)") for name in names) == rankers
     drawn = lines_of(strip)["rankers"].get_ydata()
     np.testing.assert_allclose(drawn, [score(large, n.removesuffix(" (20)"), "NDCG@10") for n in names], rtol=1e-14)
@@ -92,22 +93,22 @@ def test_accuracy_of_many_has_lines_by_family_and_a_column_for_each_ranker(large
 
 
 def test_lines_of_other_panels_are_faint_behind(large, problem):
-    figure = figures.fronts_figure(large, problem, fold=2)
+    figure = FIGURES["fronts"].draw(large, problem, fold=2)
     axes = panel_of(figure, "gas", 2)
     others = lines_of(axes)["_others"]
     drawn = set(zip(*(others.get_data()), strict=True))
-    for cell, run in large.items():
-        if cell.fold == 2 and cell.seed == 0 and len(run.front) > 1:
+    for run in large:
+        if run.fold == 2 and run.seed == 0 and len(run.front) > 1:
             ends = [(len(m.features), m.scores["test"]["NDCG@10"]) for m in (run.front[0], run.front[-1])]
-            inside = cell.solver.label in lines_of(axes)
-            assert all((end in drawn) != inside for end in ends), cell.label
+            inside = run.solver in lines_of(axes)
+            assert all((end in drawn) != inside for end in ends), run.solver
     assert others.get_color() == "0.84"
 
 
-@pytest.mark.parametrize("of", ["results", "large"])
-def test_fronts_are_the_members_of_the_first_seed(of, problem, request):
-    results = request.getfixturevalue(of)
-    figure = figures.fronts_figure(results, problem, fold=2)
+@pytest.mark.parametrize("study", ["results", "large"])
+def test_fronts_are_the_members_of_the_first_seed(study, problem, request):
+    results = request.getfixturevalue(study)
+    figure = FIGURES["fronts"].draw(results, problem, fold=2)
     for solver in ("mofsrank", "greedy-rankrls"):
         front = runs_of(results, solver)[2][0].front
         for column, part in enumerate(PARTS):
@@ -117,7 +118,7 @@ def test_fronts_are_the_members_of_the_first_seed(of, problem, request):
 
 
 def test_attainment_is_that_of_half_and_of_the_quartiles_of_the_seeds(results, problem):
-    figure = figures.attainment_figure(results, problem, fold=2)
+    figure = FIGURES["attainment"].draw(results, problem, fold=2)
     axes = panel_of(figure, "mofsrank")
     runs = runs_of(results, "mofsrank")[2]
     k, median = lines_of(axes)["mofsrank"].get_data()
@@ -137,7 +138,7 @@ def test_attainment_is_that_of_half_and_of_the_quartiles_of_the_seeds(results, p
 
 
 def test_hypervolume_is_the_mean_and_the_band_how_seeds_differ(results, problem):
-    figure = figures.hypervolume_figure(results, problem)
+    figure = FIGURES["hypervolume"].draw(results, problem)
     for column, stage in enumerate(("instance_selection", "feature_selection", "ensemble")):
         axes = panel_of(figure, "mofsrank", column)
         folds = runs_of(results, "mofsrank")
@@ -156,7 +157,7 @@ def test_hypervolume_is_the_mean_and_the_band_how_seeds_differ(results, problem)
 
 
 def test_frequency_is_the_share_of_the_runs(results, problem):
-    axes = figures.frequency_figure(results, problem).axes[0]
+    axes = FIGURES["frequency"].draw(results, problem).axes[0]
     share = np.asarray(axes.images[0].get_array())
     names = [label.get_text() for label in axes.get_xticklabels()]
     (right,) = axes.child_axes
@@ -171,16 +172,15 @@ def test_frequency_is_the_share_of_the_runs(results, problem):
 
 
 def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, problem, results):
-    small = panel_of(figures.cost_figure(results, problem, "MAP"), "_best").lines
-    labels = {cell.solver.label for cell in results}
-    places = {solver: (seconds(results, solver), score(results, solver, "MAP")) for solver in labels}
+    small = panel_of(FIGURES["cost"].draw(results, problem, metric="MAP"), "_best").lines
+    places = {solver: (seconds(results, solver), score(results, solver, "MAP")) for solver in results.solvers}
     drawn = [tuple(np.ravel(line.get_data())) for line in small if len(line.get_xdata()) == 1]
     for place in places.values():
         assert any(place == pytest.approx(other, rel=1e-12) for other in drawn)
 
-    figure = figures.cost_figure(large, problem)
+    figure = FIGURES["cost"].draw(large, problem)
     axes = panel_of(figure, "_best")
-    places = {s: (seconds(large, s), score(large, s, "NDCG@10")) for s in {cell.solver.label for cell in large}}
+    places = {s: (seconds(large, s), score(large, s, "NDCG@10")) for s in large.solvers}
     numbers = {text.get_text(): text.xy for text in axes.texts}
     keys = [re.sub(r"-\n\s*", "-", text.get_text()).split() for other in figure.axes for text in other.texts]
     key = {words[0]: words[1] for words in keys if words[0] in numbers and len(words) == 2}
@@ -197,35 +197,34 @@ def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, prob
 
 def test_ranks_are_over_folds_of_all_problems_or_of_one(results, problem):
     other = problem.model_copy(update={"name": "other"})
-    moved = {}
-    for cell, result in results.items():  # there, the solvers' values are those of another solver
-        values = {part: {m: 1.0 - v for m, v in of.items()} for part, of in result.best.scores.items()}
+    moved = []
+    for result in results:  # there, the best solver is the worst
+        values = {part: {m: 1.0 - v for m, v in table.items()} for part, table in result.best.scores.items()}
         front = [dataclasses.replace(result.best, scores=values)]
-        moved[Cell(other, cell.fold, cell.solver, cell.seed)] = dataclasses.replace(result, front=front, chosen=0)
-    both = {**results, **moved}
-    for name, of in ((None, (results, moved)), ("tiny", (results,)), ("other", (moved,))):
-        solvers = sorted({cell.solver.label for cell in both})
-        folds = [(part, fold) for part in of for fold in (1, 2)]
+        moved.append(dataclasses.replace(result, problem="other", front=front, chosen=0))
+    both = Results([*results, *moved])
+    labels = sorted(both.solvers)
+    for asked, studies in ((None, (results, moved)), (problem, (results,)), (other, (moved,))):
+        folds = [(study, fold) for study in studies for fold in (1, 2)]
         values = [
-            [np.mean([r.best.scores["test"]["MAP"] for r in runs_of(part, s)[fold]]) for s in solvers]
-            for part, fold in folds
+            [np.mean([r.best.scores["test"]["MAP"] for r in runs_of(study, s)[fold]]) for s in labels]
+            for study, fold in folds
         ]
-        expected = dict(zip(solvers, rankdata(-np.array(values), axis=1).mean(axis=0), strict=True))
-        figure = figures.ranks_figure(both, "MAP", problem=name)
+        expected = dict(zip(labels, rankdata(-np.array(values), axis=1).mean(axis=0), strict=True))
+        figure = FIGURES["ranks"].draw(both, asked, metric="MAP")
         axes = panel_of(figure, "mean rank")
         drawn = lines_of(axes)["mean rank"].get_xdata()
         rows = [label.get_text().rsplit(" ", 1)[0] for label in axes.get_yticklabels()]
-        assert sorted(rows) == solvers
+        assert sorted(rows) == labels
         assert list(drawn) == sorted(drawn)
         np.testing.assert_allclose(drawn, [expected[row] for row in rows])
-        assert (
-            f"{len(folds)} folds of {name}," if name else f"{len(folds)} folds,"
-        ) in figure._supxlabel.get_text().replace("\n", " ")
+        said = f"{len(folds)} folds of {asked.name}," if asked else f"{len(folds)} folds,"
+        assert said in figure._supxlabel.get_text().replace("\n", " ")
 
 
-def test_bars_join_ranks_closer_than_the_critical_difference(large, problem):
-    names = [problem.model_copy(update={"name": name}) for name in "abc"]  # six folds: more than chance is possible
-    figure = figures.ranks_figure({Cell(p, c.fold, c.solver, c.seed): r for p in names for c, r in large.items()})
+def test_bars_join_ranks_closer_than_the_critical_difference(large):
+    # Six folds: more than chance is possible.
+    figure = FIGURES["ranks"].draw(Results(dataclasses.replace(r, problem=name) for name in "abc" for r in large))
     axes, bars = figure.axes
     ranks = lines_of(axes)["mean rank"].get_xdata()
     rows = np.asarray(axes.get_yticks())
@@ -240,7 +239,7 @@ def test_bars_join_ranks_closer_than_the_critical_difference(large, problem):
 
 
 def test_ablations_show_the_fronts_of_a_run_and_the_means_of_all(results, problem):
-    figure = figures.ablation_figure(results, problem, fold=2)
+    figure = FIGURES["ablation"].draw(results, problem, fold=2)
     for title, solver in (("all three stages", "mofsrank"), ("without ensemble", "mofsrank-no-ensemble")):
         sizes, errors = lines_of(panel_of(figure, title))[title].get_data()
         front = runs_of(results, solver)[2][0].front
@@ -266,21 +265,21 @@ def test_a_few_poor_values_take_at_most_half_of_the_axis():
 
 def test_a_solver_far_below_all_others_flattens_no_figure(large, problem):
     def spoilt(member):
-        scores = {part: {metric: 0.5 * v for metric, v in of.items()} for part, of in member.scores.items()}
+        scores = {part: {metric: 0.5 * v for metric, v in table.items()} for part, table in member.scores.items()}
         return dataclasses.replace(member, scores=scores)
 
-    results = {
-        cell: dataclasses.replace(run, front=[spoilt(m) for m in run.front]) if cell.solver.name == "frank" else run
-        for cell, run in large.items()
-    }
+    results = Results(
+        dataclasses.replace(run, front=[spoilt(m) for m in run.front]) if run.solver == "frank" else run
+        for run in large
+    )
     value = score(results, "frank", "NDCG@10")
-    others = [score(results, cell.solver.label, "NDCG@10") for cell in results if cell.solver.name != "frank"]
-    for draw in (figures.cost_figure, figures.accuracy_figure):
-        figure = draw(results, problem)
-        low, _ = panel_of(figure, "_best" if draw is figures.cost_figure else "rankers").get_ylim()
+    others = [score(results, solver, "NDCG@10") for solver in results.solvers if solver != "frank"]
+    for name, line in (("cost", "_best"), ("accuracy", "rankers")):
+        figure = FIGURES[name].draw(results, problem)
+        low, _ = panel_of(figure, line).get_ylim()
         assert value < low < min(others)
     assert any(text.get_text() == f"↓ {value:.3f}" for axes in figure.axes for text in axes.texts)
-    cost = figures.cost_figure(results, problem)
+    cost = FIGURES["cost"].draw(results, problem)
     assert f"↓ lies below the axis: frank {value:.3f}." in cost._supxlabel.get_text().replace("\n", " ")
     (mark,) = (text for axes in cost.axes for text in axes.texts if "↓" in text.get_text())
     assert mark.xy[0] == pytest.approx(seconds(results, "frank"))
@@ -294,10 +293,9 @@ def test_a_solver_far_below_all_others_flattens_no_figure(large, problem):
     assert far_below({"a": 1.0, "b": 1.1, "poor": -20.0}) == {}
 
 
-@pytest.mark.parametrize("draw", [figures.accuracy_figure, figures.cost_figure, figures.ablation_figure])
-def test_the_errors_of_means_are_said_below(results, problem, draw):
-    found = {cell.solver.label for cell in results}
-    shown = found & {"mofsrank", "mofsrank-no-ensemble"} if draw is figures.ablation_figure else found
+@pytest.mark.parametrize("name", ["accuracy", "cost", "ablation"])
+def test_the_errors_of_means_are_said_below(results, problem, name):
+    shown = ["mofsrank", "mofsrank-no-ensemble"] if name == "ablation" else results.solvers
     errors = []
     for solver in shown:
         folds = [
@@ -305,5 +303,5 @@ def test_the_errors_of_means_are_said_below(results, problem, draw):
             for seeds in runs_of(results, solver).values()
         ]
         errors.append(abs(folds[0] - folds[1]) / 2)
-    said = " ".join(draw(results, problem)._supxlabel.get_text().split())
+    said = " ".join(FIGURES[name].draw(results, problem)._supxlabel.get_text().split())
     assert f"of chosen rankers: {min(errors):.3f} to {max(errors):.3f}." in said

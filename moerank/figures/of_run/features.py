@@ -9,10 +9,11 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
+from moerank.figures.run_figure import RunFigure
 from moerank.figures.style import CHOSEN, WIDTH, in_style
 from moerank.runs.result import RunResult
 
-__all__ = ["features_figure"]
+__all__ = ["FIGURE"]
 
 MOST_ROWS = 50
 """More features than these would not fit a page: the most used are shown."""
@@ -30,7 +31,7 @@ def features_figure(result: RunResult) -> Figure:
 
 
 def _matrix(result: RunResult, used: NDArray[np.bool_]) -> Figure:
-    """Draw one row a feature, the most used first, and one column a member, the smallest first."""
+    """Draw one row per feature, the most used first, and one column per member, the smallest first."""
     counts = used.sum(axis=1)
     rows = np.argsort(-counts, kind="stable")[: min(int((counts > 0).sum()), MOST_ROWS)]
     cells = used[rows].astype(int)
@@ -71,3 +72,6 @@ def _image(result: RunResult, used: NDArray[np.bool_], grid: tuple[int, int]) ->
     axes.set_ylabel("Row")
     figure.colorbar(share, ax=axes, label="Share of the front's members", shrink=0.9)
     return figure
+
+
+FIGURE = RunFigure(features_figure)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.analysis.by_solver import NothingToDrawError, named, of_problem, offers_sizes
-from moerank.analysis.comparison import Results, feature_stability
+from moerank.analysis.results import NoResultsError
+from moerank.analysis.sizes import offers_sizes
+from moerank.analysis.stability import feature_stability
 from moerank.figures.lettering import folded, lines_of, note_height, put_note, shorten, width_of
+from moerank.figures.notes import named
+from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import WIDTH, in_style
-from moerank.runs.problem import Problem
 
-__all__ = ["frequency_figure"]
+__all__ = ["FIGURE"]
 
 NAME_SIZE, FEATURE_SIZE = 6, 5
 LABEL_WIDTH, STABILITY_WIDTH = 1.4, 0.75
@@ -21,34 +21,27 @@ COLUMN = 0.085
 """Inches of a feature, so that the names below do not touch."""
 
 
-def frequency_figure(results: Results, problem: Problem, *, solvers: Sequence[str] = ()) -> Figure:
+def frequency_figure(view: View) -> Figure:
     """Draw a map solver × feature, the most used features first; beside it the stability of the solvers.
 
     Stability is the mean pairwise Jaccard index of the runs' choices, 1 if all choose the same, and in brackets that
-    corrected for chance, 0 as for random choices of the same sizes; – for a single run.
-
-    Parameters
-    ----------
-    results : mapping of Cell to RunResult
-    problem : Problem
-    solvers : sequence of str
-        Labels; by default all. Those that offer one size in every run are left out; the note below the figure names
-        them.
+    corrected for chance, 0 as for random choices of the same sizes; – for a single run. Solvers that offer one size in
+    every run are left out; the note below the figure names them.
 
     Raises
     ------
-    NothingToDrawError
+    NoResultsError
         If no solver is left.
     """
-    found = of_problem(results, problem.name, solvers)
-    names = next(run for folds in found.values() for runs in folds.values() for run in runs).feature_names
+    found = view.results.by_solver()
+    names = view.results[0].feature_names
     chosen = {
         solver: [run.best.features for runs in folds.values() for run in runs]
         for solver, folds in found.items()
         if offers_sizes(folds)
     }
     if not chosen:
-        raise NothingToDrawError(f"no solver of the study of {problem.name} selects features")
+        raise NoResultsError(f"no solver of the study of {view.where} selects features")
     share = np.zeros((len(chosen), len(names)))
     for row, runs in enumerate(chosen.values()):
         for features in runs:
@@ -86,3 +79,11 @@ def _stability(runs: list[list[int]], n_features: int) -> str:
         return "–"
     jaccard, corrected = feature_stability(runs, n_features)
     return f"{jaccard:.2f} ({corrected:.2f})"
+
+
+FIGURE = StudyFigure(
+    frequency_figure,
+    caption="Share of the runs in which a solver chooses a feature; the mean Jaccard index of the choices of two "
+    "runs, and in brackets how far it is beyond chance.",
+    section="features",
+)

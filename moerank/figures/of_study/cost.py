@@ -12,15 +12,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from moerank.analysis.by_solver import Runs, errors_noted, first_metric, mean_score, named, of_problem
-from moerank.analysis.comparison import Results
+from moerank.analysis.results import Runs
 from moerank.figures.lettering import put_key, width_of
 from moerank.figures.limits import far_below
-from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, family_of
+from moerank.figures.notes import errors_noted, named
+from moerank.figures.panels import MOST_LINES, Look, Panels, family_of
+from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import GREY, in_style
-from moerank.runs.problem import Problem
+from moerank.solvers import FAMILIES
 
-__all__ = ["cost_figure"]
+__all__ = ["FIGURE"]
 
 LEAST = 1e-3
 """Seconds; less cannot be told from nothing, nor drawn on a logarithmic scale."""
@@ -32,9 +33,7 @@ NOTE = "Filled, joined by the line: solvers that no other one beats in both."
 Place: TypeAlias = tuple[float, float]
 
 
-def cost_figure(
-    results: Results, problem: Problem, metric: str | None = None, *, solvers: Sequence[str] = ()
-) -> Figure:
+def cost_figure(view: View) -> Figure:
     """Draw processor time of tuning and training on one fold against the test metric, means over folds and seeds.
 
     A staircase joins the solvers that no other one beats in both; their markers are filled. Up to eight solvers have
@@ -42,19 +41,10 @@ def cost_figure(
 
     Solvers whose metric is `limits.far_below` those of the others are at the lower edge, with an arrow, and the note
     below the figure has their values.
-
-    Parameters
-    ----------
-    results : mapping of Cell to RunResult
-    problem : Problem
-    metric : str, optional
-        By default that of the objectives.
-    solvers : sequence of str
-        Labels; by default all.
     """
-    found = of_problem(results, problem.name, solvers)
-    metric = metric or first_metric(found)
-    places = {solver: (_seconds(folds), mean_score(folds, "test", metric)) for solver, folds in found.items()}
+    found, metric = view.results.by_solver(), view.metric
+    means = view.results.means()
+    places = {solver: (_seconds(folds), means[solver].mean(f"test {metric}")[0]) for solver, folds in found.items()}
     best = _unbeaten(places)
     poor = far_below({solver: value for solver, (_, value) in places.items()})
     values = [value for solver, (_, value) in places.items() if solver not in poor]
@@ -82,7 +72,7 @@ def cost_figure(
             height=2.4 if many else 1.9,
             xlabel="Processor seconds of tuning and training",
             ylabel=f"Test {metric}",
-            notes=[NOTE, errors_noted(found, metric), named("↓ lies below the axis", below)],
+            notes=[NOTE, errors_noted(view.results, metric), named("↓ lies below the axis", below)],
             key=names,
         )
         panels.draw(draw)
@@ -166,3 +156,12 @@ def _free(x: float, y: float, size: Place, taken: Sequence[NDArray[np.float64]],
         if within and not touches.any():
             return dx, dy
     return offsets[0]
+
+
+FIGURE = StudyFigure(
+    cost_figure,
+    caption="Processor seconds of tuning and training against the test value; means over folds and seeds.",
+    section="results",
+    place=5,
+    takes=("metric",),
+)

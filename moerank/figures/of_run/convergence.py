@@ -5,14 +5,15 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from moerank.figures.run_figure import RunFigure
 from moerank.figures.style import LINES, WIDTH, in_style
 from moerank.runs.result import RunResult
 
-__all__ = ["convergence_figure"]
+__all__ = ["FIGURE"]
 
 
 def convergence_figure(result: RunResult) -> Figure:
-    """Draw the hypervolume over the generations, one panel a stage.
+    """Draw the hypervolume over the generations, one panel per stage.
 
     Raises
     ------
@@ -33,3 +34,6 @@ def convergence_figure(result: RunResult) -> Figure:
         panels[-1].set_xlabel("Generation")
         figure.supylabel("Hypervolume of the front", fontsize=8)
     return figure
+
+
+FIGURE = RunFigure(convergence_figure, shows=lambda result: bool(result.convergence))

@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.analysis.by_solver import NothingToDrawError, named, of_problem
-from moerank.analysis.comparison import Results
+from moerank.analysis.results import NoResultsError
+from moerank.figures.notes import named
 from moerank.figures.panels import Look, Panels, by_family
+from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import in_style
-from moerank.runs.problem import Problem
 
-__all__ = ["hypervolume_figure"]
+__all__ = ["FIGURE"]
 
 
-def hypervolume_figure(results: Results, problem: Problem, *, solvers: Sequence[str] = ()) -> Figure:
+def hypervolume_figure(view: View) -> Figure:
     """Draw the hypervolume of each stage's front: mean over folds and seeds, and how much the seeds differ as a band.
 
     The band is between the quartiles of all runs after the mean of each run's fold is moved to the mean of all folds:
     some folds are easier for every solver, which would hide what a search does. Where runs ended after
-    different numbers of generations, the lines end with the shortest.
-
-    Parameters
-    ----------
-    results : mapping of Cell to RunResult
-    problem : Problem
-    solvers : sequence of str
-        Labels; by default all. Those that are no search have no line; the note below the figure names them. More than
-        eight are divided into rows of panels.
+    different numbers of generations, the lines end with the shortest. Solvers that are no search have no line; the note
+    below the figure names them. More than eight are divided into rows of panels.
 
     Raises
     ------
-    NothingToDrawError
+    NoResultsError
         If no solver is a search.
     """
-    found = of_problem(results, problem.name, solvers)
+    found = view.results.by_solver()
     runs = {
         solver: [(fold, run.convergence) for fold, seeds in folds.items() for run in seeds if run.convergence]
         for solver, folds in found.items()
     }
     runs = {solver: histories for solver, histories in runs.items() if histories}
     if not runs:
-        raise NothingToDrawError(f"no solver of the study of {problem.name} is a search")
+        raise NoResultsError(f"no solver of the study of {view.where} is a search")
     names = dict.fromkeys(stage for histories in runs.values() for _, history in histories for stage in history)
     stages = {stage.replace("_", " ").capitalize(): stage for stage in names}
 
@@ -79,3 +70,12 @@ def hypervolume_figure(results: Results, problem: Problem, *, solvers: Sequence[
         )
         panels.draw(draw)
     return panels.figure
+
+
+FIGURE = StudyFigure(
+    hypervolume_figure,
+    caption="Hypervolume of the front of each stage during the search: means over folds and seeds; the band is "
+    "between the quartiles of the runs, without the differences between folds.",
+    section="results",
+    place=4,
+)

@@ -9,24 +9,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.analysis.by_solver import (
-    Runs,
-    errors_noted,
-    first_metric,
-    mean_by_size,
-    mean_score,
-    named,
-    of_problem,
-    offers_sizes,
-)
-from moerank.analysis.comparison import Results
+from moerank.analysis.results import Runs
+from moerank.analysis.sizes import mean_by_size, offers_sizes
 from moerank.figures.lettering import folded, width_of
 from moerank.figures.limits import beyond, limits_of
-from moerank.figures.panels import FAMILIES, MOST_LINES, Look, Panels, by_family, family_of
+from moerank.figures.notes import errors_noted, named
+from moerank.figures.panels import MOST_LINES, Look, Panels, by_family, family_of
+from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import GREY, in_style
-from moerank.runs.problem import Problem, Published
+from moerank.runs.problem import Published
+from moerank.solvers import FAMILIES
 
-__all__ = ["accuracy_figure"]
+__all__ = ["FIGURE"]
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, which no solver has."""
@@ -35,14 +29,7 @@ NAME_SIZE = 6
 NAME_WIDTH = 1.2
 
 
-def accuracy_figure(
-    results: Results,
-    problem: Problem,
-    metric: str | None = None,
-    *,
-    solvers: Sequence[str] = (),
-    limits: tuple[float, float] | None = None,
-) -> Figure:
+def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) -> Figure:
     """Draw the test metric of the best with at most k features, chosen by validation, as a mean over folds and seeds.
 
     Up to eight solvers share a panel, in which one that selects nothing is a point at the number of features it uses.
@@ -52,21 +39,17 @@ def accuracy_figure(
 
     Parameters
     ----------
-    results : mapping of Cell to RunResult
-    problem : Problem
-    metric : str, optional
-        By default that of the objectives.
-    solvers : sequence of str
-        Labels; by default all.
+    view : View
     limits : tuple of float, optional
         Of the y axis, which all panels share; by default those of `limits.limits_of`. The note below the figure says
         what is beyond; of a ranker in the last panel the value is written there.
     """
-    found = of_problem(results, problem.name, solvers)
-    metric = metric or first_metric(found)
+    found, metric = view.results.by_solver(), view.metric
+    means = {solver: means.mean(f"test {metric}")[0] for solver, means in view.results.means().items()}
     curves = {solver: mean_by_size(folds, "test", metric) for solver, folds in found.items() if offers_sizes(folds)}
-    points = {solver: _point(folds, metric) for solver, folds in found.items() if solver not in curves}
-    theirs = [entry for entry in problem.published if entry.features is not None and metric in entry.scores]
+    points = {solver: (_size(folds), means[solver]) for solver, folds in found.items() if solver not in curves}
+    entries = () if view.problem is None else view.problem.published
+    theirs = [entry for entry in entries if entry.features is not None and metric in entry.scores]
     published = {
         f"{entry.method}, published": (entry, marker) for entry, marker in zip(theirs, cycle(PUBLISHED), strict=False)
     }
@@ -98,7 +81,10 @@ def accuracy_figure(
             height=2.0 if len(groups) == 1 else 0.62,
             xlabel="Number of features, at most",
             ylabel=f"Test {metric}",
-            notes=[errors_noted(found, metric), named("Some values lie beyond the axis", beyond(values, limits))],
+            notes=[
+                errors_noted(view.results, metric),
+                named("Some values lie beyond the axis", beyond(values, limits)),
+            ],
             strip=0.62 if apart else 0.0,
             below=max((width_of(line, NAME_SIZE) for name in names for line in name.split("\n")), default=0.0) + 0.2,
         )
@@ -109,10 +95,9 @@ def accuracy_figure(
     return panels.figure
 
 
-def _point(folds: Runs, metric: str) -> tuple[float, float]:
-    """Mean number of features and mean test metric of a solver that offers one size."""
-    sizes = [len(run.best.features) for runs in folds.values() for run in runs]
-    return float(np.mean(sizes)), mean_score(folds, "test", metric)
+def _size(folds: Runs) -> float:
+    """Mean number of features of a solver that offers one size."""
+    return float(np.mean([len(run.best.features) for runs in folds.values() for run in runs]))
 
 
 def _home(entry: Published, groups: Mapping[str, Sequence[str]]) -> str:
@@ -147,3 +132,13 @@ def _columns(axes: Axes, points: Mapping[str, tuple[float, float]], low: float) 
 def _column_name(solver: str, size: float) -> str:
     """Return the name below a column, with the number of features."""
     return folded(f"{solver} ({size:.0f})", NAME_SIZE, NAME_WIDTH)
+
+
+FIGURE = StudyFigure(
+    accuracy_figure,
+    caption="Test value of the ranker that validation data would choose among those with at most so many features; "
+    "means over folds and seeds, where all runs offer one.",
+    section="results",
+    place=1,
+    takes=("metric",),
+)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from moerank.figures.run_figure import RunFigure
 from moerank.figures.style import GREY, LINES, WIDTH, in_style
 from moerank.runs.result import PARTS, RunResult
 
-__all__ = ["front_figure"]
+__all__ = ["FIGURE"]
 
 _DASHES = (":", (0, (5, 1, 1, 1, 1, 1)))
 
@@ -37,3 +38,6 @@ def front_figure(result: RunResult) -> Figure:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         figure.legend(loc="outside upper center", ncols=2, handlelength=2.6)
     return figure
+
+
+FIGURE = RunFigure(front_figure)

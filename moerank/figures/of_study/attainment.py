@@ -2,51 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from moerank.analysis.by_solver import NothingToDrawError, first_fold, first_metric, named, of_problem
-from moerank.analysis.comparison import Results, front_points
+from moerank.analysis.fronts import front_points
+from moerank.analysis.results import NoResultsError
+from moerank.figures.notes import named
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
+from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import in_style
-from moerank.runs.problem import Problem
+from moerank.stages.objectives import FRONT
 from moerank.statistics import attainment_surfaces
 
-__all__ = ["attainment_figure"]
+__all__ = ["FIGURE"]
 
 MANY = 4
 
 
-def attainment_figure(
-    results: Results, problem: Problem, *, fold: int | None = None, solvers: Sequence[str] = ()
-) -> Figure:
+def attainment_figure(view: View) -> Figure:
     """Draw the median attainment surface of the objectives over the seeds, with the band between the quartiles.
 
-    Parameters
-    ----------
-    results : mapping of Cell to RunResult
-    problem : Problem
-    fold : int, optional
-        By default the first there is.
-    solvers : sequence of str
-        Labels; by default all. Those without several seeds on the fold, and those that offer one size, have no
-        surface; the note below the figure names them. More than five are divided by family into panels.
+    Solvers without several seeds on the fold, and those that offer one size, have no surface; the note below the figure
+    names them. More than five are divided by family into panels.
 
     Raises
     ------
-    NothingToDrawError
-        If no solver is left.
+    NoResultsError
+        If no solver is left, or the objectives are not number of features and error.
     """
-    found = of_problem(results, problem.name, solvers)
-    fold = first_fold(found) if fold is None else fold
+    objectives = view.results.objectives
+    if tuple(objectives) != FRONT:
+        raise NoResultsError(
+            f"attainment surfaces are of number of features and error, those of {view.where} of {', '.join(objectives)}"
+        )
+    found, fold = view.results.by_solver(), view.fold_of(view.results)
     seeded = {solver: folds[fold] for solver, folds in found.items() if len(folds.get(fold, ())) > 1}
     runs = {solver: seeds for solver, seeds in seeded.items() if any(len(run.front) > 1 for run in seeds)}
     if not runs:
-        raise NothingToDrawError(f"no solver ran with several seeds on fold {fold} of {problem.name}")
+        raise NoResultsError(
+            f"no solver ran with several seeds and offers several sizes on fold {fold} of {view.where}"
+        )
     surfaces = {solver: attainment_surfaces([front_points(run) for run in seeds]) for solver, seeds in runs.items()}
     largest = max(len(member.features) for seeds in runs.values() for run in seeds for member in run.front)
     k = np.arange(1, largest + 1)
@@ -69,7 +66,7 @@ def attainment_figure(
             [""],
             height=1.9 if len(groups) == 1 else 1.3,
             xlabel="Number of features",
-            ylabel=f"1 − {first_metric(found)}, training, fold {fold}",
+            ylabel=f"1 − {view.metric}, training, fold {fold}",
             notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless],
         )
         panels.draw(draw)
@@ -80,3 +77,13 @@ def staircase(surface: NDArray[np.float64], k: NDArray[np.int64]) -> NDArray[np.
     """Return the least second objective with at most k of the first; NaN where there is nothing so small."""
     steps = np.searchsorted(surface[:, 0], k, side="right")
     return np.where(steps > 0, np.minimum.accumulate(surface[:, 1])[steps - 1], np.nan)
+
+
+FIGURE = StudyFigure(
+    attainment_figure,
+    caption="The error that half of the seeds reach with so many features, on the training data of one fold; the "
+    "band is between the quartiles of the seeds.",
+    section="results",
+    place=3,
+    takes=("fold",),
+)

@@ -7,17 +7,23 @@ import pytest
 from helpers.drawn import texts_on_the_page
 from matplotlib.patches import Rectangle
 
-from moerank.figures import convergence_figure, descent_figure, features_figure, front_figure, save_figure
-from moerank.figures.features import MOST_ROWS
+from moerank.figures.descent import descent_figure
+from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
+from moerank.figures.of_run.features import MOST_ROWS
+from moerank.figures.style import save_figure
 from moerank.runs.result import ScoredRanker
 
-FIGURES = [front_figure, convergence_figure, features_figure]
+FIGURES = ("front", "convergence", "features")
+
+
+def draw(name, result):
+    return RUN_FIGURES[name].draw(result)
 
 
 def with_many_features(result):
     names = [f"feature with a long name {number}" for number in range(200)]
     scores = result.best.scores
-    front = [ScoredRanker("mofsrank", list(range(size)), [1.0] * size, scores) for size in range(1, 71)]
+    front = [ScoredRanker("mofsrank", list(range(size)), [1.0] * size, {}, scores) for size in range(1, 71)]
     return dataclasses.replace(result, feature_names=names, front=front, chosen=30)
 
 
@@ -26,10 +32,10 @@ def on_a_grid(result, shape):
     return dataclasses.replace(result, configuration={**result.configuration, "data": data})
 
 
-@pytest.mark.parametrize("draw", FIGURES)
+@pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("change", [lambda result: result, with_many_features])
-def test_no_text_is_clipped_or_overlaps(tiny_result, draw, change):
-    figure = draw(change(tiny_result))
+def test_no_text_is_clipped_or_overlaps(tiny_result, name, change):
+    figure = draw(name, change(tiny_result))
     boxes = texts_on_the_page(figure)
     page = figure.bbox
     assert len(boxes) > 5
@@ -41,7 +47,7 @@ def test_no_text_is_clipped_or_overlaps(tiny_result, draw, change):
 
 
 def test_front_shows_the_values_of_every_member(tiny_result):
-    (axes,) = front_figure(tiny_result).axes
+    (axes,) = draw("front", tiny_result).axes
     lines = {line.get_label(): line for line in axes.lines}
     for part in ("train", "validation", "test"):
         sizes, values = lines[part].get_data()
@@ -57,12 +63,12 @@ def test_front_shows_the_values_of_every_member(tiny_result):
 
 
 def test_convergence_has_a_panel_for_each_stage(tiny_result):
-    panels = convergence_figure(tiny_result).axes
+    panels = draw("convergence", tiny_result).axes
     assert [panel.get_title(loc="left") for panel in panels] == ["Instance selection", "Feature selection", "Ensemble"]
     for panel, history in zip(panels, tiny_result.convergence.values(), strict=True):
         assert list(panel.lines[0].get_ydata()) == history["hypervolume"]
     with pytest.raises(ValueError, match="rankrls has no generations"):
-        convergence_figure(dataclasses.replace(tiny_result, solver="rankrls", convergence={}))
+        draw("convergence", dataclasses.replace(tiny_result, solver="rankrls", convergence={}))
 
 
 def test_descent_draws_the_gap_of_every_step_above_the_minimum():
@@ -76,7 +82,7 @@ def test_descent_draws_the_gap_of_every_step_above_the_minimum():
 
 
 def test_matrix_has_a_cell_for_each_feature_of_each_member(tiny_result):
-    (axes,) = features_figure(tiny_result).axes
+    (axes,) = draw("features", tiny_result).axes
     cells = np.asarray(axes.images[0].get_array())
     names = [label.get_text() for label in axes.get_yticklabels()]
     for column, member in enumerate(tiny_result.front):
@@ -87,13 +93,13 @@ def test_matrix_has_a_cell_for_each_feature_of_each_member(tiny_result):
 
 
 def test_matrix_of_many_features_shows_the_most_used(tiny_result):
-    (axes,) = features_figure(with_many_features(tiny_result)).axes
+    (axes,) = draw("features", with_many_features(tiny_result)).axes
     assert np.asarray(axes.images[0].get_array()).shape == (MOST_ROWS, 70)
     assert axes.get_ylabel() == "50 most used features"
 
 
 def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
-    axes = features_figure(on_a_grid(tiny_result, (4, 5))).axes[0]
+    axes = draw("features", on_a_grid(tiny_result, (4, 5))).axes[0]
     share = np.asarray(axes.images[0].get_array())
     for feature in range(20):
         members = [feature in member.features for member in tiny_result.front]
@@ -103,9 +109,9 @@ def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
     assert [round(row) * 5 + round(column) for row, column in centres] == tiny_result.best.features
 
 
-@pytest.mark.parametrize("draw", FIGURES)
-def test_files_are_a_column_wide_and_always_the_same(tiny_result, tmp_path, draw):
-    paths = [save_figure(draw(tiny_result), tmp_path / name) for name in ("a.png", "b.png", "a.pdf", "b.pdf")]
+@pytest.mark.parametrize("name", FIGURES)
+def test_files_are_a_column_wide_and_always_the_same(tiny_result, tmp_path, name):
+    paths = [save_figure(draw(name, tiny_result), tmp_path / file) for file in ("a.png", "b.png", "a.pdf", "b.pdf")]
     png, same_png, pdf, same_pdf = (path.read_bytes() for path in paths)
     assert struct.unpack(">I", png[16:20])[0] == 680  # 3.4 inches at 200 dpi
     assert pdf.startswith(b"%PDF")
@@ -117,5 +123,14 @@ def test_drawing_leaves_no_global_state(tiny_result):
     import matplotlib
 
     before = dict(matplotlib.rcParams)
-    front_figure(tiny_result).savefig(io.BytesIO())
+    draw("front", tiny_result).savefig(io.BytesIO())
     assert dict(matplotlib.rcParams) == before
+
+
+def test_a_run_has_the_figures_that_have_something_to_show(tiny_result, tmp_path):
+    paths = draw_run_figures(tiny_result, tmp_path)
+    assert [path.name for path in paths] == ["convergence.png", "features.png", "front.png"]
+    assert sorted(tmp_path.iterdir()) == paths
+    ranker = dataclasses.replace(tiny_result, convergence={})
+    paths = draw_run_figures(ranker, tmp_path / "ranker")
+    assert [path.name for path in paths] == ["features.png", "front.png"]

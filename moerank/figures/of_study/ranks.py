@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.analysis.by_solver import NothingToDrawError, named
-from moerank.analysis.comparison import Results, solver_ranks
-from moerank.checks import unknown
+from moerank.analysis.comparison import solver_ranks
 from moerank.figures.lettering import folded, lines_of, note_height, put_note
+from moerank.figures.notes import named
+from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import GREY, WIDTH, in_style
 
-__all__ = ["ranks_figure"]
+__all__ = ["FIGURE"]
 
 NAME_SIZE = 6
 LABEL_WIDTH = 1.75
@@ -25,45 +23,26 @@ BAR = 0.055
 """Inches from one bar to the next."""
 
 
-def ranks_figure(
-    results: Results, metric: str | None = None, *, problem: str | None = None, solvers: Sequence[str] = ()
-) -> Figure:
+def ranks_figure(view: View) -> Figure:
     """Draw mean ranks over folds, the best first, with bars beside solvers closer than the critical difference.
 
-    Parameters
-    ----------
-    results : mapping of Cell to RunResult
-    metric : str, optional
-        By default that of the objectives.
-    problem : str, optional
-        Rank over the folds of this problem; by default over those of all problems.
-    solvers : sequence of str
-        Labels; by default all. The ranks are those among these solvers.
+    The folds are those of all problems, or of the one that is asked for; the ranks those among the solvers asked for.
 
     Raises
     ------
-    NothingToDrawError
+    NoResultsError
         If there are fewer than three solvers or two folds.
-    ValueError
-        If one of `solvers` has no result.
     """
-    labels = dict.fromkeys(cell.solver.label for cell in results if problem in (None, cell.problem.name))
-    for solver in solvers:
-        if solver not in labels:
-            raise ValueError(unknown("solver", solver, labels))
-    chosen = {cell: result for cell, result in results.items() if cell.solver.label in (solvers or labels)}
-    metric = metric or next((r.metrics[0] for c, r in chosen.items() if problem in (None, c.problem.name)), "")
-    ranks = solver_ranks(chosen, metric, problem=problem)
-    if ranks is None:
-        raise NothingToDrawError("ranks need at least three solvers that have at least two folds in common")
+    ranks = solver_ranks(view.results, view.metric)
     test = ranks.test
     groups = _groups(test.ranks.tolist(), test.critical_difference)
-    where = f"{test.n_blocks} folds of {problem}" if problem else f"{test.n_blocks} folds"
+    where = f"{test.n_blocks} folds of {view.problem.name}" if view.problem else f"{test.n_blocks} folds"
     caption = (
-        f"Mean rank by {metric} on {where}, 1 is best; Friedman p = {test.p:.2g}. Bars join ranks closer than the "
+        f"Mean rank by {view.metric} on {where}, 1 is best; Friedman p = {test.p:.2g}. Bars join ranks closer than the "
         f"critical difference {test.critical_difference:.2f} (Nemenyi, 5%)."
     )
-    caption = " ".join([caption, named("Not ranked", [s for s in solvers or labels if s not in ranks.solvers])]).strip()
+    unranked = named("Not ranked", [solver for solver in view.results.solvers if solver not in ranks.solvers])
+    caption = " ".join([caption, unranked]).strip()
     with in_style():
         names = [f"{solver} ({rank:.2f})" for solver, rank in zip(ranks.solvers, test.ranks, strict=True)]
         rows = [folded(name, NAME_SIZE, LABEL_WIDTH) for name in names]
@@ -96,3 +75,12 @@ def _groups(ranks: list[float], critical: float) -> list[tuple[int, int]]:
         if last > first and (not groups or last > groups[-1][1]):
             groups.append((first, last))
     return groups
+
+
+FIGURE = StudyFigure(
+    ranks_figure,
+    caption="Mean ranks of the solvers over folds, 1 is best; bars join what the data cannot tell apart.",
+    section="tests",
+    takes=("metric",),
+    of_problem=False,
+)

@@ -1,0 +1,32 @@
+"""The table of solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from rich.table import Table
+
+from moerank.cli.tables import new_table
+from moerank.solvers import FAMILIES, SolverEntry
+
+__all__ = ["solver_table"]
+
+
+def solver_table(entries: Iterable[SolverEntry]) -> Table:
+    """Return the table of solvers, by family, with the authors of each paper."""
+    table = new_table(None)
+    for head in ("solver", "family", "selects", "linear", "backend", "needs", "year", "authors"):
+        table.add_column(head, no_wrap=True)
+    for _, rows in groupby(sorted(entries, key=_family), _family):
+        table.add_section()
+        for row in rows:
+            flags = ("yes" if flag else "no" for flag in (row.selects, row.linear, row.backend))
+            authors = row.paper.partition(":")[0]
+            table.add_row(row.name, row.family, *flags, ", ".join(row.needs), str(row.year), authors)
+    return table
+
+
+def _family(entry: SolverEntry) -> int:
+    """Return the place of a family in the table; rows of other packages may have one that is unknown here."""
+    return list(FAMILIES).index(entry.family) if entry.family in FAMILIES else len(FAMILIES)

@@ -1,0 +1,26 @@
+"""The figures of one run, each in its file: a new file here is a new figure of every run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moerank.figures.folder import FigureFolder
+from moerank.figures.run_figure import RunFigure
+
+if TYPE_CHECKING:
+    from moerank.runs.result import RunResult
+
+__all__ = ["RUN_FIGURES", "draw_run_figures"]
+
+RUN_FIGURES: Mapping[str, RunFigure] = FigureFolder(__name__, __path__, RunFigure)
+"""The figures of one run by the names of their files."""
+
+
+def draw_run_figures(result: RunResult, folder: Path) -> list[Path]:
+    """Write all figures that have something to show of a run into a folder, as png, and return their paths."""
+    from moerank.figures.style import save_figure
+
+    shown = {name: figure for name, figure in RUN_FIGURES.items() if figure.shows(result)}
+    return [save_figure(figure.draw(result), folder / f"{name}.png") for name, figure in shown.items()]

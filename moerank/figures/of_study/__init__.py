@@ -1,0 +1,11 @@
+"""The figures of a study, each in its file: a new file here is a new figure everywhere."""
+
+from collections.abc import Mapping
+
+from moerank.figures.folder import FigureFolder
+from moerank.figures.study_figure import StudyFigure
+
+__all__ = ["FIGURES"]
+
+FIGURES: Mapping[str, StudyFigure] = FigureFolder(__name__, __path__, StudyFigure)
+"""The figures of a study by name, for the command line, reports, recipes and tests."""

@@ -1,0 +1,80 @@
+"""Ablations: MOFSRank's front beside those without one of its parts."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from moerank.analysis.results import NoResultsError
+from moerank.analysis.sizes import mean_by_size
+from moerank.figures.notes import errors_noted, two_of
+from moerank.figures.panels import Look, Panels, by_family
+from moerank.figures.study_figure import StudyFigure, View
+from moerank.figures.style import in_style
+from moerank.solvers import ablated, with_ablations
+
+__all__ = ["FIGURE"]
+
+FRONTS, TRAINING, TEST = (
+    "Fronts of fold {}, first seed",
+    "Training, mean of all folds and seeds",
+    "Test, the same members",
+)
+
+
+def ablation_figure(view: View) -> Figure:
+    """Draw the fronts of one run over each other, and the least error with at most k features over all runs.
+
+    The first panel has all members of the fronts, as Figures 4 to 6 of Cheng et al. (2018). In the others the member
+    with at most k features is the one that is best in training, for training and test queries. Solvers are MOFSRank and
+    those of its ablations that there are, unless others are asked for. The fold is that of the first panel.
+
+    Raises
+    ------
+    NoResultsError
+        If MOFSRank or all of its ablations are missing, and no solvers were named.
+    """
+    full, *_ = with_ablations()
+    known = {full: "all three stages"} | {name: f"without {part}" for name, part in ablated().items()}
+    there = view.results.solvers
+    if not view.solvers and (full not in there or not ablated().keys() & set(there)):
+        raise NoResultsError(f"the study of {view.where} has no ablations; add them with moerank study … --ablate")
+    shown = view.results.among(view.solvers or [solver for solver in there if solver in known])
+    titles = {known.get(solver, solver): folds for solver, folds in shown.by_solver().items()}
+    fold = view.fold_of(shown)
+    columns = {FRONTS.format(fold): "", TRAINING: "train", TEST: "test"}
+    # Members that no other one beats in more than two objectives are no line in two.
+    style = {"linestyle": "none"} if shown.further_objectives else {"drawstyle": "steps-post"}
+
+    def draw(axes: Axes, column: str, look: Look) -> None:
+        if part := columns[column]:
+            error = 1.0 - mean_by_size(titles[look.label], part, view.metric, chosen_on="train")
+            look.plot(axes, np.arange(1, len(error) + 1), error)
+            return
+        run = next(iter(titles[look.label].get(fold, [])), None)
+        front = run.front if run else []
+        errors = [1.0 - member.scores["train"][view.metric] for member in front]
+        look.plot(axes, [len(member.features) for member in front], errors, markevery=1, **style)
+
+    with in_style():
+        panels = Panels(
+            {title: [known.get(s, s) for s in group] for title, group in by_family(shown.solvers).items()},
+            list(columns),
+            height=1.25,
+            xlabel="Number of features, at most",
+            ylabel=f"1 − {view.metric} (lower is better)",
+            same_x=False,  # the members of a front end long before all features
+            notes=[errors_noted(shown, view.metric), two_of(shown)],
+        )
+        panels.draw(draw)
+    return panels.figure
+
+
+FIGURE = StudyFigure(
+    ablation_figure,
+    caption="Fronts of one run with and without each part of MOFSRank; then the error of the best ranker in "
+    "training with at most so many features, means over folds and seeds, where all runs offer one.",
+    section="ablations",
+    takes=("fold",),
+)

@@ -1,0 +1,62 @@
+"""Which differences between solvers are more than chance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from moerank.analysis.comparison import against_reference, solver_ranks
+from moerank.analysis.results import NoResultsError
+from moerank.reports.content import Entry, Section, Table, p_value, text, with_error
+from moerank.reports.illustrations import illustrations
+from moerank.reports.report import ALPHA, Report
+from moerank.runs.problem import Problem
+
+__all__ = ["tests"]
+
+
+def tests(report: Report) -> Section:
+    """Return which differences are more than chance."""
+    tables, lacking = [], []
+    for problem in report.problems:
+        try:
+            tables.append(_against_reference(report, problem))
+        except NoResultsError:
+            lacking.append(problem.name)
+    section = Section("Tests", tables=[table for table in tables if table.rows])
+    if lacking:
+        section.paragraphs.append(f"No run of {report.reference} is finished on {', '.join(lacking)}: no tests there.")
+    metric = report.results.metric
+    try:
+        ranks = solver_ranks(report.results, metric)
+    except NoResultsError:
+        return section
+    section.paragraphs.append(
+        f"The solvers are ranked by {metric} on each of the {ranks.test.n_blocks} folds of "
+        f"{', '.join(ranks.problems)} that all of them have. The Friedman test of whether they differ at all has "
+        f"p = {ranks.test.p:.3g}; two solvers differ beyond chance if their mean ranks are at least "
+        f"{ranks.test.critical_difference:.2f} apart (Nemenyi test, {ALPHA:.0%})."
+    )
+    section.figures = illustrations(report, "tests")
+    return section
+
+
+def _against_reference(report: Report, problem: Problem) -> Table:
+    """Return the differences from the reference on a problem."""
+    results = report.results.of(problem.name)
+    table = Table(
+        f"tests-{problem.name}",
+        f"{problem.name}: {results.metric} of each solver minus that of {report.reference}, query by query; wins, ties "
+        f"and losses count queries. p is that of the paired t test, adjusted by Holm's method; bold up to {ALPHA}.",
+        ["solver", "difference", "wins / ties / losses", "p", "Holm"],
+    )
+    for row in against_reference(results, report.reference, results.metric).itertuples():
+        table.rows.append(
+            [
+                text(row.solver),
+                with_error(row.difference, row.error),
+                Entry(f"{row.wins} / {row.ties} / {row.losses}", float(row.wins - row.losses)),
+                p_value(row.p),
+                replace(p_value(row.holm), best=row.holm <= ALPHA),
+            ]
+        )
+    return table

@@ -1,0 +1,127 @@
+import csv
+import dataclasses
+import io
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from moerank.reports.content import p_value
+from moerank.reports.latex import latex, latex_report
+from moerank.reports.markdown import markdown_report
+from moerank.reports.report import Report
+from moerank.reports.sections import sections
+from moerank.runs.problem import Published
+from moerank.runs.solver_spec import SolverSpec
+from moerank.solvers import solvers
+
+
+def test_a_small_p_is_not_printed_as_nothing():
+    assert [p_value(p).text for p in (1e-9, 0.00051, 0.25)] == ["< 0.001", "0.001", "0.250"]
+    assert latex(p_value(1e-9).text) == "$<$ 0.001"
+
+
+def test_markdown_and_latex_show_the_same_tables(report):
+    markdown, tex = markdown_report(report), latex_report(report)
+    for section in sections(report):
+        for table in section.tables:
+            for row in table.rows:
+                assert latex(row[-1].text) in tex
+            assert sum(line.startswith("| ") for line in markdown.splitlines()) > len(table.rows)
+    assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == sum(len(s.tables) for s in sections(report))
+    assert r"\textbf{" in tex
+    assert "**" in markdown
+
+
+def test_latex_escapes_what_it_reads_as_commands():
+    assert latex(r"50 % of {x_1} & $y^2$ ~ #3 \ ±") == (
+        r"50 \% of \{x\_1\} \& \$y\textasciicircum{}2\$ \textasciitilde{} \#3 \textbackslash{} $\pm$"
+    )
+    assert latex("--seeds 3") == "-{}-{}seeds 3"
+    assert latex("[a]\n*'") == r"{[}a{]} {*}\textquotesingle{}"
+
+
+def unescaped(tex):
+    """LaTeX without the commands of this package's own."""
+    return re.sub(r"\\([A-Za-z]+\*?|.)", "", tex)
+
+
+def test_latex_of_hostile_names_is_balanced(tiny_study, monkeypatch):
+    specs = [SolverSpec(solver.name, {"x": "} $ & %\n\\\\"}) for solver in tiny_study.solvers]
+    labels = dict(zip((solver.label for solver in tiny_study.solvers), specs, strict=True))
+    results = []
+    for result in tiny_study.results():
+        names = [f"}}{{\\input{{x}} % & # $ ^ _ ~ [{number}]" for number in range(len(result.feature_names))]
+        results.append(dataclasses.replace(result, feature_names=names, solver=labels[result.solver].label))
+    monkeypatch.setattr(tiny_study, "results", lambda: results)
+    monkeypatch.setattr(type(tiny_study), "solvers", property(lambda _: specs))
+    tex = latex_report(Report(tiny_study))
+    assert r"\input" not in tex
+    body = "\n".join(unescaped(tex).splitlines()[1:])
+    depth = 0
+    for sign in body:
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        assert depth >= 0
+    assert depth == 0
+    assert body.count("$") % 2 == 0
+    assert not set("%#_~") & set(body)
+    tables = re.findall(r"begin\{tabular\}\{([^\n]*)\}\n(.*?)\\end\{tabular\}", tex, re.DOTALL)
+    for columns, rows in tables:
+        n_columns = len(re.sub(r"p\{[^}]*\}", "p", columns))
+        for row in rows.splitlines():
+            if row.endswith((r" \\", r" \tabularnewline")):
+                assert len(re.findall(r"(?<!\\)&", row)) == n_columns - 1
+
+
+def test_latex_compiles_and_fits_on_its_pages(tiny_study, monkeypatch, tmp_path):
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex is installed")
+    mine = list({result.solver: result for result in tiny_study.results()}.values())
+    results = [  # as many rows as there may be, each with two folds
+        dataclasses.replace(mine[position % len(mine)], solver=name, fold=fold, seed=0)
+        for position, name in enumerate(solvers())
+        for fold in (1, 2)
+    ]
+    monkeypatch.setattr(tiny_study, "results", lambda: results)
+    specs = [SolverSpec(name) for name in solvers()]
+    monkeypatch.setattr(type(tiny_study), "solvers", property(lambda _: specs))
+    entry = Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25, "NDCG@10": 0.5}, source="a paper, " * 20)
+    problem = tiny_study.problems[0].model_copy(update={"published": (entry,) * 12})
+    monkeypatch.setattr(type(tiny_study), "problems", property(lambda _: [problem]))
+    (tmp_path / "report.tex").write_text(latex_report(Report(tiny_study)), encoding="utf-8")
+    (tmp_path / "paper.tex").write_text(
+        r"\documentclass[a4paper]{article}\textwidth16cm\oddsidemargin0cm\textheight24.5cm\topmargin-1.5cm"
+        r"\usepackage{booktabs}\usepackage[T1]{fontenc}\begin{document}\input{report}\end{document}"
+    )
+    for _ in range(2):  # the second time with the numbers of tables
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
+        assert run.returncode == 0, run.stdout[-3000:]
+    assert not re.findall(r"Overfull \\hbox.*|Float too large.*|undefined.*", run.stdout)
+
+
+def test_markdown_code_ends_where_it_should(tiny_study, monkeypatch):
+    monkeypatch.setattr(tiny_study, "commands", lambda: ["moerank study x", "```", "# not a title"])
+    lines = markdown_report(Report(tiny_study)).splitlines()
+    first, last = lines.index("````sh"), lines.index("````")
+    assert lines[first + 1 : last] == ["moerank study x", "```", "# not a title"]
+
+
+def test_markdown_tables_read_back(report):
+    lines = markdown_report(report).splitlines()
+    read = [
+        [re.sub(r"\\(.)", r"\1", cell.strip().strip("*")) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in lines
+        if line.startswith("| ") and "---" not in line
+    ]
+    tables = [table for section in sections(report) for table in section.tables]
+    assert read == [
+        row for t in tables for row in [t.columns, *([entry.text + entry.mark for entry in row] for row in t.rows)]
+    ]
+
+
+def test_csv_is_the_frame(tiny_study):
+    rows = list(csv.DictReader(io.StringIO(tiny_study.frame().to_csv(index=False))))
+    assert len(rows) == len(tiny_study.cells())
+    assert float(rows[0]["test MAP"]) == tiny_study.frame()["test MAP"][0]

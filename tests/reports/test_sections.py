@@ -1,0 +1,176 @@
+import dataclasses
+import re
+import shutil
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from moerank.reports.content import Entry, mark_best, number, with_error
+from moerank.reports.page import html_report
+from moerank.reports.report import Report
+from moerank.reports.sections import sections
+from moerank.reports.sections.results import results
+from moerank.runs.problem import Published
+from moerank.studies.study import Study
+
+
+def titled(report):
+    return {section.title: section for section in sections(report)}
+
+
+def test_sections_are_in_reading_order(report):
+    assert [section.title for section in sections(report)] == [
+        "Question",
+        "Problems",
+        "Solvers",
+        "Results: tiny",
+        "Tests",
+        "Features chosen",
+        "Ablations",
+        "How to reproduce",
+    ]
+
+
+def test_results_are_means_over_folds_after_seeds(report, tiny_study):
+    frame = tiny_study.frame()
+    table = titled(report)["Results: tiny"].tables[0]
+    for row in table.rows:
+        rows = frame[frame["solver"] == row[0].text]
+        assert row[1].text == str(len(rows))
+        for metric in ("NDCG@10", "MAP"):
+            folds = [rows[rows["fold"] == fold][f"test {metric}"].mean() for fold in (1, 2)]
+            error = abs(folds[0] - folds[1]) / 2
+            assert row[table.columns.index(metric)].text == f"{np.mean(folds):.4f} ± {error:.4f}"
+
+
+def test_the_best_of_a_column_is_marked_as_it_is_printed():
+    entries = [with_error(0.51234, 0.01), number(0.51231), number(0.4), Entry("none"), number(float("nan"))]
+    mark_best(entries)
+    assert [entry.best for entry in entries] == [True, True, False, False, False]
+    mark_best(entries, largest=False)
+    assert [entry.best for entry in entries][:3] == [False, False, True]
+
+
+def test_tests_are_those_of_the_queries(report):
+    (table,) = titled(report)["Tests"].tables
+    assert report.reference == "ranksvm-primal"
+    values = {}
+    for result in report.results:
+        runs = values.setdefault(result.solver, {}).setdefault(result.fold, [])
+        runs.append(result.best.per_query["test"]["NDCG@10"])
+    flat = {name: np.concatenate([np.mean(folds[f], axis=0) for f in (1, 2)]) for name, folds in values.items()}
+    for row in table.rows:
+        a, b = flat[row[0].text], flat["ranksvm-primal"]
+        expected = stats.ttest_rel(a, b).pvalue if (a != b).any() else 1.0
+        assert row[3].value == pytest.approx(expected, rel=1e-9)
+        assert row[2].text == f"{(a > b).sum()} / {(a == b).sum()} / {(a < b).sum()}"
+
+
+def test_ablations_are_compared_fold_by_fold_after_seeds(report, tiny_study):
+    (table,) = titled(report)["Ablations"].tables
+    (row,) = table.rows
+    assert row[0].text == "ensemble"
+    means = tiny_study.frame().groupby(["solver", "fold"])[["n_features", "test NDCG@10"]].mean()
+    for head, name in (("features", "n_features"), ("test NDCG@10", "test NDCG@10")):
+        a, b = (means.loc[solver, name].to_numpy() for solver in ("mofsrank-no-ensemble", "mofsrank"))
+        column = table.columns.index(head)
+        assert row[column].value == pytest.approx((a - b).mean(), abs=1e-12)
+        expected = stats.ttest_rel(a, b).pvalue if np.ptp(a - b) else float((a == b).all())
+        assert row[column + 1].value == pytest.approx(expected)
+
+
+def test_published_results_have_their_sources(tiny_study, monkeypatch):
+    entry = Published(method="Theirs", solver="fsmrank", features=3.0, scores={"MAP": 0.25}, source="a paper")
+    problem = tiny_study.problems[0].model_copy(update={"published": (entry,)})
+    monkeypatch.setattr(type(tiny_study), "problems", property(lambda _: [problem]))
+    published = titled(Report(tiny_study))["Problems"].tables[1]
+    assert published.columns == ["method", "solver here", "features", "MAP", "source"]
+    assert [e.text for e in published.rows[0]] == ["Theirs", "fsmrank", "3.0", "0.2500", "a paper"]
+
+
+def test_what_is_missing_is_named_and_the_rest_reported(tiny_study, tiny_problem_file, tmp_path):
+    Study([tiny_problem_file], ["rankrls"], tmp_path, folds=[1]).run()
+    shutil.copytree(tmp_path, tmp_path / "copy")
+    study = Study([tiny_problem_file], ["rankrls", "fsmrank"], tmp_path / "copy", folds=[1, 2])
+    report = Report(study)
+    text = "\n".join(titled(report)["Question"].paragraphs)
+    assert "1 of 4 runs are finished" in text
+    assert "fsmrank on tiny: 2; rankrls on tiny: 1" in text
+    assert "Results: tiny" in titled(report)
+    assert "</html>" in html_report(report)
+
+
+def test_ablations_without_a_common_run_are_left_out(tiny_study, monkeypatch):
+    only = {"mofsrank": 1, "mofsrank-no-ensemble": 2}
+    kept = [result for result in tiny_study.results() if only.get(result.solver, result.fold) == result.fold]
+    monkeypatch.setattr(tiny_study, "results", lambda: kept)
+    assert "Ablations" not in titled(Report(tiny_study))
+
+
+def test_a_single_run_is_never_significant(tiny_study, monkeypatch):
+    kept = [result for result in tiny_study.results() if result.fold == 1 and result.seed == 0]
+    monkeypatch.setattr(tiny_study, "results", lambda: kept)
+    (table,) = titled(Report(tiny_study))["Ablations"].tables
+    assert [row[column].text for row in table.rows for column in (2, 4, 6)] == ["1.000"] * 3
+
+
+def test_published_values_stand_only_beside_the_parameters_of_the_table(tiny_study, monkeypatch):
+    entry = Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25}, source="a paper")
+    problem = tiny_study.problems[0].model_copy(update={"published": (entry,)})
+    own = tiny_study.results()
+    given = [dataclasses.replace(r, solver="fsmrank[lambda1=0.5]") for r in own if r.solver == "fsmrank"]
+    monkeypatch.setattr(tiny_study, "results", lambda: [*own, *given])
+    table = results(Report(tiny_study), problem).tables[0]
+    shown = {row[0].text: row[table.columns.index("MAP") + 1].text for row in table.rows}
+    assert shown["fsmrank"] == "0.2500"
+    assert shown["fsmrank[lambda1=0.5]"] == ""
+
+
+def test_a_reference_that_has_no_results_is_refused(tiny_study):
+    with pytest.raises(ValueError, match="the study has no results of rankboost; choose one of fsmrank"):
+        Report(tiny_study, reference="rankboost")
+
+
+def test_every_sentence_is_filled_in(report):
+    for section in sections(report):
+        said = [section.title, *section.paragraphs]
+        said += [words for table in section.tables for words in (table.caption, table.note, *table.columns)]
+        assert not [words for words in said if "{" in words or "nan" in words.split() or "None" in words]
+
+
+def runs_of(report, solver):
+    return {(result.fold, result.seed): result for result in report.results if result.solver == solver}
+
+
+def test_fronts_are_measured_by_the_area_under_their_steps(report):
+    table = titled(report)["Results: tiny"].tables[1]
+    assert [row[0].text for row in table.rows] == report.results.solvers
+    for row in table.rows:
+        folds = {1: [], 2: []}
+        for (fold, _), result in runs_of(report, row[0].text).items():
+            points = [(len(m.features), m.scores["train"]["NDCG@10"]) for m in result.front]
+            best = [max((value for size, value in points if size <= k), default=0.0) for k in range(1, 20)]
+            folds[fold].append(sum(best) / 20)
+        means = [np.mean(values) for values in folds.values()]
+        assert row[1].text == f"{np.mean(means):.4f} ± {abs(means[0] - means[1]) / 2:.4f}"
+
+
+def test_features_are_counted_over_the_runs(report):
+    (table,) = titled(report)["Features chosen"].tables
+    assert "ranksvm-primal" not in [row[0].text for row in table.rows]  # it selects nothing
+    for row in table.rows:
+        runs = list(runs_of(report, row[0].text).values())
+        chosen = [{result.feature_names[i] for i in result.best.features} for result in runs]
+        sizes = [
+            np.mean([len(r.best.features) for c, r in runs_of(report, row[0].text).items() if c[0] == f])
+            for f in (1, 2)
+        ]
+        assert row[1].text == f"{np.mean(sizes):.1f} ± {abs(sizes[0] - sizes[1]) / 2:.1f}"
+        pairs = [(a, b) for i, a in enumerate(chosen) for b in chosen[:i]]
+        assert row[2].value == pytest.approx(np.mean([len(a & b) / len(a | b) for a, b in pairs]))
+        listed = re.findall(r"([^,()]+) \((\d+)%\)", row[4].text)
+        shares = [sum(name.strip() in names for names in chosen) / len(chosen) for name, _ in listed]
+        assert [f"{share:.0%}" for share in shares] == [f"{percent}%" for _, percent in listed]
+        assert shares == sorted(shares, reverse=True)
+        assert len(listed) == min(8, len(set.union(*chosen)))
