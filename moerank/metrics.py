@@ -74,7 +74,7 @@ class Metric(ABC):
         Raises
         ------
         ValueError
-            For scores that are not one a document, NaN or infinite, or labels too large for the gain.
+            For scores that are not one per document, NaN or infinite, or labels too large for the gain.
         """
         checked = _checked_scores(data, scores)
         values = self._values(data, checked.reshape(data.n_documents, -1))
@@ -379,10 +379,10 @@ def _checked_scores(data: RankingData, scores: ArrayLike) -> NDArray[np.float64]
     try:
         checked = np.ascontiguousarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{data.name}: scores must be numbers, one a document ({error})") from None
+        raise ValueError(f"{data.name}: scores must be numbers, one per document ({error})") from None
     if np.ndim(scores) not in (1, 2) or len(checked) != data.n_documents:
         raise ValueError(
-            f"{data.name}: scores has shape {np.shape(scores)}; give one score a document: "
+            f"{data.name}: scores has shape {np.shape(scores)}; give one score per document: "
             f"shape ({data.n_documents},) or ({data.n_documents}, n_individuals)"
         )
     if not np.isfinite(checked).all():

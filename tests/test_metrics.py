@@ -266,7 +266,7 @@ def test_single_features_score_as_letors_scripts_say(folds, name, metric, publis
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        ([1.0, 2.0], r"shape \(2,\); give one score a document: shape \(3,\) or \(3, n_individuals\)"),
+        ([1.0, 2.0], r"shape \(2,\); give one score per document: shape \(3,\) or \(3, n_individuals\)"),
         (1.0, r"shape \(\)"),
         (np.zeros((2, 3)), r"shape \(2, 3\)"),
         (np.zeros((3, 1, 1)), r"shape \(3, 1, 1\)"),

@@ -70,7 +70,7 @@ def load_digits_fold(
     images, digits = load_digits(return_X_y=True)
     n_images = len(images)
     if not 5 <= n_queries <= n_images:
-        raise ValueError(f"n_queries is {n_queries}; it must be from 5 (one a part) to {n_images} (all images)")
+        raise ValueError(f"n_queries is {n_queries}; it must be from 5 (one per part) to {n_images} (all images)")
     if not 2 <= n_documents < n_images:
         raise ValueError(f"n_documents is {n_documents}; it must be from 2 to {n_images - 1} (all other images)")
     draws = Draws(seed)

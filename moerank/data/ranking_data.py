@@ -29,7 +29,7 @@ class RankingData:
     qid : array-like, shape (n_documents,), optional
         The query of each document; the rows of a query must be contiguous. None means one query.
     feature_names : sequence of str, optional
-        One name a column; by default the feature numbers "1" … as in LETOR files.
+        One name per column; by default the feature numbers "1" … as in LETOR files.
     name : str, default "data"
         How messages call this data set.
 
@@ -136,7 +136,7 @@ class RankingData:
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` returned when `key` was first asked for; safe to call from several threads.
 
-        Whatever depends on this data set alone and is dear to compute is kept here, beside what it was made from.
+        Whatever depends on this data set alone and is expensive to compute is kept here, beside what it was made from.
         """
         with self._lock:
             if key not in self._memory:
@@ -166,7 +166,7 @@ def _checked_features(X: ArrayLike, name: str) -> NDArray[np.float64]:
     try:
         X = np.array(X, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: X must be a table of numbers, one row a document ({error})") from None
+        raise ValueError(f"{name}: X must be a table of numbers, one row per document ({error})") from None
     if X.ndim != 2:
         raise ValueError(f"{name}: X must have shape (n_documents, n_features), not {X.shape}")
     if X.shape[0] == 0:
@@ -186,7 +186,7 @@ def _checked_labels(y: ArrayLike, n_documents: int, name: str) -> NDArray[np.int
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: y must hold one relevance label a document ({error})") from None
+        raise ValueError(f"{name}: y must hold one relevance label per document ({error})") from None
     if values.shape != (n_documents,):
         raise ValueError(f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each")
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values))))

@@ -28,7 +28,7 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Every individual is a clone trained on its own columns of X. Rankers with a ``coef_`` of one number a feature are
+    Every individual is a clone trained on its own columns of X. Rankers with a ``coef_`` of one number per feature are
     taken for linear: the population is an array of weights then, in which an intercept, which moves no document,
     is left out. All others make a `FittedPopulation`, which can score documents but has no weights to add up in the
     ensemble stage. A `pair_mask` is refused: what is trained on documents cannot leave out single pairs of them.

@@ -32,7 +32,7 @@ class FRank(StumpBoosting):
     n_rounds : int, default 300
         Number of stumps, at least 1.
     n_thresholds : int or None, default 10
-        Thresholds a feature, at equal distances from its minimum up; None takes every value of it.
+        Thresholds per feature, at equal distances from its minimum up; None takes every value of it.
     reversed_stumps : bool, default False
         Whether a stump with W₋ > W₊, which prefers small values, is as good as one with W₊ > W₋.
 
@@ -51,10 +51,10 @@ class FRank(StumpBoosting):
 
     Notes
     -----
-    O(n_pairs + n_documents · n_features) a round. J never grows: ln W has a slope between −1 and ½ in o, so the weights
-    behind W₊ fall no faster than e^−a as α grows from 0 to a, those behind W₋ rise no faster than e^a, and a round
-    takes at least ½ (√W₊ − √W₋)² off J. An empty W₋ counts as one pair of average weight, so that α is finite. The
-    paper compares stumps by J after their step, which would take W₊ and W₋ of every stump, O(n_pairs · n_features)
+    O(n_pairs + n_documents · n_features) per round. J never grows: ln W has a slope between −1 and ½ in o, so the
+    weights behind W₊ fall no faster than e^−a as α grows from 0 to a, those behind W₋ rise no faster than e^a, and a
+    round takes at least ½ (√W₊ − √W₋)² off J. An empty W₋ counts as one pair of average weight, so that α is finite.
+    The paper compares stumps by J after their step, which would take W₊ and W₋ of every stump, O(n_pairs · n_features)
     a round; the largest W₊ − W₋ is the steepest descent. Equal stumps: the first feature, then the lowest threshold.
 
     References

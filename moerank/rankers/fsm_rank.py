@@ -44,7 +44,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
     lambda1 : float, default 1e-3
         Weight of the similarity of features chosen together, ≥ 0.
     lambda2 : float, default 1e-3
-        Weight of the number of features, the less important ones dearer, ≥ 0. From about 1 on none is left.
+        Weight of the number of features, the less important ones costing more, ≥ 0. From about 1 on none is left.
     max_iter : int, default 400
         Largest number of steps.
     tol : float, default 1e-4
@@ -69,7 +69,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
 
     Notes
     -----
-    Takes O(p + n_documents · n_features + n_features²) a step, for up to eight individuals at once. The similarity
+    Takes O(p + n_documents · n_features + n_features²) per step, for up to eight individuals at once. The similarity
     term sees u + v, not u − v: problems (1) and (2) of the paper differ there, and its Algorithm 1 solves (2).
 
     References
@@ -272,7 +272,7 @@ def _weights(variables: Matrix) -> Matrix:
 
 
 def _fill_up(rows: NDArray[Any]) -> NDArray[Any]:
-    """Fill up the rows of a last, smaller group with zeros: one row a lane."""
+    """Fill up the rows of a last, smaller group with zeros: one row per lane."""
     filled = np.zeros((GROUP, *rows.shape[1:]), rows.dtype)
     filled[: len(rows)] = rows
     return filled

@@ -110,7 +110,7 @@ class RankNystrom(KernelMapRanker):
 
     Notes
     -----
-    O(n_documents · k · (n_features + k) + k³) for the map and O(n_documents · k) a product with the Hessian, for k
+    O(n_documents · k · (n_features + k) + k³) for the map and O(n_documents · k) per product with the Hessian, for k
     landmarks: linear in the documents, where `KernelRankSVM` is quadratic, and its solution if all are landmarks.
     The map turns the landmarks to their principal axes; so the Hessian's diagonal is a preconditioner that saves most
     of the products.
@@ -181,7 +181,7 @@ class RankFourier(KernelMapRanker):
 
     Notes
     -----
-    O(n_documents · k · n_features) for the map and O(n_documents · k) a product with the Hessian. The error of a
+    O(n_documents · k · n_features) for the map and O(n_documents · k) per product with the Hessian. The error of a
     kernel value falls as 1/√k. `RankNystrom`, whose map follows the data, needs fewer features for the same error.
 
     References

@@ -144,7 +144,7 @@ def boosted_trees(
     ValueError
         For labels too large for the gain 2^y − 1, or a query of more than 10,000 documents.
     """
-    import lightgbm  # dear, so only where it is used
+    import lightgbm  # slow to import, so only where it is used
 
     _check_size(train)
     fixed = {
@@ -171,7 +171,7 @@ def boosted_trees(
 def scores_by_trees(booster: Any, X: Matrix) -> Matrix:
     """Return the scores (n_documents, n_trees) of the rows of X with the first 1, 2, … trees.
 
-    The leaves of all trees are looked up once: O(n_documents · n_trees), not a prediction a number of trees.
+    The leaves of all trees are looked up once: O(n_documents · n_trees), not one prediction per number of trees.
     """
     leaves = booster.predict(X, pred_leaf=True, num_threads=1).reshape(len(X), -1)
     values = np.empty(leaves.shape)

@@ -1,4 +1,4 @@
-"""ListNet: the cross entropy of top-one probabilities, descended a query at a time (Cao et al., 2007)."""
+"""ListNet: the cross entropy of top-one probabilities, descended one query at a time (Cao et al., 2007)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ListNet(LinearRanker):
 
     Notes
     -----
-    O(n_documents · n_features) an epoch. The paper chooses rate and epochs by validation but does not say among
+    O(n_documents · n_features) per epoch. The paper chooses rate and epochs by validation but does not say among
     which; the grid is this package's: the epochs 1 … 1000 at the one rate given. Queries whose labels are all equal
     are left out: they have no order to learn, and their uniform target only draws w back to 0. The paper does not speak
     of them; more than a quarter of MQ2008's are such, and the validation MAP of each of its folds is higher without.

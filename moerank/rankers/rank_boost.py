@@ -26,7 +26,7 @@ class RankBoost(StumpBoosting):
     n_rounds : int, default 300
         Number of stumps, at least 1.
     n_thresholds : int or None, default 255
-        Thresholds a feature, at equal distances from its minimum up; None takes every value of it. LETOR's results
+        Thresholds per feature, at equal distances from its minimum up; None takes every value of it. LETOR's results
         are with 255 (Liu 2011); RankLib takes 10.
     reversed_stumps : bool, default False
         Whether a stump with a negative r, which prefers small values, is as good as one with a positive r.
@@ -48,7 +48,7 @@ class RankBoost(StumpBoosting):
 
     Notes
     -----
-    O(n_pairs + n_documents · n_features) a round. A threshold below the minimum of a feature makes a constant stump,
+    O(n_pairs + n_documents · n_features) per round. A threshold below the minimum of a feature makes a constant stump,
     with r = 0: it only serves missing values, which are refused here. 1 − r counts as at least 1 / n_pairs, so
     that α is finite. Equal stumps: the first feature, then the lowest threshold.
 

@@ -51,7 +51,7 @@ class RankRLS(LinearBackend):
 
     Notes
     -----
-    A population on shared pairs costs one Gram matrix, O(n_pairs · n_features), then a Cholesky factor a subset,
+    A population on shared pairs costs one Gram matrix, O(n_pairs · n_features), then a Cholesky factor per subset,
     O(k³ / 3) for k features. With own pairs it is solved by conjugate gradients that the Gram matrix of all pairs
     preconditions. The query loss has no pairs to choose from and refuses a `pair_mask`.
 

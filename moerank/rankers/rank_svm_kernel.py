@@ -59,7 +59,7 @@ class KernelRankSVM(KernelRanker):
 
     Notes
     -----
-    O(n_paired² · n_features) for the kernel matrix and O(n_paired²) a product with the Hessian, of which a hundred is
+    O(n_paired² · n_features) for the kernel matrix and O(n_paired²) per product with the Hessian, of which a hundred is
     usual and more than a thousand possible for a large C. `RankNystrom` costs a fraction.
 
     References

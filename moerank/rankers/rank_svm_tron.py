@@ -38,8 +38,8 @@ class RankSVMTRON(LinearRanker):
 
     Notes
     -----
-    O(n_documents · (n_features + log n_labels)) a product with the Hessian and O(n_documents log n_documents) a step
-    besides, with n_labels the different labels of a query: the number of pairs does not enter, nor does memory for
+    O(n_documents · (n_features + log n_labels)) per product with the Hessian and O(n_documents log n_documents) per
+    step besides, with n_labels the different labels of a query: the number of pairs does not enter, nor does memory for
     them. Where few queries hold very many documents this is the solver to take.
 
     References

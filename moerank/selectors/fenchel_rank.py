@@ -47,7 +47,7 @@ class FenchelRank(LargestWeightsPath):
 
     Notes
     -----
-    O(p + n_documents · n_features) a step, O(1 / tol) steps. The paper's problem, (r² / p) Σ max(0, 1/r − wᵀ(xᵢ −
+    O(p + n_documents · n_features) per step, O(1 / tol) steps. The paper's problem, (r² / p) Σ max(0, 1/r − wᵀ(xᵢ −
     xⱼ))² in the unit ball, is the same with weights divided by r; gap and objective are equal. The segment is
     searched by Newton's method instead of by sorting the breakpoints of the piecewise quadratic.
 

@@ -38,7 +38,7 @@ class FSMRankSubgradient(LargestWeightsPath):
     lambda1 : float, default 1e-3
         Weight of the similarity of features chosen together, ≥ 0.
     lambda2 : float, default 1e-3
-        Weight of the number of features, the less important ones dearer, ≥ 0.
+        Weight of the number of features, the less important ones costing more, ≥ 0.
     eta0 : float, default 0.3
         Length of the first step, η₀ > 0.
     max_iter : int, default 400
@@ -59,7 +59,7 @@ class FSMRankSubgradient(LargestWeightsPath):
 
     Notes
     -----
-    O(p + n_documents · n_features + n_features²) a step for p pairs, O(1 / √max_iter) error where FSMRank's is
+    O(p + n_documents · n_features + n_features²) per step for p pairs, O(1 / √max_iter) error where FSMRank's is
     O(1 / max_iter²). The paper says neither how long its steps are nor how many; up to eight entries of a grid are
     solved together.
 

@@ -49,7 +49,7 @@ class GreedyRankRLS(LinearRanker):
     Notes
     -----
     O(k · n_documents · n_features) for k features, by a recursion that solves no system; the straightforward wrapper
-    trains n_features · n_queries rankers a step.
+    trains n_features · n_queries rankers per step.
 
     References
     ----------
