@@ -54,7 +54,7 @@ def test_studies_that_cannot_be_are_refused_in_a_sentence(command, words, messag
 
 def test_a_cell_that_fails_is_shown_with_its_message(command, monkeypatch):
     class Broken(RankRLS):
-        def fit(self, X, y, *, qid=None, validation=None):
+        def fit(self, X, y=None, *, qid=None, validation=None):
             raise RuntimeError("out of luck")
 
     entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, True, False, (), Broken)

@@ -74,7 +74,7 @@ def frequency_figure(view: View) -> Figure:
     return figure
 
 
-def _stability(runs: list[list[int]], n_features: int) -> str:
+def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:
     if len(runs) < 2:
         return "–"
     jaccard, corrected = feature_stability(runs, n_features)
