@@ -42,7 +42,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
     lambda1 : float, default 1e-3
         Weight of the similarity of features chosen together, ≥ 0.
     lambda2 : float, default 1e-3
-        Weight of the number of features, the less important ones dearer, ≥ 0. From about 1 on none is left.
+        Weight of the number of features, of which the less important ones cost more, ≥ 0. From about 1 on none is left.
     max_iter : int, default 400
         Largest number of steps.
     tol : float, default 1e-4

@@ -35,7 +35,7 @@ class FSMRankSubgradient(LargestWeightsPath):
     lambda1 : float, default 1e-3
         Weight of the similarity of features chosen together, ≥ 0.
     lambda2 : float, default 1e-3
-        Weight of the number of features, the less important ones dearer, ≥ 0.
+        Weight of the number of features, of which the less important ones cost more, ≥ 0.
     eta0 : float, default 0.3
         Length of the first step, η₀ > 0.
     max_iter : int, default 400

@@ -38,7 +38,7 @@ def solve_with_features(X: Matrix, pairs: CountedPairs, C: float, tol: float, me
 
     Notes
     -----
-    O(n_documents · n_features + n_documents log n_documents) a product with the Hessian or a step; the p pairs are
+    O(n_documents · n_features + n_documents log n_documents) per product with the Hessian and per step; the p pairs are
     never listed.
     """
     metric = np.ones(X.shape[1]) if metric is None else metric
@@ -76,7 +76,7 @@ def solve_with_kernel(K: Matrix, pairs: CountedPairs, C: float, tol: float) -> M
 
     Notes
     -----
-    O(n_documents²) a product with the Hessian or a step.
+    O(n_documents²) per product with the Hessian and per step.
     """
     expand = partial(_KernelExpansion, K, pairs, C / pairs.n_pairs)
     return _solve(partial(trust_region_newton, inner=_kernel_inner), expand, np.zeros((2, len(K))), tol)

@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime, minimize
+
+from moerank.data import RankingData
+from moerank.training.losses import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
+from moerank.training.pair_problem import PairProblem
+
+TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
+LOSSES = {"squared": SQUARED, "hinge": SQUARED_HINGE}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Five queries, ten features of which the last is constant in every query; labels 0-3."""
+    rng = np.random.default_rng(0)
+    qid = np.sort(rng.integers(0, 5, 90))
+    X = np.column_stack([rng.random((90, 9)), 0.1 * qid])
+    y = np.digitize(X[:, 0] - X[:, 4] + rng.normal(scale=0.3, size=90), [-0.2, 0.2, 0.6])
+    return RankingData(X, y, qid)
+
+
+@pytest.fixture(scope="module")
+def keep(data):
+    return np.random.default_rng(1).random(len(data.pairs)) < 0.3
+
+
+@pytest.fixture(params=TARGETS)
+def target(request):
+    return TARGETS[request.param]
+
+
+@pytest.fixture(params=LOSSES)
+def loss(request):
+    return LOSSES[request.param]
+
+
+def explicit(data, keep, target):
+    """Differences and margins of the kept pairs."""
+    better, worse = data.pairs.better[keep], data.pairs.worse[keep]
+    margins = np.ones(len(better)) if target == UNIT else (data.y[better] - data.y[worse]).astype(float)
+    return data.X[better] - data.X[worse], margins
+
+
+def test_it_holds_the_documents_that_its_pairs_join(data):
+    keep = np.zeros(len(data.pairs), bool)
+    keep[[3, 40, 41]] = True
+    problem = PairProblem(data, keep)
+    assert len(problem) == 3
+    assert len(problem.X) == len(np.unique([data.pairs.better[keep], data.pairs.worse[keep]]))
+    np.testing.assert_allclose(
+        problem.X[problem.pairs.better] - problem.X[problem.pairs.worse], explicit(data, keep, UNIT)[0], atol=1e-15
+    )
+
+
+def test_gram_matrix_and_moment_are_means_over_explicit_pairs(data, keep, target):
+    problem = PairProblem(data, keep, target)
+    D, t = explicit(data, keep, target)
+    np.testing.assert_allclose(problem.gram, D.T @ D / len(D), rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(problem.moment, t @ D / len(D), rtol=1e-11, atol=1e-14)
+
+
+def test_value_gradient_and_hessian_are_those_of_explicit_pairs(data, keep, target, loss):
+    D, t = explicit(data, keep, target)
+    w, C = np.random.default_rng(2).normal(size=10), 3.0
+    at = PairProblem(data, keep, target).expand(w, C, loss)
+    d = t - D @ w
+    assert 0 < (d < 0).sum() < len(d)
+    assert at.value == pytest.approx(0.5 * w @ w + C * loss.value(d).mean(), rel=1e-12)
+    np.testing.assert_allclose(at.gradient, w - 2.0 * C / len(d) * loss.residual(d) @ D, rtol=1e-11, atol=1e-13)
+    active = D[loss.active(d)]
+    np.testing.assert_allclose(at.hessian, np.eye(10) + 2.0 * C / len(d) * active.T @ active, rtol=1e-11, atol=1e-13)
+
+
+def test_the_objective_is_value_and_gradient(data, keep, loss):
+    problem = PairProblem(data, keep)
+    w = np.random.default_rng(3).normal(size=10)
+    value, gradient = problem.objective(w.tolist(), 2.0, loss)
+    at = problem.expand(w, 2.0, loss)
+    assert value == at.value
+    np.testing.assert_array_equal(gradient, at.gradient)
+    numeric = approx_fprime(w, lambda v: problem.objective(v, 2.0, loss)[0], 1e-7)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
+
+
+def test_models_are_remembered_by_c_and_loss(data, keep):
+    problem = PairProblem(data, keep)
+    model = problem.model(50.0, SQUARED_HINGE)
+    assert problem.model(50.0, SQUARED_HINGE) is model
+    others = [problem.model(5.0, SQUARED_HINGE).w, problem.model(50.0, SQUARED).w]
+    assert all(np.abs(w - model.w).max() > 1e-3 for w in others)
+
+
+def test_problems_are_remembered_by_subset_and_target(data, keep):
+    problem = PairProblem.of(data, keep, DIFFERENCE)
+    assert PairProblem.of(data, keep.copy(), DIFFERENCE) is problem
+    others = [
+        PairProblem.of(data, keep),
+        PairProblem.of(data, ~keep, DIFFERENCE),
+        PairProblem.of(data, None, DIFFERENCE),
+    ]
+    assert len({id(other) for other in [problem, *others]}) == 4
+
+
+@pytest.mark.parametrize("n_individuals", [3, 21])  # less and more than a vector has lanes
+@pytest.mark.parametrize("own_pairs", [True, False])
+def test_populations_reach_the_minimum_of_each_individual(data, keep, target, loss, own_pairs, n_individuals):
+    rng = np.random.default_rng(4)
+    C, tolerance = 4.0, 1e-7
+    D, t = explicit(data, keep, target)
+    features = rng.random((n_individuals, 10)) < 0.5
+    features[:, 0] = True
+    masks = rng.random((n_individuals, len(D))) < 0.6
+    problem = PairProblem(data, keep, target)
+    model = problem.model(C, loss)
+    W = problem.solve_population(C, loss, model, masks if own_pairs else None, features, tolerance=tolerance)
+    assert not W[~features].any()
+    assert not W[:, -1].any()  # constant in every query
+    for w, used, own in zip(W, features, masks if own_pairs else np.ones_like(masks), strict=True):
+
+        def value_and_gradient(v, D=D[own][:, used], t=t[own]):
+            d = t - D @ v
+            return 0.5 * v @ v + C * loss.value(d).mean(), v - 2.0 * C / len(d) * loss.residual(d) @ D
+
+        options = {"maxcor": 30, "ftol": 1e-16, "gtol": 1e-12}
+        best = minimize(value_and_gradient, np.zeros(used.sum()), jac=True, method="L-BFGS-B", options=options).fun
+        assert value_and_gradient(w[used])[0] == pytest.approx(best, rel=2.0 * tolerance)
+
+
+def test_a_start_does_not_change_the_minimum(data, keep, loss):
+    rng = np.random.default_rng(5)
+    problem = PairProblem(data, keep)
+    features = np.ones((5, 10), bool)
+    masks = rng.random((5, len(problem))) < 0.5
+    model = problem.model(1.0, loss)
+    plain = problem.solve_population(1.0, loss, model, masks, features, tolerance=1e-8)
+    start = rng.normal(size=(5, 10))
+    begun = problem.solve_population(1.0, loss, model, masks, features, tolerance=1e-8, start=start)
+    assert not np.array_equal(plain, begun)
+    np.testing.assert_allclose(begun, plain, atol=1e-3)
