@@ -209,7 +209,7 @@ def test_an_unwritable_folder_is_found_before_the_work(command, monkeypatch):
         prepare_folder(folder)
         raise OSError(f"cannot write results to {folder}: Permission denied; choose another folder with --out")
 
-    monkeypatch.setattr("moerank.files.prepare_folder", refuse)
+    monkeypatch.setattr("moerank.runs.folders.prepare_folder", refuse)
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.exit_code == 2
     assert (

@@ -11,6 +11,7 @@ from moerank.figures.descent import descent_figure
 from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_run.features import MOST_ROWS
 from moerank.figures.style import save_figure
+from moerank.rankers.model import Model
 from moerank.runs.result import ScoredRanker
 
 FIGURES = ("front", "convergence", "features")
@@ -23,7 +24,10 @@ def draw(name, result):
 def with_many_features(result):
     names = [f"feature with a long name {number}" for number in range(200)]
     scores = result.best.scores
-    front = [ScoredRanker("mofsrank", list(range(size)), [1.0] * size, {}, scores) for size in range(1, 71)]
+    models = [
+        Model(names=tuple(names[:size]), columns=tuple(range(size)), weights=(1.0,) * size) for size in range(1, 71)
+    ]
+    front = [ScoredRanker("mofsrank", model, {}, scores) for model in models]
     return dataclasses.replace(result, feature_names=names, front=front, chosen=30)
 
 
