@@ -7,8 +7,6 @@ from difflib import get_close_matches
 from math import inf
 from numbers import Integral, Real
 
-import numpy as np
-
 __all__ = [
     "check_at_least",
     "check_choice",
@@ -83,6 +81,8 @@ def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -
 
 def check_switch(**parameters: object) -> None:
     """Raise a ValueError for a parameter that is neither True nor False: a text such as "no" counts as true."""
+    import numpy as np  # every command loads this file, and most of them no numpy
+
     for name, value in parameters.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name} must be True or False, not {value!r}")

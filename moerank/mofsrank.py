@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.checks import check_at_least, check_choice, unknown
+from moerank.checks import check_at_least, check_choice, check_switch, unknown
 from moerank.data import RankingData
 from moerank.evolution import ALGORITHMS, Archive, Checkpoint, Factory, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
@@ -184,6 +184,9 @@ class MOFSRank(RankingEstimator):
         return SelectionPath(masks[best] & small[:, None], self._population.take(np.where(small, best, -1)))
 
     def _check_parameters(self) -> None:
+        if self.backend is not None and not callable(getattr(self.backend, "fit_population", None)):
+            name = type(self.backend).__name__
+            raise ValueError(f"backend must have fit_population, and {name} has not; wrap it: RankerAdapter({name}(…))")
         self._metric = as_metric(self.metric, NDCG(10))
         self._objectives = read_objectives(self.objectives)
         if self.feature_selection is False:
@@ -195,6 +198,7 @@ class MOFSRank(RankingEstimator):
             raise ValueError(unknown("algorithm", self.algorithm, ALGORITHMS))
         check_choice(get_args(Final), final=self.final)
         check_at_least(1, workers=self.workers)
+        check_switch(adaptive_mutation=self.adaptive_mutation, tune=self.tune, resume=self.resume, verbose=self.verbose)
         if self.random_state is not None:
             check_at_least(0, random_state=self.random_state)
 

@@ -7,7 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from moerank.data import load_planted_fold
@@ -161,8 +161,22 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
         (dict(instance_selection={"generations": "5"}), "generations must be an integer, not '5'"),
         (dict(feature_selection=False), "cannot be switched off"),
         (dict(ensemble={"population": 1}), "population must be at least 2"),
-        (dict(random_state=-1), "random_state"),
-        (dict(workers=0), "workers"),
+        (dict(random_state=-1), "random_state must be at least 0, not -1"),
+        (dict(random_state=2.5), "random_state must be an integer, not 2.5"),
+        (dict(workers=0), "workers must be at least 1, not 0"),
+        (dict(workers=float("nan")), "workers must be an integer, not nan"),
+        (dict(workers=True), "workers must be an integer, not True"),
+        (dict(tune="no"), "tune must be True or False, not 'no'"),
+        (dict(resume="no"), "resume must be True or False"),
+        (dict(verbose=2), "verbose must be True or False"),
+        (dict(adaptive_mutation="no"), "adaptive_mutation must be True or False"),
+        (dict(ensemble="no"), "ensemble must be True or False"),
+        (dict(ensemble={"inject": "maybe"}), "ensemble: inject should be a valid boolean"),
+        (dict(metric="NDGC@10"), "metric must be a Metric or the name of one: unknown metric 'NDGC@10'"),
+        (
+            dict(backend=Ridge()),
+            r"backend must have fit_population, and Ridge has not; wrap it: RankerAdapter\(Ridge\(",
+        ),
     ],
 )
 def test_wrong_parameters_are_refused(fold, parameters, message):

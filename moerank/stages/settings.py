@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Va
 from pymoo.core.sampling import Sampling
 from pymoo.core.termination import Termination
 
-from moerank.checks import check_at_least, unknown
+from moerank.checks import check_at_least, check_switch, unknown
 from moerank.evolution import DECAY, DENSITY, FORM, Decay, Form
 
 __all__ = [
@@ -122,6 +122,7 @@ def read_plan(kind: type[Settings], name: str, value: StageArgument) -> StagePla
         For an unknown key, with the nearest that exists, or a wrong value; the message names the stage and the key.
     """
     if not isinstance(value, Mapping):
+        check_switch(**{name: value})
         return StagePlan(kind())
     known = [*kind.model_fields, "termination", "initial"]
     for key in value:

@@ -110,7 +110,7 @@ def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
         assert share[feature // 5, feature % 5] == pytest.approx(np.mean(members), abs=1e-15)
     frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     centres = [(frame.get_y() + frame.get_height() / 2, frame.get_x() + frame.get_width() / 2) for frame in frames]
-    assert [round(row) * 5 + round(column) for row, column in centres] == tiny_result.best.features
+    assert [round(row) * 5 + round(column) for row, column in centres] == list(tiny_result.best.features)
 
 
 @pytest.mark.parametrize("name", FIGURES)
