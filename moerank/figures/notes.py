@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from moerank.analysis.results import Results
+from moerank.runs.result import RunResult
 
 __all__ = ["errors_noted", "named", "two_of"]
 
@@ -24,9 +25,8 @@ def errors_noted(results: Results, metric: str) -> str:
     return f"Standard error over folds of the test {metric} of chosen rankers: {span}."
 
 
-def two_of(results: Results) -> str:
+def two_of(results: Results | RunResult) -> str:
     """Return the sentence that says which objectives a figure of two shows, where there are others; else ""."""
     if not results.further_objectives:
         return ""
-    names = results.objectives
-    return f"Fronts of {', '.join(names[:-1])} and {names[-1]}; shown are number of features and error."
+    return f"Searched: {', '.join(results.objectives)}. Shown: number of features and {results.metrics[0]}."

@@ -172,6 +172,7 @@ class Panels:
     height : float
         Inches of a panel.
     xlabel, ylabel : str
+        Of all panels; an empty `xlabel` where the titles of the columns say it.
     same_x : bool, default True
         Whether all columns have the same x axis.
     notes : sequence of str
@@ -212,7 +213,7 @@ class Panels:
         heights: list[float] = []
         for legend in legends:
             heights += [legend, *([height] * (1 if self.many else len(columns)))]
-        heights += [0.15, *([strip] if strip else []), *([key_height(key)] if key else [])]
+        heights += [*([0.15] if xlabel else []), *([strip] if strip else []), *([key_height(key)] if key else [])]
         numbers = len(columns) if not self.many and not same_x else 1
         titles = 0 if len(columns) == 1 else 1 if self.many else len(columns)
         gaps = PAD * len(heights) + 0.16 * (numbers + titles) + 0.05
@@ -230,8 +231,10 @@ class Panels:
                 here = grid[row + 1, place] if self.many else grid[row + 1 + place, 0]
                 self.axes[title, column] = self._panel(here, column, same_x=same_x)
             row += 2 if self.many else 1 + len(columns)
-        self._empty(grid, row).text(0.5, 1.0, xlabel, ha="center", va="top", fontsize=8)
-        self.strip = self.figure.add_subplot(grid[row + 1, :], sharey=next(iter(self.axes.values()))) if strip else None
+        if xlabel:
+            self._empty(grid, row).text(0.5, 1.0, xlabel, ha="center", va="top", fontsize=8)
+            row += 1
+        self.strip = self.figure.add_subplot(grid[row, :], sharey=next(iter(self.axes.values()))) if strip else None
         self.key = self._empty(grid, len(heights) - 1) if key else None
         self._inner_labels(same_x=same_x)
         if len(self.axes) == 1:

@@ -45,6 +45,8 @@ def fronts_figure(view: View) -> Figure:
     style = {"linestyle": "none", "markevery": 1} if view.results.further_objectives else {}
 
     def draw(axes: Axes, column: str, look: Look) -> None:
+        if look.faint and style:
+            return  # points that nothing joins
         sizes = [len(member.features) for member in runs[look.label].front]
         look.plot(axes, sizes, values[parts[column]][look.label], **style)
         axes.set_ylim(*limits[parts[column]])

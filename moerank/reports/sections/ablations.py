@@ -38,6 +38,7 @@ def _differences(report: Report, problem: Problem) -> Table | None:
         "hypervolume": quality,
         f"test {results.metric}": frame[f"test {results.metric}"],
         "features": frame["n_features"].astype(float),
+        **{name: frame[name] for name in results.further_objectives},
     }
     table = Table(
         f"ablations-{problem.name}",
@@ -50,7 +51,8 @@ def _differences(report: Report, problem: Problem) -> Table | None:
     adjusted = [holm([test.p for test in column]) for column in columns]
     for row, name in enumerate(names):
         entries = [text(ablated()[name])]
-        for column, p, digits in zip(columns, adjusted, (4, 4, 1), strict=True):
+        for measure, column, p in zip(measures, columns, adjusted, strict=True):
+            digits = 1 if measure == "features" else 4
             entries += [with_error(column[row].difference, column[row].error, digits), p_value(p[row])]
         table.rows.append(entries)
     return table

@@ -1,0 +1,103 @@
+"""Objectives: the members of a front in each pair of its objectives, where there are others than size and error."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from moerank.analysis.fronts import front_points
+from moerank.figures.lettering import folded, note_height, put_note
+from moerank.figures.objectives import non_dominated, title_of
+from moerank.figures.run_figure import RunFigure
+from moerank.figures.style import CHOSEN, GREY, WIDTH, in_style
+from moerank.runs.result import RunResult
+
+__all__ = ["FIGURE"]
+
+ROW = 1.25
+"""Inches of a row of panels."""
+
+NOTE = "Training queries; every objective is minimised."
+
+
+def objectives_figure(result: RunResult) -> Figure:
+    """Draw a panel for each pair of objectives, one objective per column and per row, members as points.
+
+    Filled and joined by a staircase are the members that no other one beats in the pair; the others are open. The
+    chosen one is a diamond.
+
+    Raises
+    ------
+    ValueError
+        If there is one objective.
+    """
+    names = result.objectives
+    if len(names) < 2:
+        raise ValueError(f"{', '.join(names)} is a single objective: there is no pair to draw")
+    points = front_points(result)
+    titles = [title_of(name, result.metrics[0]) for name in names]
+    n = len(names) - 1
+    with in_style():
+        corner = n > 1  # the panels are below the diagonal, so that the legend has room above it
+        height = ROW * n + 0.25 + (0.0 if corner else 0.3) + note_height(NOTE)
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        grid = figure.subplots(n, n, squeeze=False, sharex="col", sharey="row")
+        for row in range(n):
+            for column in range(n):
+                axes = grid[row, column]
+                if column > row:
+                    axes.set_axis_off()
+                    continue
+                _members(axes, points[:, [column, row + 1]], result.chosen)
+                _ticks(axes, whole=[names[column] == "features", names[row + 1] == "features"])
+                if row == n - 1:
+                    axes.set_xlabel(folded(titles[column], 7, (WIDTH - 0.6) / n - 0.15), fontsize=7)
+                if column == 0:
+                    axes.set_ylabel(folded(titles[row + 1], 7, ROW - 0.15), fontsize=7)
+        handles, labels = grid[0, 0].get_legend_handles_labels()
+        if corner:
+            grid[0, -1].legend(handles, labels, loc="upper right", borderaxespad=0.0).set_in_layout(False)
+        else:
+            figure.legend(handles, [label.replace("\n", " ") for label in labels], loc="outside upper center", ncols=3)
+        put_note(figure, NOTE)
+    return figure
+
+
+def _members(axes: Axes, points: np.ndarray[tuple[int, int], np.dtype[np.float64]], chosen: int) -> None:
+    """Draw the members in a pair of objectives."""
+    axes.margins(0.1)
+    best = non_dominated(points)
+    rest = np.setdiff1d(np.arange(len(points)), best)
+    axes.plot(
+        *points[rest].T, linestyle="none", marker="o", markerfacecolor="white", markeredgecolor=GREY, label="member"
+    )
+    axes.plot(
+        *points[best].T,
+        drawstyle="steps-post",
+        color="black",
+        marker="o",
+        linewidth=0.8,
+        label="non-dominated\nin this pair",
+    )
+    axes.plot(
+        *points[[chosen]].T,
+        linestyle="none",
+        marker="D",
+        markersize=6,
+        color=CHOSEN,
+        markeredgecolor="black",
+        label="chosen",
+        clip_on=False,
+    )
+
+
+def _ticks(axes: Axes, *, whole: list[bool]) -> None:
+    for axis, integer in zip((axes.xaxis, axes.yaxis), whole, strict=True):
+        axis.set_major_locator(MaxNLocator(nbins=4, integer=integer, steps=[1, 2, 5, 10]))
+
+
+FIGURE = RunFigure(
+    objectives_figure, shows=lambda result: len(result.objectives) > 1 and bool(result.further_objectives)
+)

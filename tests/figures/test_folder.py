@@ -1,0 +1,88 @@
+"""A figure is its file: what is put into the folder is everywhere."""
+
+import subprocess
+import sys
+
+import pytest
+
+from moerank.figures import of_study
+from moerank.figures.folder import FigureFolder
+from moerank.figures.of_run import RUN_FIGURES
+from moerank.figures.of_study import FIGURES
+from moerank.figures.study_figure import StudyFigure
+from moerank.reports.page import html_report
+from moerank.reports.report import Report
+
+NEW = """
+from matplotlib.figure import Figure
+
+from moerank.figures.study_figure import StudyFigure
+
+
+def draw(view):
+    figure = Figure()
+    figure.subplots().set_title(f"{view.where}, fold {view.fold_of(view.results)}")
+    return figure
+
+
+FIGURE = StudyFigure(draw, caption="A sentence & nothing else.", section="results", place=2, takes=("fold",))
+"""
+
+
+@pytest.fixture
+def new_figure(tmp_path):
+    """A figure of its own in a further folder of the package."""
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "brandnew.py").write_text(NEW)
+    of_study.__path__.append(str(tmp_path / "figures"))
+    yield "brandnew"
+    of_study.__path__.remove(str(tmp_path / "figures"))
+    sys.modules.pop("moerank.figures.of_study.brandnew", None)
+
+
+def test_a_file_is_a_figure_of_the_command_line_and_of_reports(new_figure, command, tiny_study):
+    assert new_figure in FIGURES
+    assert isinstance(FIGURES[new_figure], StudyFigure)
+    outcome = command("plot", new_figure, tiny_study.out, "--fold", 2, "--out", "new.svg")
+    assert outcome.exit_code == 0, outcome.stderr
+    page = html_report(Report(tiny_study))
+    assert "<figcaption>A sentence &amp; nothing else.</figcaption>" in page
+    places = [page.index(f'="{name}-tiny-') for name in ("accuracy", "brandnew", "attainment")]
+    assert places == sorted(places)
+
+
+def test_a_file_without_a_figure_is_refused_by_its_name(tmp_path):
+    folder = FigureFolder("moerank.figures", [str(tmp_path)], StudyFigure)
+    assert (list(folder), len(folder)) == ([], 0)
+    with pytest.raises(KeyError):
+        folder["style"]
+    with pytest.raises(TypeError, match=r"moerank\.figures\.of_run\.front: FIGURE is a RunFigure, not a StudyFigure"):
+        FigureFolder("moerank.figures.of_run", list(RUN_FIGURES._path), StudyFigure)["front"]
+
+
+def test_every_figure_says_what_it_is():
+    for name, figure in FIGURES.items():
+        assert figure.caption.endswith("."), name
+        assert figure.section in ("results", "tests", "features", "ablations"), name
+    places = [(figure.section, figure.place) for figure in FIGURES.values()]
+    assert len(set(places)) == len(places)  # their order in a report is stated
+    assert [name for name, figure in FIGURES.items() if not figure.of_problem] == ["ranks"]
+
+
+@pytest.mark.parametrize(
+    ("words", "unwanted"),
+    [
+        (["plot", "--help"], ["matplotlib", "pandas", "numpy"]),
+        (["solvers"], ["matplotlib", "pandas", "scipy", "sklearn", "numba"]),
+        (["report", "--help"], ["matplotlib", "pandas", "numpy"]),
+    ],
+)
+def test_help_and_the_table_of_solvers_load_no_heavy_library(words, unwanted):
+    code = (
+        "import sys\nfrom moerank.cli.app import app\n"
+        f"try: app({words!r})\nexcept SystemExit: pass\n"
+        f"print(*(name for name in {unwanted!r} if name in sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.split() == []
+    assert len(done.stdout.splitlines()) > 5

@@ -1,0 +1,186 @@
+"""Figures of results with more objectives than number of features and error."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from helpers.drawn import texts_on_the_page
+from helpers.further_objective import cost, with_cost
+from helpers.plain import front
+
+from moerank.analysis.fronts import front_points
+from moerank.analysis.results import NoResultsError, Results
+from moerank.figures.objectives import non_dominated, title_of
+from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
+from moerank.figures.of_study import FIGURES
+from moerank.runs.run_fold import run_fold
+from moerank.stages.objectives import OBJECTIVES, Objective
+
+
+class Cost(Objective):
+    name = "cost"
+    title = "Cost of the features"
+
+    def values(self, candidates):
+        return np.array([cost(np.flatnonzero(row)) for row in candidates.feature_mask])
+
+    def bounds(self, data, n_var):
+        return 0.0, 6.5 * n_var
+
+
+@pytest.fixture(scope="module")
+def priced(tiny_problem):
+    """MOFSRank with three objectives."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(OBJECTIVES, "cost", Cost())
+        search = tiny_problem.search.model_copy(update={"objectives": ("features", "error", "cost")})
+        return run_fold(tiny_problem.model_copy(update={"search": search}), 2, seed=4)
+
+
+@pytest.fixture(scope="module")
+def small(results):
+    return Results(map(with_cost, results))
+
+
+@pytest.fixture(scope="module")
+def many(large):
+    return Results(map(with_cost, large))
+
+
+def four(result):
+    """The result with a fourth objective, of a long name."""
+
+    def risky(member):
+        risk = -member.scores["validation"]["MAP"]
+        return dataclasses.replace(member, objectives={**member.objectives, "the_risk_that_queries_become_worse": risk})
+
+    names = [*result.objectives, "the_risk_that_queries_become_worse"]
+    return dataclasses.replace(result, objectives=names, front=[risky(member) for member in result.front])
+
+
+def lines_of(axes):
+    return {line.get_label(): line for line in axes.lines}
+
+
+def drawn_axes(figure):
+    return [axes for axes in figure.axes if axes.axison]
+
+
+def points_of(line):
+    return sorted(zip(*map(np.ndarray.tolist, map(np.asarray, line.get_data())), strict=True))
+
+
+def test_non_dominated_points_are_those_of_brute_force():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        points = rng.integers(0, 5, (rng.integers(1, 12), 2)).astype(float)
+        rows = non_dominated(points)
+        best = front(points)
+        expected = [row for row, point in enumerate(points) if (point == best).all(axis=1).any()]
+        assert sorted(rows) == expected  # equal ones included
+        assert list(points[rows, 0]) == sorted(points[rows, 0])
+
+
+def test_axes_are_named_by_their_objective(monkeypatch):
+    assert title_of("features", "MAP") == "Number of features"
+    assert title_of("error", "MAP") == "1 − MAP"
+    assert title_of("cost", "MAP") == "Cost"
+    monkeypatch.setitem(OBJECTIVES, "cost", Cost())
+    assert title_of("cost", "MAP") == "Cost of the features"
+
+
+def test_a_run_shows_every_pair_of_objectives(priced):
+    assert RUN_FIGURES["objectives"].shows(priced)
+    panels = drawn_axes(RUN_FIGURES["objectives"].draw(priced))
+    points = front_points(priced)
+    assert [member.objectives["cost"] for member in priced.front] == [cost(m.features) for m in priced.front]
+    for axes, (x, y) in zip(panels, [(0, 1), (0, 2), (1, 2)], strict=True):
+        lines = lines_of(axes)
+        best, rest, chosen = (points_of(lines[label]) for label in ("non-dominated\nin this pair", "member", "chosen"))
+        assert sorted([*best, *rest]) == sorted(map(tuple, points[:, [x, y]].tolist()))
+        assert sorted(set(best)) == sorted(map(tuple, front(points[:, [x, y]]).tolist()))
+        assert chosen == [tuple(points[priced.chosen, [x, y]])]
+        assert len({line.get_marker() + str(line.get_markerfacecolor()) for line in lines.values()}) == 3
+    assert [panels[i].get_xlabel() for i in (1, 2)] == ["Number of features", "1 − NDCG@10"]
+    assert [panels[i].get_ylabel() for i in (0, 1)] == ["1 − NDCG@10", "Cost"]
+
+
+def test_a_run_has_the_figure_of_objectives_only_where_there_are_others(tiny_result, priced, tmp_path):
+    assert not RUN_FIGURES["objectives"].shows(tiny_result)
+    single = dataclasses.replace(priced, objectives=["cost"])
+    assert not RUN_FIGURES["objectives"].shows(single)
+    with pytest.raises(ValueError, match="cost is a single objective"):
+        RUN_FIGURES["objectives"].draw(single)
+    assert [path.stem for path in draw_run_figures(priced, tmp_path)] == sorted(RUN_FIGURES)
+
+
+@pytest.mark.parametrize("change", [lambda r: r, four, lambda r: dataclasses.replace(r, objectives=["error", "cost"])])
+@pytest.mark.parametrize("name", ["front", "objectives"])
+def test_no_text_of_a_run_is_clipped_or_overlaps(name, change, priced):
+    assert_legible(RUN_FIGURES[name].draw(change(priced)))
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "attainment"])
+@pytest.mark.parametrize("study", ["small", "many"])
+def test_no_text_of_a_study_is_clipped_or_overlaps(name, study, request, problem):
+    figure = FIGURES[name].draw(request.getfixturevalue(study), problem)
+    assert_legible(figure)
+    assert figure.get_figheight() < 9.2
+
+
+def assert_legible(figure):
+    boxes, page = texts_on_the_page(figure), figure.bbox
+    for number, (text, box) in enumerate(boxes):
+        assert page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1, text
+        for other, another in boxes[:number]:
+            assert not box.shrunk(0.9, 0.9).overlaps(another.shrunk(0.9, 0.9)), (text, other)
+
+
+def test_a_study_shows_the_fronts_in_every_pair(small, problem):
+    panels = drawn_axes(FIGURES["objectives"].draw(small, problem, fold=2))
+    titles = ["1 − NDCG@10 against number of features", "Cost against number of features", "Cost against 1 − NDCG@10"]
+    assert [axes.get_title(loc="left") for axes in panels] == titles
+    for axes, pair in zip(panels, [(0, 1), (0, 2), (1, 2)], strict=True):
+        for solver in ("mofsrank", "greedy-rankrls"):
+            points = front_points(small.first_runs(2)[solver])[:, pair]
+            line = points_of(lines_of(axes)[solver])
+            assert sorted(set(line)) == sorted(map(tuple, front(points).tolist()))
+            members = [points_of(one) for one in axes.lines if one.get_label() == "_members"]
+            assert sorted(map(tuple, points.tolist())) in members
+        assert "ranksvm-primal" not in lines_of(axes)
+
+
+def test_pairs_without_room_are_named(many, problem):
+    studied = Results(map(four, many))
+    figure = FIGURES["objectives"].draw(studied, problem)
+    assert_legible(figure)
+    said = " ".join(figure._supxlabel.get_text().split())
+    worse = "the_risk_that_queries_become_worse"
+    assert f"No room for: cost by error, {worse} by error, {worse} by cost." in said
+    few = FIGURES["objectives"].draw(studied, problem, solvers=["mofsrank", "gas"])
+    assert_legible(few)
+    assert len(drawn_axes(few)) == 6
+
+
+def test_two_objectives_are_a_figure_of_one_panel(results, problem):
+    (axes,) = drawn_axes(FIGURES["objectives"].draw(results, problem))
+    assert axes.get_ylabel() == "1 − NDCG@10, training, fold 1"
+    with pytest.raises(NoResultsError, match="one objective"):
+        FIGURES["objectives"].draw(Results(dataclasses.replace(run, objectives=["error"]) for run in results), problem)
+
+
+def test_figures_of_two_objectives_say_which_and_join_no_members(small, problem, priced):
+    said = "Searched: features, error, cost. Shown: number of features and NDCG@10."
+    fronts = FIGURES["fronts"].draw(small, problem)
+    ablation = FIGURES["ablation"].draw(small, problem)
+    one = RUN_FIGURES["front"].draw(priced)
+    for figure in (fronts, ablation, one):
+        assert said in " ".join(figure._supxlabel.get_text().split())
+    assert all(line.get_linestyle() == "None" for axes in drawn_axes(fronts) for line in axes.lines)
+    assert all(line.get_linestyle() == "None" for line in drawn_axes(ablation)[0].lines)
+    assert [line.get_linestyle() for line in drawn_axes(one)[0].lines[:3]] == ["None"] * 3
+
+
+def test_attainment_surfaces_are_of_number_of_features_and_error(small, problem):
+    with pytest.raises(NoResultsError, match="those of tiny of features, error, cost"):
+        FIGURES["attainment"].draw(small, problem)
