@@ -14,7 +14,9 @@ from moerank.solvers import solvers
 PROJECT = Path(__file__).resolve().parents[1]
 FILES = sorted((PROJECT / "moerank").rglob("*.py"))
 LAYERS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
-ORDER = [{part.strip() for part in layer.split("|")} for layer in LAYERS["layers"]]
+ORDER = [{part.strip(" ()") for part in layer.split("|")} for layer in LAYERS["layers"]]
+LATER = {layer.strip("()") for layer in LAYERS["layers"] if layer.startswith("(")}
+"""Rooms that have a layer, and nothing in them yet."""
 
 
 def floor(room):
@@ -46,7 +48,7 @@ def test_every_room_has_a_layer():
         for path in (PROJECT / "moerank").iterdir()
         if path.suffix == ".py" or (path / "__init__.py").is_file()
     }
-    assert rooms - {"__init__"} == set.union(*ORDER)
+    assert rooms - {"__init__"} | LATER == set.union(*ORDER)
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in solvers().values()])
