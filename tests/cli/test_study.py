@@ -4,8 +4,13 @@ import json
 
 import pytest
 
+from moerank.figures.of_study import FIGURES
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
+
+
+def that_take(option):
+    return ", ".join(name for name, figure in FIGURES.items() if option in figure.takes)
 
 
 def test_study_runs_shows_and_reports(command, tmp_path):
@@ -41,8 +46,8 @@ def test_study_runs_shows_and_reports(command, tmp_path):
         (("report", "nowhere", "--format", "pdf"), "unknown format 'pdf'"),
         (("plot", "front", "nowhere"), "did you mean 'fronts'"),
         (("plot", "fronts", "nowhere"), "holds no study"),
-        (("plot", "cost", "nowhere", "--fold", "2"), "only ablation, attainment, fronts take --fold"),
-        (("plot", "fronts", "nowhere", "--metric", "MAP"), "accuracy, cost, ranks take --metric"),
+        (("plot", "cost", "nowhere", "--fold", "2"), f"only {that_take('fold')} take --fold"),
+        (("plot", "fronts", "nowhere", "--metric", "MAP"), f"{that_take('metric')} take --metric"),
     ],
 )
 def test_studies_that_cannot_be_are_refused_in_a_sentence(command, words, message):

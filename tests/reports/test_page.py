@@ -6,6 +6,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
+from helpers.further_objective import cost
 
 from moerank.reports.markdown import markdown_report
 from moerank.reports.page import html_report
@@ -118,7 +119,20 @@ def test_every_figure_has_a_caption(page, report):
     assert page.count("<figcaption>") == page.count("<figure>") == n_figures
 
 
-def test_the_page_runs_in_a_browser(page, report, tmp_path):
+def test_the_page_tells_what_else_was_searched(page, priced_report):
+    assert "objectives" not in json.loads(Reader(page).scripts[0])["tiny"][0]["members"][0]
+    fronts = json.loads(Reader(html_report(priced_report)).scripts[0])["tiny"]
+    offers = [run for run in priced_report.results if run.seed == 0 and len(run.front) > 1]
+    assert [(front["solver"], front["fold"]) for front in fronts] == [(run.solver, run.fold) for run in offers]
+    for front in fronts:
+        for member in front["members"]:
+            assert member["objectives"] == {"cost": cost(member["model"]["features"][0])}
+
+
+@pytest.mark.parametrize("kind", ["report", "priced_report"])
+def test_the_page_runs_in_a_browser(kind, tmp_path, request):
+    report = request.getfixturevalue(kind)
+    page = html_report(report)
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         pytest.skip("no Chromium is installed")
@@ -150,6 +164,8 @@ def test_the_page_runs_in_a_browser(page, report, tmp_path):
     result = next(r for r in report.results if (r.solver, r.fold, r.seed) == ("mofsrank", 2, 0))
     assert found["model"] == model_of(result, result.front[0])
     assert all(name in found["said"] for name in result.names(result.front[0].features))
+    price = f"cost {cost(result.front[0].features)}"
+    assert (price in found["said"]) == (kind == "priced_report")
     assert found["sorted"] == sorted(found["sorted"])
     assert found["requests"] == 0
     assert "CONSOLE" not in run.stderr, run.stderr

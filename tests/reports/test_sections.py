@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
+from helpers.further_objective import cost
 from scipy import stats
 
 from moerank.reports.content import Entry, mark_best, number, with_error
@@ -174,3 +175,33 @@ def test_features_are_counted_over_the_runs(report):
         assert [f"{share:.0%}" for share in shares] == [f"{percent}%" for _, percent in listed]
         assert shares == sorted(shares, reverse=True)
         assert len(listed) == min(8, len(set.union(*chosen)))
+
+
+def test_a_further_objective_has_a_column_and_a_figure(priced_report, report):
+    section = titled(priced_report)["Results: tiny"]
+    table, fronts = section.tables
+    assert table.columns[:5] == ["solver", "runs", "features", "cost", "NDCG@10"]
+    for row in table.rows:
+        runs = runs_of(priced_report, row[0].text)
+        means = [np.mean([cost(r.best.features) for (f, _), r in runs.items() if f == fold]) for fold in (1, 2)]
+        assert row[3].text == f"{np.mean(means):.4f} ± {abs(means[0] - means[1]) / 2:.4f}"
+    assert "cost: on the training data." in table.caption
+    assert "from the least to the largest cost of all members on the fold" in fronts.caption
+    names = [f"{name}-tiny" for name in ("accuracy", "fronts", "hypervolume", "cost", "objectives")]
+    assert list(section.figures) == names  # no attainment surfaces of three objectives
+    plain = titled(report)["Results: tiny"]
+    assert "cost" not in plain.tables[0].columns
+    assert list(plain.figures) == [
+        f"{name}-tiny" for name in ("accuracy", "fronts", "attainment", "hypervolume", "cost")
+    ]
+
+
+def test_ablations_are_compared_in_every_objective(priced_report):
+    (table,) = titled(priced_report)["Ablations"].tables
+    assert table.columns[-2:] == ["cost", "p"]
+    full, without = (runs_of(priced_report, name) for name in ("mofsrank", "mofsrank-no-ensemble"))
+    gaps = [
+        np.mean([cost(without[key].best.features) - cost(full[key].best.features) for key in full if key[0] == fold])
+        for fold in (1, 2)
+    ]
+    assert table.rows[0][-2].value == pytest.approx(np.mean(gaps))

@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+from helpers.further_objective import cost, with_cost
 
 from moerank.files import prepare_folder, replace_file
 from moerank.runs.result_files import read_result, unfinished, write_result
@@ -25,6 +26,18 @@ def test_front_table(tiny_result, tmp_path):
         assert int(row["n_features"]) == len(row["features"].split("; ")) == len(member.features)
         assert float(row["validation MAP"]) == member.scores["validation"]["MAP"]
     assert [int(row["chosen"]) for row in rows].index(1) == tiny_result.chosen
+
+
+def test_front_table_has_a_column_for_each_further_objective(tiny_result, tmp_path):
+    write_result(tiny_result, tmp_path)
+    plain = (tmp_path / "front.csv").read_text().splitlines()
+    write_result(with_cost(tiny_result), tmp_path)
+    with (tmp_path / "front.csv").open(newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head[2] == "cost"
+    for row, member in zip(rows, tiny_result.front, strict=True):
+        assert float(row[2]) == cost(member.features)
+    assert [",".join([*row[:2], *row[3:]]) for row in (head, *rows)] == plain
 
 
 def test_model_ranks_like_the_chosen_member(tiny_result, tiny_problem, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from moerank.analysis.fronts import front_points
 from moerank.figures.lettering import folded, note_height, put_note
@@ -65,7 +66,7 @@ def objectives_figure(result: RunResult) -> Figure:
     return figure
 
 
-def _members(axes: Axes, points: np.ndarray[tuple[int, int], np.dtype[np.float64]], chosen: int) -> None:
+def _members(axes: Axes, points: NDArray[np.float64], chosen: int) -> None:
     """Draw the members in a pair of objectives."""
     axes.margins(0.1)
     best = non_dominated(points)

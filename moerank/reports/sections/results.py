@@ -71,14 +71,11 @@ def _significant(report: Report, problem: Problem, metric: str) -> set[str]:
 def _fronts(report: Report, problem: Problem) -> Table:
     """Return the quality of what each solver offers."""
     quality = report.quality(problem)
-    further = report.results.of(problem.name).further_objectives
-    box = "from the origin to all features and the error 1"
-    if further:
-        box += f", and from the least to the largest {' and '.join(further)} of all members on the fold"
+    objectives = report.results.of(problem.name).objectives
     table = Table(
         f"fronts-{problem.name}",
         f"{problem.name}: quality of what each solver offers, on the training data. Hypervolume as a share of the "
-        f"{'box' if further else 'rectangle'} {box}; IGD+ to the joint front of all solvers.",
+        f"{_box(objectives)}; IGD+ to the joint front of all solvers.",
         ["solver", "hypervolume", "IGD+"],
     )
     for solver, rows in quality.groupby("solver", sort=False):
@@ -88,3 +85,13 @@ def _fronts(report: Report, problem: Problem) -> Table:
     mark_best([row[1] for row in table.rows])
     mark_best([row[2] for row in table.rows], largest=False)
     return table
+
+
+def _box(objectives: list[str]) -> str:
+    """Return the words for the box in which fronts are compared, see `front_box`."""
+    known = {"features": "all features", "error": "the error 1"}
+    reach = [known[name] for name in objectives if name in known]
+    further = [name for name in objectives if name not in known]
+    sides = [f"from the origin to {' and '.join(reach)}"] if reach else []
+    sides += [f"from the least to the largest {name} of all members on the fold" for name in further]
+    return f"{'rectangle' if len(objectives) == 2 else 'box'} {', '.join(sides)}"

@@ -1,0 +1,80 @@
+"""The tables of the console: what stands in them, with further objectives as well."""
+
+import dataclasses
+import statistics
+
+import pytest
+from helpers.further_objective import cost, with_cost
+
+from moerank.analysis.results import Results
+from moerank.analysis.summary import summarise
+from moerank.cli.tables import output
+from moerank.cli.tables.run import front_table, summary_table
+from moerank.cli.tables.study import study_table
+from moerank.runs.problem import Published
+
+
+@pytest.fixture
+def shown(capsys):
+    """Return the rows of a table as words."""
+
+    def rows(table):
+        console = output()
+        console.width = 200
+        console.print(table)
+        return [line.split() for line in capsys.readouterr().out.splitlines()]
+
+    return rows
+
+
+def test_members_have_a_column_for_each_further_objective(tiny_result, shown):
+    priced = with_cost(tiny_result)
+    rows = shown(front_table(priced))
+    heads = next(row for row in rows if "features" in row)
+    assert heads[:2] == ["features", "cost"]
+    for number, member in enumerate(priced.front):
+        name = "chosen" if number == priced.chosen else "member"
+        assert [name, str(len(member.features)), f"{cost(member.features):.4g}"] in [row[:3] for row in rows]
+    assert ["FSMRank", str(len(priced.baselines[-1].features)), f"{cost(priced.baselines[-1].features):.4g}"] in [
+        row[:3] for row in rows
+    ]
+    assert not any("cost" in row for row in shown(front_table(tiny_result)))
+
+
+def test_means_over_folds_have_it_too(tiny_result, shown):
+    other = dataclasses.replace(tiny_result, fold=3, chosen=0)
+    folds = [with_cost(tiny_result), with_cost(other)]
+    published = Published(method="Theirs", features=2.5, scores={"MAP": 0.5}, source="a paper")
+    rows = shown(summary_table(summarise(folds, [published])))
+    mean = statistics.fmean(cost(result.best.features) for result in folds)
+    assert f"{mean:.4g}" == next(row for row in rows if row[:1] == ["mofsrank"])[2]
+    assert ["Theirs,", "published", "2.5", "–", "0.5000"] in rows
+
+
+def test_a_study_has_means_and_errors_of_each_solver(tiny_study, shown):
+    problem = tiny_study.problems[0].model_copy(
+        update={"published": (Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25}, source="a paper"),)}
+    )
+    results = Results(map(with_cost, tiny_study.results()))
+    rows = {row[0]: row for row in shown(study_table(problem, results)) if row}
+    heads = ["cells", "features", "cost", "NDCG@10", "published", "MAP", "published", "seconds"]
+    assert rows["solver"][1:] == heads
+    for solver in results.solvers:
+        runs = results.among([solver])
+
+        def words(value, digits, runs=runs):
+            folds = [statistics.fmean(value(run) for run in runs if run.fold == fold) for fold in (1, 2)]
+            return [f"{statistics.fmean(folds):.{digits}f}", "±", f"{statistics.stdev(folds) / 2**0.5:.{digits}f}"]
+
+        expected = [
+            *(solver, str(len(runs))),
+            *words(lambda run: len(run.best.features), 1),
+            *words(lambda run: cost(run.best.features), 4),
+            *words(lambda run: run.best.scores["test"]["NDCG@10"], 4),
+            *words(lambda run: run.best.scores["test"]["MAP"], 4),
+            *(["0.2500"] if solver == "fsmrank" else []),
+            *words(lambda run: run.times["processor"]["tuning"] + run.times["processor"]["solver"], 1),
+        ]
+        assert rows[solver] == expected
+    single = shown(study_table(problem, Results(run for run in results if run.fold == 1)))
+    assert not any("±" in row for row in single if row[:1] == ["fsmrank"])
