@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 
 from moerank.analysis.sizes import best_by_size, mean_by_size, offers_sizes
+from moerank.rankers.model import Model
 
 
 def offering(result, members):
@@ -10,7 +11,7 @@ def offering(result, members):
     front = [
         dataclasses.replace(
             result.best,
-            features=list(range(size)),
+            model=Model(names=tuple("abcdef"[:size]), columns=tuple(range(size)), weights=(1.0,) * size),
             scores={"validation": {"NDCG@10": validation}, "test": {"NDCG@10": test}},
         )
         for size, validation, test in members

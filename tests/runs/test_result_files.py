@@ -7,6 +7,7 @@ import pytest
 from helpers.further_objective import cost, with_cost
 
 from moerank.files import prepare_folder, replace_file
+from moerank.rankers.model import Model
 from moerank.runs.result_files import read_result, unfinished, write_result
 
 
@@ -46,7 +47,8 @@ def test_model_ranks_like_the_chosen_member(tiny_result, tiny_problem, tmp_path)
     train, _, _ = tiny_problem.load_fold(2)
     assert [entry["name"] for entry in model["features"]] == tiny_result.names(tiny_result.best.features)
     assert all(train.feature_names[entry["column"]] == entry["name"] for entry in model["features"])
-    assert [entry["weight"] for entry in model["features"]] == tiny_result.best.weights
+    assert tuple(entry["weight"] for entry in model["features"]) == tiny_result.best.weights
+    assert Model.from_dict(model) == tiny_result.best.model
 
 
 def test_an_unreadable_result_is_named(tmp_path):

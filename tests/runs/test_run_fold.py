@@ -66,15 +66,15 @@ def test_front_is_a_front_and_the_best_on_validation_is_chosen(tiny_result):
 def test_baselines(tiny_result, parts):
     every, single, fsm_rank = tiny_result.baselines
     assert [every.name, single.name, fsm_rank.name] == ["all features", "best single feature", "FSMRank"]
-    assert every.features == list(range(parts["train"].n_features))
-    assert every.parameters["alpha"] > 0
+    assert every.features == tuple(range(parts["train"].n_features))
+    assert every.model.parameters["alpha"] > 0
     ranked = {
         (feature, sign): NDCG(10).score(parts["train"], sign * parts["train"].X[:, feature])
         for feature in range(parts["train"].n_features)
         for sign in (1.0, -1.0)
     }
     best = max(ranked, key=ranked.get)
-    assert (single.features, single.weights) == ([best[0]], [best[1]])
+    assert (single.features, single.weights) == ((best[0],), (best[1],))
     assert 0 < len(fsm_rank.features) <= parts["train"].n_features
     assert all(fsm_rank.weights)
 
@@ -93,7 +93,7 @@ def test_a_feature_that_ranks_downwards_is_found_as_such(tmp_path, monkeypatch):
     path = tmp_path / "upside.toml"
     path.write_text('name = "upside"\nmetric = {name = "NDCG@3"}\ndata = {source = "letor", folder = "Upside"}')
     result = run_fold(load_problem(path), solver="rankrls", data=tmp_path)
-    assert (result.baselines[0].features, result.baselines[0].weights) == ([1], [-1.0])
+    assert (result.baselines[0].features, result.baselines[0].weights) == ((1,), (-1.0,))
     assert result.baselines[0].scores["test"]["NDCG@3"] == 1.0
 
 
@@ -161,7 +161,7 @@ def test_a_ranker_is_tuned_and_stands_alone(tiny_problem, tiny_result):
 def test_the_backend_of_the_problem_is_used(tiny_problem_file, tiny_result):
     fixed = {"backend.name": "ranksvm-primal", "backend.parameters": {"C": 0.5}, "backend.tune": False}
     result = run_fold(load_problem(tiny_problem_file, fixed), 2, seed=4)
-    assert result.baselines[0].parameters["C"] == 0.5
+    assert result.baselines[0].model.parameters["C"] == 0.5
     assert result.front != tiny_result.front
     with pytest.raises(ValueError, match="mofsrank cannot serve as fitness backend; choose one of fsmrank"):
         run_fold(load_problem(tiny_problem_file, {"backend.name": "mofsrank"}))
@@ -182,7 +182,7 @@ def test_rankers_without_weights_are_measured_by_what_they_predict(tiny_problem,
     entry = SolverEntry("product", "filter", "Nobody: Nothing", 2000, False, True, (), Product)
     monkeypatch.setitem(solvers(), "product", entry)
     best = run_fold(tiny_problem, 2, solver="product").best
-    assert (best.features, best.weights) == ([0, 1], None)
+    assert (best.features, best.weights) == ((0, 1), None)
     for part, rows in parts.items():
         assert best.scores[part]["MAP"] == MAP().score(rows, rows.X[:, 0] * rows.X[:, 1])
 
@@ -203,7 +203,7 @@ def test_a_selection_without_a_front_shows_its_path(tiny_problem, parts):
 def test_parameters_of_the_solver_are_given_or_chosen(tiny_problem_file):
     def parameters(**settings):
         problem = load_problem(tiny_problem_file, {f"solver.{key}": value for key, value in settings.items()})
-        return run_fold(problem, 2, solver="fsmrank").best.parameters
+        return run_fold(problem, 2, solver="fsmrank").best.model.parameters
 
     given = {"lambda1": 0.25}
     assert parameters(parameters=given)["lambda1"] == 0.25

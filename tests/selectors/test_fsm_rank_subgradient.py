@@ -8,13 +8,8 @@ from moerank.selectors.fsm_rank_subgradient import FSMRankSubgradient
 
 
 @pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(0)
-    sizes = [1, 30, 2, 45, 17, 40]
-    X = rng.random((sum(sizes), 10))
-    hidden = 2.0 * X[:, 0] - X[:, 3] + 0.5 * X[:, 7] + rng.normal(scale=0.4, size=len(X))
-    y = np.digitize(hidden, np.quantile(hidden, [0.5, 0.7, 0.9]))
-    return RankingData(X, y, np.repeat(np.arange(len(sizes)), sizes))
+def data(three_relevant):
+    return three_relevant
 
 
 def restated(data, lambda1, lambda2, eta0, max_iter):
