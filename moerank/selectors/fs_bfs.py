@@ -141,7 +141,7 @@ class FSBFS(Filter):
         self.subsets_, self.combinations_, self.values_, self._cut_short = found
 
     def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix, bool]:
-        """Return the subsets, their combinations (n_subsets, n_features), their values, and whether the limit was met."""
+        """Return the subsets, their combinations (n_subsets, n_features), their values, and if the limit was met."""
         metric = as_metric(self.metric, NDCG(10))
         found: dict[Subset, tuple[Matrix, float]] = {}
 

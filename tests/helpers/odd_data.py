@@ -8,7 +8,7 @@ import numpy as np
 
 from moerank.data import RankingData
 
-__all__ = ["ODD", "odd_data"]
+__all__ = ["ODD", "REFUSALS", "odd_data"]
 
 
 def odd_data(name: str) -> RankingData:
@@ -30,13 +30,29 @@ def _ordinary(n_queries=4, n_documents=10, n_features=4, seed=0):
 def _times(*factors):
     """Multiply the features by these factors, the last of them also all features after it."""
     X, y, qid = _ordinary()
-    return X * np.resize(np.append(factors, np.full(4, factors[-1])), X.shape[1]), y, qid
+    return X * np.append(factors, np.full(X.shape[1] - len(factors), factors[-1])), y, qid
 
 
 def _column(place, make):
     X, y, qid = _ordinary()
     X[:, place] = make(X, y)
     return X, y, qid
+
+
+def _identical_large_columns():
+    X, y, qid = _column(1, lambda X, _: X[:, 0])
+    return 1e8 * X, y, qid
+
+
+def _integers():
+    X, y, qid = _ordinary()
+    return (10 * X).astype(int), y, qid
+
+
+def _long_query():
+    X, _, qid = _ordinary(1, 2000, 3)
+    scores = X.sum(axis=1) + 0.3 * np.random.default_rng(1).standard_normal(2000)
+    return X, np.digitize(scores, np.quantile(scores, [0.99, 0.995])), qid
 
 
 def _labels(make):
@@ -83,26 +99,40 @@ ODD: dict[str, Callable] = {
     "scales from 1e-8 to 1e8": lambda: _times(1e-8, 1.0, 1e4, 1e8),
     "one constant column": lambda: _column(1, lambda X, _: 0.7),
     "constant labels in most queries": _constant_labels_in_most_queries,
-    "one query of 2,000 documents": lambda: _ordinary(1, 2000, 3),
+    "one query of 2,000 documents": _long_query,
+    "one query of large numbers": lambda: (1e8 * _ordinary()[0], _ordinary()[1], 0),
     "one document per query but one": _one_document_per_query_but_one,
     "two identical columns": lambda: _column(1, lambda X, _: X[:, 0]),
-    "two identical columns of 1e8": lambda: tuple(
-        part * (1e8 if place == 0 else 1) for place, part in enumerate(_column(1, lambda X, _: X[:, 0]))
-    ),
+    "two identical columns of 1e8": _identical_large_columns,
     "a column that is the negative label": lambda: _column(0, lambda _, y: -y),
     "one feature that points downwards": lambda: _downwards(1),
     "labels 31 and 62": lambda: _labels(lambda y: np.array([0, 31, 62])[y]),
     "labels up to 63": lambda: _labels(lambda y: np.array([0, 1, 63])[y]),
     "labels up to 2**30": lambda: _labels(lambda y: np.array([0, 1, 2**30])[y]),
-    "all features zero but one": lambda: (_ordinary()[0] * [0, 0, 1, 0], *_ordinary()[1:]),
+    "all features zero but one": lambda: _times(0.0, 0.0, 1.0, 0.0),
     "a single feature": lambda: _ordinary(n_features=1),
     "more features than documents": lambda: _ordinary(2, 5, 25),
     "duplicate documents with different labels": _inseparable,
-    "integers as features": lambda: ((10 * _ordinary()[0]).astype(int), *_ordinary()[1:]),
-    "minus zero": lambda: _column(
-        3, lambda X, _: np.where(X[:, 3] < 0.5, -0.0, 0.0) + np.where(X[:, 3] < 0.1, 1, -0.0)
-    ),
-    "2,000 columns and 60 documents": lambda: _ordinary(6, 10, 2000),
+    "integers as features": _integers,
+    "minus zero": lambda: _column(3, lambda X, _: np.where(X[:, 3] < 0.1, 1.0, -0.0) * np.where(X[:, 3] < 0.5, 1, -1)),
+    "150 columns and 60 documents": lambda: _ordinary(6, 10, 150),
     "perfectly separable": _separable,
     "query ids of text": lambda: (*_ordinary()[:2], np.repeat(["b", "a", "d", "c"], 10)),
 }
+
+_TOO_LARGE = r"X\[\d+, \d\] is .* \(row \d+, feature \d\); values beyond 1e\+30 .* scale the feature"
+_TOO_MANY_GRADES = r"\d+.* too large for the gain 2\^y − 1 \(at most 62\); use .*fewer levels of relevance"
+_TOO_SMALL = "too small to square.*scale the features"
+
+REFUSALS = {
+    "values of 1e155": _TOO_LARGE,
+    "values of 1e300": _TOO_LARGE,
+    "one value of 1e300": _TOO_LARGE,
+    "labels up to 63": _TOO_MANY_GRADES,
+    "labels up to 2**30": _TOO_MANY_GRADES,
+    "one query of large numbers": "alpha=1 vanishes beside the squares of the features.* larger alpha, or scale",
+    "nothing but values of 1e-300": _TOO_SMALL,
+    "denormal numbers": _TOO_SMALL,
+    "duplicate documents with different labels": "no feature.*ensemble=False",
+}
+"""What a solver may say of a data set instead of ranking it; of all others it must make something."""
