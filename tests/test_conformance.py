@@ -3,11 +3,15 @@
 import functools
 import inspect
 import pickle
+import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.odd_data import ODD, REFUSALS, odd_data
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData, load_planted_fold
 from moerank.figures.of_run import draw_run_figures
@@ -26,7 +30,7 @@ SMALL = {
     "mofsrank": SEARCH,
     "bl-mart": {"n_bags": 2, "n_trees": 30},
     "lambdamart": {"n_trees": 30},
-    "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1},
+    "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1, "max_evaluations": 500},
 }
 # Methods that draw rows or pairs, or rank by a share of ties, and so look at the order of the documents of a query. The
 # first tree of LambdaMART finds all documents tied, and BL-MART draws them as well.
@@ -117,6 +121,32 @@ def test_keeps_the_names_of_the_features(name):
     np.testing.assert_array_equal(estimator.predict(frame), fitted(name).predict(test.X))
     with pytest.raises(ValueError, match="the columns of X must be those of the fit"):
         estimator.predict(frame[columns[::-1]])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_takes_frames_whose_columns_are_numbered(name):
+    train, vali, test = planted()
+    held_out = pd.DataFrame(vali.X), vali.y.tolist(), vali.qid.astype(str)
+    estimator = made(name).fit(
+        pd.DataFrame(train.X), pd.Series(train.y), qid=train.qid.astype(str), validation=held_out
+    )
+    assert estimator.feature_names_in_.tolist() == [str(number) for number in range(train.n_features)]
+    np.testing.assert_array_equal(estimator.predict(pd.DataFrame(test.X)), fitted(name).predict(test.X))
+    with pytest.raises(ValueError, match="the columns of X must be those of the fit, in their order: 0, 1, "):
+        estimator.predict(pd.DataFrame(test.X)[[1, 0, *range(2, train.n_features)]])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_validation_data_of_other_columns_or_without_queries_are_refused(name):
+    train, vali, _ = planted()
+    columns = [f"feature {number}" for number in range(train.n_features)]
+    frame, held_out = pd.DataFrame(train.X, columns=columns), pd.DataFrame(vali.X, columns=columns)
+    for wrong in (held_out[columns[::-1]], held_out.rename(columns={"feature 0": "other"})):
+        with pytest.raises(ValueError, match="the features of validation data must be those of the training data"):
+            made(name).fit(frame, train.y, qid=train.qid, validation=(wrong, vali.y, vali.qid))
+    for wrong in ((vali.X, vali.y), (vali.X, vali.y, None)):
+        with pytest.raises(ValueError, match=r"validation has no qid, and .* have 9 queries: give \(X, y, qid\)"):
+            made(name).fit(train, validation=wrong)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -230,7 +260,10 @@ def test_missing_values_are_refused_by_place(name):
     X[4, 2] = np.nan
     with pytest.raises(ValueError, match=r"X\[4, 2\] is nan"):
         made(name).fit(X, train.y, qid=train.qid, validation=vali)
-    with pytest.raises(ValueError, match=r"X\[4, 2\] is nan"):
+    with pytest.raises(ValueError, match=r"X\[4, 2\] is nan \(row 4, feature 3\)"):
+        fitted(name).predict(X[:10])
+    X[4, 2] = 1e31
+    with pytest.raises(ValueError, match=r"X\[4, 2\] is 1e\+31 \(row 4, feature 3\); .* scale the feature"):
         fitted(name).predict(X[:10])
     with pytest.raises(ValueError, match=rf"n_documents, {train.n_features}\)"):
         fitted(name).predict(test.X[:, 1:])
@@ -278,3 +311,35 @@ def test_runs_on_a_problem(name, tiny_problem, tmp_path):
     assert [path.name for path in paths] == ["front.csv", "model.json", "result.json"]
     drawn = {path.name for path in draw_run_figures(result, tmp_path)}
     assert drawn >= {"front.png", "features.png"}
+
+
+@pytest.mark.parametrize("oddity", ODD)
+@pytest.mark.parametrize("name", NAMES)
+def test_odd_data_are_ranked_by_finite_numbers_or_refused_in_a_sentence(name, oddity):
+    data = odd_data(oddity)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            estimator = made(name).fit(data, validation=data)
+        except ValueError as error:
+            assert not isinstance(error, np.linalg.LinAlgError)
+            assert re.search(REFUSALS.get(oddity, "must be ranked"), str(error)), error
+            return
+    assert np.isfinite(estimator.predict(data)).all()
+    assert np.isfinite(getattr(estimator, "coef_", 0.0)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_solver_that_finds_no_feature_says_so(name):
+    """Each document has a twin with another label, so that no weight of any feature is better than 0."""
+    data = odd_data("duplicate documents with different labels")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            estimator = made(name).fit(data, validation=data)
+        except ValueError as error:
+            assert re.search("no feature.*ensemble=False", str(error)), error
+            return
+    said = [str(entry.message) for entry in caught if entry.category is ConvergenceWarning]
+    assert bool(said) == (not estimator.support_.any())
+    assert all(re.search("found no feature to rank by, .* alike; ", sentence) for sentence in said)

@@ -13,6 +13,9 @@ __all__ = ["feature_correlations", "label_correlations"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 
+# Squares of smaller values lose digits, and in the end vanish: such a feature is scaled up first.
+SMALLEST_SQUARED = 1e-140
+
 
 def feature_correlations(X: Matrix) -> Matrix:
     """Return |Pearson correlation| of each two features of X (n_documents, n_features), shape (n_features, n_features).
@@ -47,5 +50,8 @@ def label_correlations(X: Matrix, y: NDArray[np.int64]) -> Matrix:
 def _standardised(X: Matrix) -> Matrix:
     """X with every feature at mean 0 and norm 1 over all documents; a constant feature is 0."""
     varies = X.min(axis=0) < X.max(axis=0)
+    faint = varies & (np.abs(X).max(axis=0) < SMALLEST_SQUARED)
+    if faint.any():
+        X = np.where(faint, X / np.where(faint, np.abs(X).max(axis=0), 1.0), X)
     Z = np.where(varies, X - X.mean(axis=0), 0.0)
     return np.asarray(Z / np.where(varies, np.linalg.norm(Z, axis=0), 1.0))

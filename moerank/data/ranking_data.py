@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +17,11 @@ __all__ = ["RankingData"]
 
 T = TypeVar("T")
 
+LARGEST_VALUE = 1e30
+"""No ranker is trained on, or asked about, a feature value beyond this; see the notes of `RankingData`."""
+LARGEST_UNNAMED_QUERY = 1000
+"""More rows than this are one query only if the user says so."""
+
 
 class RankingData:
     """Documents of several queries, with one row of features and one relevance label each.
@@ -26,8 +32,9 @@ class RankingData:
         Feature values, finite.
     y : array-like, shape (n_documents,)
         Relevance labels: integers, 0 is irrelevant, larger is better.
-    qid : array-like, shape (n_documents,), optional
-        The query of each document; the rows of a query must be contiguous. None means one query.
+    qid : array-like, shape (n_documents,), or int, optional
+        The query of each document, numbers or texts; the rows of a query must be contiguous. One number, as in
+        ``qid=0``, means one query. So does None for up to 1,000 documents; of more, nobody means it.
     feature_names : sequence of str, optional
         One name per column; by default the feature numbers "1" … as in LETOR files.
     name : str, default "data"
@@ -47,12 +54,17 @@ class RankingData:
     Raises
     ------
     ValueError
-        For wrong shapes, NaN or infinity, negative or fractional labels, or a query whose rows are not contiguous.
-        The message names the place and the remedy.
+        For wrong shapes, NaN or infinity, negative or fractional labels, a query whose rows are not contiguous, a
+        missing query id, or more than 1,000 documents without queries. The message names the place and the remedy.
 
     Notes
     -----
     The arrays are read-only, so what is derived from them once (pairs, rank tables, Gram matrices) stays valid.
+
+    Any finite feature value can be held, scaled and described. To train and to predict, all rankers take values up to
+    1e30 in size and refuse larger ones by row and feature: fourth powers of features, which conjugate gradients come
+    to, and sums of features in single precision, in which populations are trained, then stay below infinity. Squares of
+    features below 1e-154 vanish, so that such a feature gets no weight worth the name; neither is an error.
 
     Examples
     --------
@@ -71,12 +83,10 @@ class RankingData:
         name: str = "data",
     ) -> None:
         self.name = name
-        self.X = _checked_features(X, name)
+        self.X = _checked_features(X, feature_names, name)
         n_documents, n_features = self.X.shape
         self.y = _checked_labels(y, n_documents, name)
-        self.qid = np.zeros(n_documents, np.int64) if qid is None else np.asarray(qid)
-        if self.qid.shape != (n_documents,):
-            raise ValueError(f"{name}: X has {n_documents} rows but qid has shape {self.qid.shape}; give one each")
+        self.qid = _checked_queries(qid, n_documents, name)
         self.offsets = _query_offsets(self.qid, name)
         self.given_names = _checked_names(feature_names, n_features, name)
         self.feature_names = self.given_names or tuple(str(number) for number in range(1, n_features + 1))
@@ -133,6 +143,17 @@ class RankingData:
                 "nothing to learn an order from; check the labels and the query ids"
             )
 
+    def require_moderate_values(self) -> None:
+        """Raise a ValueError for a feature value that rankers cannot compute with, beyond 1e30 in size.
+
+        The notes of the class say why; O(n_documents · n_features) once.
+        """
+
+        def check() -> None:
+            refuse_large_values(self.X, self.given_names, f"{self.name}: ")
+
+        self.remember("values are moderate", check)
+
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` returned when `key` was first asked for; safe to call from several threads.
 
@@ -162,7 +183,32 @@ class RankingData:
         )
 
 
-def _checked_features(X: ArrayLike, name: str) -> NDArray[np.float64]:
+def refuse_large_values(X: NDArray[np.float64], names: Sequence[str] | None, where: str = "") -> None:
+    """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) beyond 1e30 in size."""
+    large = np.abs(X) > LARGEST_VALUE
+    if large.any():
+        row, column = np.argwhere(large)[0]
+        raise ValueError(
+            f"{where}X[{row}, {column}] is {X[row, column]:g} ({_place(row, column, names)}); values beyond "
+            f"{LARGEST_VALUE:g} cannot be computed with, so scale the feature, for instance by query_level_norm"
+        )
+
+
+def refuse_missing_values(X: NDArray[np.float64], names: Sequence[str] | None, where: str = "") -> None:
+    """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is not finite."""
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        raise ValueError(
+            f"{where}X[{row}, {column}] is {X[row, column]} ({_place(row, column, names)}); "
+            "replace missing values before ranking, for instance by the smallest value in the query"
+        )
+
+
+def _place(row: int, column: int, names: Sequence[str] | None) -> str:
+    return f"row {row}, feature {column + 1 if names is None else repr(str(names[column]))}"
+
+
+def _checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> NDArray[np.float64]:
     try:
         X = np.array(X, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
@@ -173,12 +219,7 @@ def _checked_features(X: ArrayLike, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name}: X has no rows; at least one document is needed")
     if X.shape[1] == 0:
         raise ValueError(f"{name}: X has no columns; at least one feature is needed")
-    if not np.isfinite(X).all():
-        row, column = np.argwhere(~np.isfinite(X))[0]
-        raise ValueError(
-            f"{name}: X[{row}, {column}] is {X[row, column]} (row {row}, feature {column + 1}); "
-            "replace missing values before ranking, for instance by the smallest value in the query"
-        )
+    refuse_missing_values(X, names if names is not None and len(names) == X.shape[1] else None, f"{name}: ")
     return X
 
 
@@ -195,6 +236,41 @@ def _checked_labels(y: ArrayLike, n_documents: int, name: str) -> NDArray[np.int
             f"{name}: y[{wrong[0]}] is {values[wrong[0]]:g}; relevance labels are integers from 0 (irrelevant) upwards"
         )
     return values.astype(np.int64)
+
+
+def _checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> NDArray[Any]:
+    if qid is None:
+        if n_documents > LARGEST_UNNAMED_QUERY:
+            raise ValueError(
+                f"{name}: qid is missing: without it all {n_documents:,} rows are one query, which nobody has by "
+                "intent; give the query of each row, or qid=0 if they are one"
+            )
+        return np.zeros(n_documents, np.int64)
+    if isinstance(qid, Integral) and not isinstance(qid, bool):
+        return np.full(n_documents, int(qid), np.int64)
+    given = qid if hasattr(qid, "dtype") else np.array(qid, dtype=object)  # a list of texts would make a text of NaN
+    if np.shape(given) != (n_documents,):
+        raise ValueError(f"{name}: X has {n_documents} rows but qid has shape {np.shape(given)}; give one each")
+    missing = np.flatnonzero(_is_missing(np.asarray(given)))
+    if len(missing):
+        row = missing[0]
+        raise ValueError(f"{name}: qid[{row}] is {np.asarray(given)[row]}; every row needs the id of its query")
+    queries = np.asarray(qid)
+    if queries.dtype == object:
+        try:
+            np.sort(queries)
+        except TypeError as error:
+            raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
+    return queries
+
+
+def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which entries (n,) are NaN, NaT, None or pandas' NA."""
+    if values.dtype.kind in "biuUSV":
+        return np.zeros(len(values), np.bool_)
+    import pandas as pd  # slow to import, and whoever has such values has it
+
+    return np.asarray(pd.isna(values), np.bool_)
 
 
 def _query_offsets(qid: NDArray[Any], name: str) -> NDArray[np.int64]:

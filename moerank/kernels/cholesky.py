@@ -11,6 +11,9 @@ __all__ = ["factorise", "ridge_subsets", "solve"]
 
 Matrix = NDArray[np.float64]
 
+# Of a diagonal entry: what stands for a pivot that is lost in rounding, as with two equal features of large scale.
+LEAST_PIVOT = 1e-15
+
 
 @kernel
 def factorise(B: Matrix, feature_mask: NDArray[np.bool_]) -> Matrix:
@@ -40,6 +43,8 @@ def _factor_one(B: Matrix, chosen: NDArray[np.int64], L: Matrix) -> None:
             total = B[chosen[i], chosen[j]]
             for k in range(j):
                 total -= L[i, k] * L[j, k]
+            if i == j and total <= 0.0:  # rounding took all that the feature has of its own
+                total = LEAST_PIVOT * B[chosen[i], chosen[i]]
             L[i, j] = np.sqrt(total) if i == j else total / L[j, j]
 
 

@@ -168,7 +168,8 @@ def newton_lanes(
             for lane in range(lanes):
                 if moving[lane]:
                     _add_loss(direction[lane], 2.0 * scale[lane], sums, lane, feature_mask[lane], z)
-                    length = rho[lane] / _dot(direction[lane], z)
+                    curvature = _dot(direction[lane], z)
+                    length = rho[lane] / curvature if curvature > 0.0 else 0.0  # 0 where it is too small to square
                     for f in range(n_features):
                         W[lane, f] += length * direction[lane, f]
                         residual[lane, f] -= length * z[f]

@@ -58,7 +58,7 @@ def proximal_lanes(
     first, winner, worse : the pairs, see `moerank.kernels.pair_pass`
     kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
     feature_mask : (lanes, n_features)
-    A : (n_features, n_features), symmetric, preferably positive semidefinite
+    A : (n_features, n_features), symmetric, preferably positive semidefinite; not read where all lambda1 are 0
     cost : (lanes, n_features), cᵢ; finite where the lane uses the feature
     lambda1, lambda2 : (lanes,), not negative
     start : (lanes, 2 n_features), not negative, and 0 off the lane's features
@@ -72,7 +72,7 @@ def proximal_lanes(
     w_before, z, trial, gradient = w.copy(), w.copy(), w.copy(), w.copy()
     weights = np.empty((n_features, lanes))  # u − v
     sizes = np.empty((n_features, lanes))  # u + v
-    similar = np.empty((n_features, lanes))  # A (u + v)
+    similar = np.zeros((n_features, lanes))  # A (u + v), which nobody looks at where λ₁ is 0
     sums = np.empty((n_features, lanes))
     partial = np.empty((n_features, lanes))
     scores = np.empty((len(X), lanes))
@@ -85,6 +85,7 @@ def proximal_lanes(
     for lane in range(lanes):
         L[lane] = (4.0 + 2.0 * lambda1[lane]) * max(1, feature_mask[lane].sum()) / 2.0**10
         share[lane] = 1.0 / max(1, n_kept[lane])
+    alike = lambda1.any()
     alpha = np.ones(lanes)
     momentum = np.zeros(lanes)
     objective = np.zeros(lanes)
@@ -102,7 +103,8 @@ def proximal_lanes(
         hinge_pass(first, winner, worse, kept, scores, 1.0, True, active, documents, slack_sum)
         pull_back(X, documents, every, partial, sums)
         _split(z, weights, sizes)
-        project(A, sizes, every, similar)
+        if alike:
+            project(A, sizes, every, similar)
         smooth_z = _smooth(scores, documents, slack_sum, share, sizes, similar, lambda1)
         _gradient(sums, similar, share, lambda1, gradient)
         if step == 0:  # z is w here
@@ -118,7 +120,8 @@ def proximal_lanes(
             _split(trial, weights, sizes)
             project(X, weights, used_features(weights), scores)
             hinge_pass(first, winner, worse, kept, scores, 1.0, True, active, documents, slack_sum)
-            project(A, sizes, every, similar)
+            if alike:
+                project(A, sizes, every, similar)
             smooth = _smooth(scores, documents, slack_sum, share, sizes, similar, lambda1)
             for lane in range(lanes):
                 if searching[lane]:

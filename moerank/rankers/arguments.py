@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.data import RankingData
+from moerank.data.ranking_data import refuse_large_values, refuse_missing_values
 
 __all__ = ["Mask", "Matrix", "Validation", "Vector", "as_feature_table", "as_ranking_data", "as_validation_data"]
 
@@ -16,7 +17,7 @@ Matrix: TypeAlias = NDArray[np.float64]
 Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 Mask: TypeAlias = NDArray[np.bool_]
 Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
-"""Data to look at without training on them; X and y without qid are one query."""
+"""Data to look at without training on them; X and y without qid are one query, as they must be in training, too."""
 
 
 def as_ranking_data(
@@ -30,7 +31,7 @@ def as_ranking_data(
     Raises
     ------
     ValueError
-        If y is missing, or given beside a RankingData, and for malformed data.
+        If y is missing, or given beside a RankingData, for malformed data, and for values too large to train on.
     """
     if isinstance(X, RankingData):
         for argument, value in (("y", y), ("qid", qid)):
@@ -42,6 +43,7 @@ def as_ranking_data(
     else:
         data = RankingData(X, y, qid, _column_names(X), name=name)
     data.require_pairs()
+    data.require_moderate_values()
     return data
 
 
@@ -51,7 +53,8 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
     Raises
     ------
     ValueError
-        For anything but RankingData, (X, y), (X, y, qid) or None, malformed data, and other features.
+        For anything but RankingData, (X, y), (X, y, qid) or None, malformed data, values too large to score, other
+        features, and one query for want of a qid where the training data have several.
     """
     if validation is None:
         return None
@@ -59,10 +62,17 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
         if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
             raise ValueError(f"validation must be a RankingData or (X, y, qid), not {type(validation).__name__}")
         X, y, *rest = validation
-        validation = RankingData(X, y, rest[0] if rest else None, _column_names(X), name="validation data")
+        qid = rest[0] if rest else None
+        if qid is None and train.n_queries > 1:
+            raise ValueError(
+                f"validation has no qid, and {train.name} have {train.n_queries} queries: give (X, y, qid), with qid=0 "
+                "if the validation data are one query"
+            )
+        validation = RankingData(X, y, qid, _column_names(X), name="validation data")
     if validation.n_features != train.n_features:
         raise ValueError(f"the training data have {train.n_features} features but {validation!r} has another number")
     _check_names(validation.given_names, train.given_names, f"the features of {validation.name}", "the training data")
+    validation.require_moderate_values()
     return validation
 
 
@@ -74,18 +84,18 @@ def as_feature_table(
     Raises
     ------
     ValueError
-        For other columns than those of the fit, by number or by name, and for values that are not finite.
+        For other columns than those of the fit, by number or by name, and for values that are not finite or too large.
     """
     _check_names(_column_names(X), names, "the columns of X", "the fit")
-    table = np.ascontiguousarray(X.X if isinstance(X, RankingData) else X, dtype=np.float64)
+    try:
+        table = np.ascontiguousarray(X.X if isinstance(X, RankingData) else X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must be a table of numbers, one row per document ({error})") from None
     if table.ndim != 2 or table.shape[1] != n_features:
         raise ValueError(f"X must have shape (n_documents, {n_features}), the features of the fit, not {table.shape}")
-    if not np.isfinite(table).all():
-        row, column = np.argwhere(~np.isfinite(table))[0]
-        raise ValueError(
-            f"X[{row}, {column}] is {table[row, column]} (row {row}, feature {column + 1}); replace missing values "
-            "before ranking, for instance by the smallest value in the query"
-        )
+    known = None if names is None else list(names)
+    refuse_missing_values(table, known)
+    refuse_large_values(table, known)
     return table
 
 

@@ -13,7 +13,7 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.logistic_pass import logistic_pass
 from moerank.rankers.base import LinearRanker, Matrix
-from moerank.training.dense_newton import dense_newton
+from moerank.training.dense_newton import dense_newton, solve_positive_definite
 from moerank.training.losses import DIFFERENCE
 from moerank.training.pair_problem import PairProblem
 
@@ -95,7 +95,7 @@ class CombinedRegressionRanking(LinearRanker):
         gram, moment = _document_moments(train)
         A = self.alpha * gram + (1.0 - self.alpha) * pairs.gram
         rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment
-        w: Matrix = np.asarray(np.linalg.solve(A + 0.5 * self.ridge * np.eye(len(rhs)), rhs), np.float64)
+        w = solve_positive_definite(A + 0.5 * self.ridge * np.eye(len(rhs)), rhs)
         return w, float(train.y.mean() - train.X.mean(axis=0) @ w)
 
     def _logistic(self, train: RankingData) -> tuple[Matrix, float]:

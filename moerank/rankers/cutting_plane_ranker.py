@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
@@ -26,7 +27,7 @@ class CuttingPlaneRanker(LinearRanker):
     ----------
     coef_ : ndarray, shape (n_features,)
     gap_ : float
-        How much the objective exceeds that of the dual: at most C · eps, unless `max_iter` ended the training.
+        How much the objective exceeds that of the dual: at most C · eps, unless `fit` warns of an early end.
     n_iter_ : int
         Separations.
     """
@@ -50,7 +51,19 @@ class CuttingPlaneRanker(LinearRanker):
         planes = CuttingPlanes(self._separation(train), train.n_features)
         w = self._minimise(planes)
         self.gap_, self.n_iter_ = planes.gap_, planes.n_iter_
+        self._converged = planes.converged_
         return w
+
+    def _reservations(self) -> Iterator[str]:
+        yield from super()._reservations()
+        if not self._converged:
+            reason = (
+                f"max_iter={self.max_iter} cutting planes; raise max_iter or eps, or lower C"
+                if self.n_iter_ == self.max_iter
+                else f"{self.n_iter_} cutting planes, as rounding allows no better with features of such scales; "
+                "scale them, for instance by query_level_norm, or lower C"
+            )
+            yield f"stopped within {self.gap_:.3g} of the minimum after {reason}"
 
     def _minimise(self, planes: CuttingPlanes) -> Matrix:
         with one_blas_thread():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -95,9 +97,11 @@ class RankingEstimator(_Estimator):
         y : array-like, shape (n_documents,)
             Relevance labels, integers from 0. Only where X is an array.
         qid : array-like, shape (n_documents,), optional
-            Queries, in contiguous rows; None means one query. Only where X is an array.
+            Queries, in contiguous rows. One number, as in ``qid=0``, means one query; so does None for up to 1,000
+            rows. Only where X is an array.
         validation : RankingData or (X, y, qid), optional
-            Data that the method may look at without training on them; most ignore them.
+            Data that the method may look at without training on them; most ignore them. They may go without qid only
+            where the training data are one query.
 
         Returns
         -------
@@ -112,6 +116,8 @@ class RankingEstimator(_Estimator):
         -----
         ConstantFeatureWarning
             If constant features are left out.
+        ConvergenceWarning
+            If the training stopped at a bound, or found nothing to rank by; the message says what to change.
         """
         self._check_parameters()
         train = as_ranking_data(X, y, qid)
@@ -124,6 +130,8 @@ class RankingEstimator(_Estimator):
         if not self.varying_.all():
             warn_of_constant_features(train, self.varying_, self._constant_in)
         self._fit(train, held_out)
+        for reservation in self._reservations():
+            warnings.warn(f"{type(self).__name__} {reservation}", ConvergenceWarning, stacklevel=2)
         return self
 
     def predict(self, X: RankingData | ArrayLike) -> Vector:
@@ -147,7 +155,8 @@ class RankingEstimator(_Estimator):
         return self
 
     def _look_at(self, train: RankingData) -> None:
-        """Find the features that vary."""
+        """Find the features that vary, and refuse what cannot be computed with."""
+        train.require_moderate_values()
         self.n_features_in_ = train.n_features
         self.varying_ = varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
         if not self.varying_.any():
@@ -157,6 +166,16 @@ class RankingEstimator(_Estimator):
 
     def _check_parameters(self) -> None:
         """Raise a ValueError that names a parameter which is out of its range or of another kind."""
+
+    def _reservations(self) -> Iterator[str]:
+        """Yield what a user has to know of the training that was, each to follow the name of the estimator."""
+        if not self.support_.any():
+            yield f"found no feature to rank by, and scores all documents alike; {self._remedy}"
+
+    @property
+    def _remedy(self) -> str:
+        """What may help where no feature was found to rank by."""
+        return "see whether the labels have to do with the features, and features are of comparable scales"
 
     @property
     def _constant_in(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from typing import Any, Literal, Self, get_args
 
@@ -107,6 +108,19 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         self.n_iter_ = int(n_iter[0])
         self.objectives_ = history[: self.n_iter_ + 1, 0].copy()
         self._set_weights(_weights(variables)[0])
+
+    def _reservations(self) -> Iterator[str]:
+        yield from super()._reservations()
+        before, last = self.objectives_[-2:] if self.n_iter_ else (0.0, 0.0)
+        if self.n_iter_ == self.max_iter and abs(last - before) > self.tol * abs(before):
+            yield (
+                f"stopped at max_iter={self.max_iter} steps, the last of which changed the objective by "
+                f"{abs(last - before):.3g}; raise max_iter or tol, or scale the features"
+            )
+
+    @property
+    def _remedy(self) -> str:
+        return "a smaller lambda2 keeps more features, and scales of features that are comparable help"
 
     def fit_population(
         self,

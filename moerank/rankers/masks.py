@@ -26,9 +26,11 @@ def read_masks(
     Raises
     ------
     ValueError
-        For a wrong shape or type, or an individual without a feature or without a pair; the message names the row.
+        For a wrong shape or type, an individual without a feature or without a pair, and values too large to train on;
+        the message names the row.
     """
     train.require_pairs()
+    train.require_moderate_values()
     pair_mask = _checked_mask(pair_mask, "pair_mask", "pair", len(train.pairs))
     feature_mask = _checked_mask(feature_mask, "feature_mask", "feature", train.n_features)
     if feature_mask is None:

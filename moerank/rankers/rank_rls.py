@@ -14,6 +14,7 @@ from moerank.kernels.cholesky import ridge_subsets
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import LinearBackend, Mask, Matrix
 from moerank.rankers.masks import read_masks
+from moerank.training.dense_newton import solve_positive_definite
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
 from moerank.training.pair_problem import PairProblem
 
@@ -128,14 +129,21 @@ class RankRLS(LinearBackend):
                 )
             count = n_terms - n_q if self.loss == "pair" else 1
             ridge = self.alpha * np.eye(len(b))
-            scores[rows] = data.X[rows] @ np.linalg.solve((A - A_q) / count + ridge, (b - b_q) / count)
+            scores[rows] = data.X[rows] @ solve_positive_definite((A - A_q) / count + ridge, (b - b_q) / count)
         return scores
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return alpha = tr(G) / n_features · 10ᵏ, k = 1 … −5, for pairs; 2¹⁴ … 2⁻¹⁵ for the query loss."""
         if self.loss == "query":
             return [{"alpha": 2.0**k} for k in range(14, -16, -1)]
+        train.require_moderate_values()
         scale = float(np.trace(PairProblem.of(train, None, TARGETS[self.target]).gram)) / train.n_features
+        if scale * 1e-5 < np.finfo(float).tiny:
+            raise ValueError(
+                f"{train.name}: the differences of the feature values within queries are too small to square: the "
+                f"largest value, of any feature, is {np.abs(train.X).max():g}; scale the features, for instance by "
+                "query_level_norm"
+            )
         return [{"alpha": scale * 10.0**k} for k in range(1, -6, -1)]
 
     def _check_parameters(self) -> None:

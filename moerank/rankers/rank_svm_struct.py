@@ -36,7 +36,7 @@ class RankSVMStruct(CuttingPlaneRanker):
     ----------
     coef_ : ndarray, shape (n_features,)
     gap_ : float
-        How much the objective exceeds that of the dual: at most C · eps, unless `max_iter` ended the training.
+        How much the objective exceeds that of the dual: at most C · eps, unless `fit` warns of an early end.
     n_iter_ : int
         Cutting planes.
 

@@ -86,6 +86,12 @@ class StumpBoosting(Ranker):
             stumps.append((feature, thresholds[feature, b], alpha, right / total, wrong / total))
         self._set_stumps(np.array(stumps).reshape(-1, 5))
 
+    @property
+    def _remedy(self) -> str:
+        if self.reversed_stumps:
+            return super()._remedy
+        return "reversed_stumps=True takes stumps that prefer small values of a feature, too"
+
     def _set_stumps(self, stumps: Matrix) -> None:
         columns = stumps.T
         self.n_rounds_ = len(stumps)

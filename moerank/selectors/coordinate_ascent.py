@@ -32,7 +32,8 @@ def coordinate_ascent(
 
     From equal weights, the weight of one feature after the other is changed by ±s, ±3s, ±7s … ±(2²⁵ − 1)s, or set to
     0, whichever ranks best, if that is better than before. The first step s is 0.001, or a twentieth of the weight
-    where 0.001 is more than half of it. This ends with a pass that gains less than `tolerance`.
+    where 0.001 is more than half of it. This ends with a pass that gains less than `tolerance`, or
+    nothing.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def _ascend(data: RankingData, X: Matrix, metric: Metric, first: int, tolerance:
     w = np.full(n_features, 1.0 / n_features)
     scores, value = rank()
     gain = np.inf
-    while gain >= tolerance:
+    while gain > 0.0 and gain >= tolerance:
         before = value
         for f in [*range(first, n_features), *range(first)]:
             changes = _changes(w, f)

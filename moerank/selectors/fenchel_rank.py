@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from moerank.checks import check_at_least, check_not_negative, check_positive
@@ -72,6 +74,14 @@ class FenchelRank(LargestWeightsPath):
     def default_grid(self, train: RankingData) -> Grid:
         """Return r = 2⁻² … 2¹⁰; the paper tunes r but its grid is not known."""
         return [{"r": 2.0**power} for power in range(-2, 11)]
+
+    def _reservations(self) -> Iterator[str]:
+        yield from super()._reservations()
+        if self.n_iter_ == self.max_iter and self.gap_ > self.tol:
+            yield (
+                f"stopped at max_iter={self.max_iter} steps with a duality gap of {self.gap_:.3g}; raise max_iter or "
+                "tol, or lower r"
+            )
 
     def _check_parameters(self) -> None:
         check_positive(r=self.r)

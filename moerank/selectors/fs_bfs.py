@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -22,6 +22,10 @@ from moerank.selectors.filter import Filter, Order
 __all__ = ["FSBFS", "best_first", "partition"]
 
 Subset: TypeAlias = tuple[int, ...]
+
+
+class EvaluationsSpent(Exception):  # noqa: N818
+    """No further subset may be evaluated."""
 
 
 class FSBFS(Filter):
@@ -47,6 +51,9 @@ class FSBFS(Filter):
         Of coordinate ascent, ≥ 1; it has no more than a subset has features. 1 takes a third of the time.
     tolerance : float, default 0.001
         Least improvement that counts, in both searches, ≥ 0.
+    max_evaluations : int, default 100_000
+        Subsets of at least two features whose value may be computed, ≥ 1. A search that comes to this limit ends, with
+        a warning, and each feature that is left then is a new feature of its own, the best first.
 
     Attributes
     ----------
@@ -64,7 +71,8 @@ class FSBFS(Filter):
     Notes
     -----
     About n_features · max_size · patience / 2 evaluations of a subset for each new feature, each of some dozens of
-    line searches with the metric of 51 individuals; a value is computed once for all searches. Where the papers are
+    line searches with the metric of 51 individuals; a value is computed once for all searches. With more than a few
+    hundred features `max_evaluations` bounds them. Where the papers are
     silent: a search begins with the best single feature that is left, max_size and patience are defaults of ours,
     the tolerance and the rule to count `patience` are those of R. Kohavi, G. H. John: Wrappers for feature subset
     selection. Artificial Intelligence 97, 1997.
@@ -90,6 +98,7 @@ class FSBFS(Filter):
         patience: int = 5,
         restarts: int = 5,
         tolerance: float = 0.001,
+        max_evaluations: int = 100_000,
     ) -> None:
         super().__init__(n_features_to_select, ranker)
         self.metric = metric
@@ -97,6 +106,7 @@ class FSBFS(Filter):
         self.patience = patience
         self.restarts = restarts
         self.tolerance = tolerance
+        self.max_evaluations = max_evaluations
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers of as many new features as have at most 1, 2, … members together.
@@ -115,18 +125,36 @@ class FSBFS(Filter):
         super()._check_parameters()
         as_metric(self.metric, NDCG(10))
         check_at_least(1, max_size=self.max_size, patience=self.patience, restarts=self.restarts)
+        check_at_least(1, max_evaluations=self.max_evaluations)
         check_not_negative(tolerance=self.tolerance)
 
-    def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
-        self.subsets_, self.combinations_, self.values_ = self._once(train, None, lambda: self._partition(train))
+    def _reservations(self) -> Iterator[str]:
+        yield from super()._reservations()
+        if self._cut_short:
+            yield (
+                f"stopped joining features after max_evaluations={self.max_evaluations} subsets, and took the others "
+                "one by one; raise max_evaluations, lower max_size, patience or restarts, or begin with fewer features"
+            )
 
-    def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix]:
-        """Return the subsets, their combinations (n_subsets, n_features) and the values of these."""
+    def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
+        found = self._once(train, None, lambda: self._partition(train))
+        self.subsets_, self.combinations_, self.values_, self._cut_short = found
+
+    def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix, bool]:
+        """Return the subsets, their combinations (n_subsets, n_features), their values, and if the limit was met."""
         metric = as_metric(self.metric, NDCG(10))
         found: dict[Subset, tuple[Matrix, float]] = {}
 
+        n_joined, cut_short = 0, False
+
         def value(subset: Subset) -> float:
+            nonlocal n_joined, cut_short
             if subset not in found:
+                if len(subset) > 1:
+                    if n_joined == self.max_evaluations:
+                        cut_short = True
+                        raise EvaluationsSpent
+                    n_joined += 1
                 found[subset] = coordinate_ascent(train, metric, subset, self.restarts, self.tolerance)
             return found[subset][1]
 
@@ -135,7 +163,8 @@ class FSBFS(Filter):
         combinations = np.zeros((len(subsets), train.n_features))
         for row, subset in zip(combinations, subsets, strict=True):
             row[list(subset)] = found[subset][0]
-        return subsets, combinations, np.array([value(subset) for subset in subsets])
+        values = np.array([found[subset][1] for subset in subsets])
+        return subsets, combinations, values, cut_short
 
     def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
         new = train.remember(
@@ -160,6 +189,9 @@ def partition(
 ) -> list[Subset]:
     """Return disjoint subsets that cover the features, each the result of a best-first search among those left.
 
+    Once `value` raises `EvaluationsSpent`, which it may not for a single feature, each feature left is a subset of its
+    own, in the order of their values.
+
     Examples
     --------
     >>> partition(range(4), lambda subset: float(subset == (1, 3)) + (2 in subset) / 2, 5, 2, 0.0)
@@ -168,7 +200,11 @@ def partition(
     left, subsets = sorted(features), []
     while left:
         start = max(left, key=lambda feature: value((feature,)))
-        subsets.append(best_first((start,), left, value, patience, max_size, tolerance))
+        try:
+            subsets.append(best_first((start,), left, value, patience, max_size, tolerance))
+        except EvaluationsSpent:
+            single = sorted(left, key=lambda feature: value((feature,)), reverse=True)
+            return subsets + [(feature,) for feature in single]
         left = [feature for feature in left if feature not in subsets[-1]]
     return subsets
 

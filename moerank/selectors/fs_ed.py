@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from moerank.data import RankingData
+from moerank.data.correlation import SMALLEST_SQUARED
 from moerank.kernels.density import gaussian_density
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.base import Matrix
@@ -18,6 +19,8 @@ __all__ = ["FSED", "divergence", "expected_divergence"]
 
 FLOOR = 1e-12
 """Smallest probability of a point: the logarithm of less would be noise."""
+# Quartiles closer than this share of the deviation coincide but for rounding.
+COINCIDE = 1e-100
 
 
 class FSED(Filter):
@@ -113,12 +116,18 @@ def divergence(p: Matrix, q: Matrix) -> float:
 
 def _density(sample: Matrix, points: Matrix) -> Matrix | None:
     """Return the density of a sample as a distribution over the points, None where it has no width."""
-    if np.ptp(sample) == 0:
+    extent = np.ptp(sample)
+    if extent == 0:
         return None
+    if extent < SMALLEST_SQUARED:  # the distribution is that of all values times a power of 2
+        with np.errstate(over="ignore"):  # a point that goes to infinity was far from every sample before
+            sample, points = (np.ldexp(values, -int(np.frexp(extent)[1])) for values in (sample, points))
     deviation = sample.std(ddof=1)
     quartiles = np.percentile(sample, [25, 75])
-    width = min(deviation, (quartiles[1] - quartiles[0]) / 1.34) or deviation
+    width = min(deviation, (quartiles[1] - quartiles[0]) / 1.34)
+    if width <= COINCIDE * deviation:
+        width = deviation
     bandwidth = 0.9 * width / len(sample) ** 0.2
-    density = gaussian_density(np.ascontiguousarray(sample), np.ascontiguousarray(points), bandwidth)
+    density = gaussian_density(np.array(sample), np.array(points), bandwidth)
     total = density.sum()
     return np.maximum(density / total if total > 0 else density, FLOOR)

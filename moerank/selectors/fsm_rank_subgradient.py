@@ -115,6 +115,10 @@ class FSMRankSubgradient(LargestWeightsPath):
             W[group.rows] = _weights(_minimise(train, candidates, group)[0])
         return linear_scores(validation.X, W)
 
+    @property
+    def _remedy(self) -> str:
+        return "no step came below the objective of no features: lower eta0 or lambda2, or scale the features"
+
     def _check_parameters(self) -> None:
         check_not_negative(lambda1=self.lambda1, lambda2=self.lambda2)
         check_positive(eta0=self.eta0)

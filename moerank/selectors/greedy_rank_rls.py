@@ -98,11 +98,20 @@ class GreedyRankRLS(LinearRanker):
     def _select(self, train: RankingData, n_steps: int) -> tuple[NDArray[np.int64], Matrix, Matrix]:
         """Return order, criterion and rankers of the first `n_steps` features, or of all that vary."""
         centred = centre_in_queries(train.X[:, self.varying_], train.offsets)
-        order, errors, coefs = greedy_rank_rls(
-            np.ascontiguousarray(centred.T),
-            centre_in_queries(train.y, train.offsets),
-            train.offsets,
-            self.alpha,
-            min(n_steps, len(centred.T)),
-        )
+        try:
+            order, errors, coefs = greedy_rank_rls(
+                np.ascontiguousarray(centred.T),
+                centre_in_queries(train.y, train.offsets),
+                train.offsets,
+                self.alpha,
+                min(n_steps, len(centred.T)),
+            )
+        except ZeroDivisionError:
+            errors = np.array([np.inf])
+        if not np.isfinite(errors).all():
+            raise ValueError(
+                f"alpha={self.alpha:g} vanishes beside the squares of the features, up to {np.abs(train.X).max():g} in "
+                f"{train.name}, so that the errors without a query are lost in rounding; take a larger alpha, or scale "
+                "the features, for instance by query_level_norm"
+            )
         return np.flatnonzero(self.varying_)[order], errors, self._everywhere(coefs)

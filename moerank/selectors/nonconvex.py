@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Self, get_args
 
 import numpy as np
@@ -70,8 +71,9 @@ class NonconvexRanker(LargestWeightsPath):
     Notes
     -----
     Each ℓ₁ problem starts from the solution before and takes accelerated forward–backward steps, those of FSMRank
-    without its similarity term, O(n_pairs + n_documents · n_features) each. Up to eight entries of a grid are solved
-    together.
+    without its similarity term, O(n_pairs + n_documents · n_features) each, at most 2,000 of them. Where these do not
+    suffice, and the next problem would be the same, the training ends with a warning. Up to eight entries of a grid
+    are solved together.
 
     References
     ----------
@@ -133,10 +135,20 @@ class NonconvexRanker(LargestWeightsPath):
         return np.maximum(0.0, self.lam - u / self.gamma)
 
     def _weights(self, train: RankingData) -> Matrix:
-        W, histories = _solve(train, [self])
-        self.objectives_ = np.array(histories[0])
+        W, courses = _solve(train, [self])
+        self.objectives_ = np.array(courses[0].objectives)
         self.n_iter_ = len(self.objectives_)
+        self._bound = courses[0].bound
         return W[0]
+
+    def _reservations(self) -> Iterator[str]:
+        yield from super()._reservations()
+        if self._bound:
+            yield f"stopped at {self._bound}"
+
+    @property
+    def _remedy(self) -> str:
+        return "a smaller lam or a larger C keeps more features, and scales of features that are comparable help"
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, _solve(train, candidates)[0])
@@ -149,20 +161,28 @@ class NonconvexRanker(LargestWeightsPath):
         check_at_least(1, max_iter=self.max_iter)
 
 
-def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[list[float]]]:
-    """Train rankers that may differ in all their parameters: W (n_rankers, n_features), their objectives' histories."""
+@dataclass
+class _Course:
+    """How the training of a ranker went: the objective after each ℓ₁ problem, and the bound that ended it, if any."""
+
+    objectives: list[float] = field(default_factory=list)
+    bound: str = ""
+
+
+def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[_Course]]:
+    """Train rankers that may differ in all their parameters: W (n_rankers, n_features), and how it went."""
     problem = PairProblem.of(train)
     W = np.empty((len(rankers), train.n_features))
-    histories: list[list[float]] = []
+    courses: list[_Course] = []
     for group in lane_groups(len(rankers), np.float64):
         W[group.rows], more = _solve_group(problem, rankers, group)
-        histories += more
-    return W, histories
+        courses += more
+    return W, courses
 
 
 def _solve_group(
     problem: PairProblem, everybody: Sequence[NonconvexRanker], group: LaneGroup
-) -> tuple[Matrix, list[list[float]]]:
+) -> tuple[Matrix, list[_Course]]:
     """Train a group of rankers, each until its own end."""
     n_features = problem.X.shape[1]
     rankers = everybody[group.rows]
@@ -170,25 +190,39 @@ def _solve_group(
     W = np.zeros((group.n_lanes, n_features))
     cost = group.fill_up(np.repeat([[float(ranker.lam)] for ranker in everybody], n_features, axis=1))
     scale = group.fill_up(np.array([1.0 / ranker.C for ranker in everybody]))
-    histories: list[list[float]] = [[] for _ in rankers]
+    courses = [_Course() for _ in rankers]
     moving = n_kept > 0
     while moving.any():
-        variables, objective = _weighted_problems(problem, words, np.where(moving, n_kept, 0), W, cost, scale)
+        variables, objective, n_steps = _weighted_problems(problem, words, np.where(moving, n_kept, 0), W, cost, scale)
         u, v = np.hsplit(variables, 2)
         for lane in np.flatnonzero(moving).tolist():
             ranker, w = rankers[lane], u[lane] - v[lane]
             loss = ranker.C * objective[lane] - cost[lane] @ (u[lane] + v[lane])
             value = float(loss + ranker.penalties(np.abs(w)).sum())
-            history = histories[lane]
+            history = courses[lane].objectives
             change = np.abs(w - W[lane]).max()
             if history and value > history[-1]:  # what the ℓ₁ problem gained was the rounding of its solution
                 moving[lane] = False
                 continue
             history.append(value)
-            W[lane], cost[lane] = w, ranker.costs(np.abs(w))
-            if change <= ranker.tol or len(history) == ranker.max_iter:
+            following = ranker.costs(np.abs(w))
+            same = n_steps[lane] == INNER_STEPS and np.array_equal(following, cost[lane])
+            W[lane], cost[lane] = w, following
+            if change <= ranker.tol:
                 moving[lane] = False
-    return W[: len(rankers)], histories
+            elif same:  # the next problem would be this one, which has had its steps
+                moving[lane] = False
+                courses[lane].bound = (
+                    f"{INNER_STEPS:,} steps for one weighted ℓ₁ problem, as where no penalty is left and the data "
+                    "can be separated; raise lam or gamma, or lower C"
+                )
+            elif len(history) == ranker.max_iter:
+                moving[lane] = False
+                courses[lane].bound = (
+                    f"max_iter={ranker.max_iter} weighted ℓ₁ problems, the last of which changed a weight by "
+                    f"{change:.3g}; raise max_iter or tol"
+                )
+    return W[: len(rankers)], courses
 
 
 def _weighted_problems(
@@ -198,10 +232,10 @@ def _weighted_problems(
     start: Matrix,
     cost: Matrix,
     scale: NDArray[np.float64],
-) -> tuple[Matrix, NDArray[np.float64]]:
+) -> tuple[Matrix, NDArray[np.float64], NDArray[np.int64]]:
     """Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| in the lanes that keep any pairs.
 
-    Returns the variables [u; v] (lanes, 2 n_features) with w = u − v, and the objectives (lanes,).
+    Returns the variables [u; v] (lanes, 2 n_features) with w = u − v, the objectives and the numbers of steps (lanes,).
     """
     n_lanes, n_features = start.shape
     history = np.empty((INNER_STEPS + 1, n_lanes))
@@ -213,7 +247,7 @@ def _weighted_problems(
         words,
         n_kept,
         np.ones((n_lanes, n_features), bool),
-        np.zeros((n_features, n_features)),
+        np.zeros((0, 0)),  # no similarity term
         cost,
         np.zeros(n_lanes),
         scale,
@@ -222,4 +256,4 @@ def _weighted_problems(
         INNER_TOL,
         history,
     )
-    return variables, history[n_iter, np.arange(n_lanes)]
+    return variables, history[n_iter, np.arange(n_lanes)], n_iter

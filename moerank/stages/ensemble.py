@@ -78,7 +78,10 @@ class Ensemble(Stage):
             raise ValueError(f"coefs must have shape (n_members, {train.n_features}), not {coefs.shape}")
         self.features = np.flatnonzero(coefs.any(axis=0))
         if len(self.features) == 0:
-            raise ValueError("coefs are all zero: there is no ranker to combine")
+            raise ValueError(
+                "no feature has a weight in any ranker of the front (coefs are all zero): there is nothing to combine; "
+                "see whether the labels have to do with the features, or leave the stage out with ensemble=False"
+            )
         super().__init__(train, len(self.features) + len(coefs), objectives, workers=workers, xl=0.0, xu=1.0)
         self.backend = backend
         self.coefs = coefs

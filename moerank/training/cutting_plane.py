@@ -8,6 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.training.dense_newton import solve_positive_definite
+
 __all__ = ["CuttingPlanes", "Separation"]
 
 Matrix: TypeAlias = NDArray[np.float64]
@@ -15,6 +17,10 @@ Separation: TypeAlias = Callable[[Matrix], tuple[Matrix, float]]
 
 # The slack of a plane is the difference of numbers up to the largest b, summed over documents.
 ROUNDING = 1e-12
+# So many times in a row the weights of the planes may fail to settle, before rounding is held to be the reason.
+PATIENCE = 10
+# Keeps a step finite where all planes have the same slope, as with features that are next to 0.
+LEAST_RIDGE = 1e-200
 
 
 class CuttingPlanes:
@@ -35,6 +41,9 @@ class CuttingPlanes:
         After `minimise`: how much the objective exceeds its dual, and so at most its minimum.
     n_iter_ : int
         The separations of the last `minimise`.
+    converged_ : bool
+        Whether it ended by its tolerance; else after `max_iter` separations, or because rounding allows no better,
+        where the features are of very different or large scales.
 
     Notes
     -----
@@ -64,12 +73,15 @@ class CuttingPlanes:
         """Return w (n_features,) whose objective exceeds the minimum by at most C · eps.
 
         Ends when no constraint is violated by more than `eps`, or after `max_iter` separations; `gap_` then says how
-        good the best w seen is. An `eps` below what rounding allows is raised to that.
+        good the best w seen is. An `eps` below what rounding allows is raised to that. It also ends when ten times in
+        a row the problem on the planes found so far could not be solved to the precision that this needs.
         """
         best, best_value, lower = np.zeros(self._A.shape[1]), np.inf, -np.inf
-        self.n_iter_ = 0
-        while self.n_iter_ < max_iter:
-            w, xi = self._minimise_on_planes(C, 1e-3 * eps)
+        self.n_iter_, n_failed = 0, 0
+        self.converged_ = False
+        while self.n_iter_ < max_iter and n_failed < PATIENCE:
+            w, xi, settled = self._minimise_on_planes(C, 1e-3 * eps)
+            n_failed = 0 if settled else n_failed + 1
             a, b = self.separate(w)
             self.n_iter_ += 1
             regularised = 0.5 * float(w @ w)
@@ -78,6 +90,7 @@ class CuttingPlanes:
             if value < best_value:
                 best, best_value = w, value
             if best_value - lower <= C * max(eps, ROUNDING * float(np.abs(self._b).max())):
+                self.converged_ = True
                 break
             self._A = np.vstack([self._A, a])
             self._b = np.append(self._b, b)
@@ -85,10 +98,10 @@ class CuttingPlanes:
         self.gap_ = best_value - lower
         return best
 
-    def _minimise_on_planes(self, C: float, tolerance: float) -> tuple[Matrix, float]:
-        """Return w for the planes so far, and its ξ: the dual of the objective is ½ ‖w‖² + C ξ.
+    def _minimise_on_planes(self, C: float, tolerance: float) -> tuple[Matrix, float, bool]:
+        """Return w for the planes so far, its ξ (the dual of the objective is ½ ‖w‖² + C ξ), and whether it settled.
 
-        Ends when all planes agree on ξ up to the tolerance, those with a weight to half of it.
+        That is when all planes agree on ξ up to the tolerance, those with a weight to half of it.
         """
         A, b, weights = self._A, self._b, self._weights
         active = np.flatnonzero(weights)
@@ -99,10 +112,12 @@ class CuttingPlanes:
             xi = float(weights[active] @ slack[active])
             worst = int(slack.argmax())
             if slack[worst] - xi <= tolerance:
-                break
+                return w, xi, True
             if np.ptp(slack[active]) <= 0.5 * tolerance:
                 active = np.append(active, worst)
             step = _equalising_step(A[active], slack[active], C, int(weights[active].argmax()))
+            if not np.isfinite(step).all():
+                break
             shrinking = np.flatnonzero(step < 0)
             lengths = -weights[active[shrinking]] / step[shrinking]
             blocked = bool(len(lengths)) and lengths.min() <= 1.0
@@ -111,7 +126,7 @@ class CuttingPlanes:
                 weights[active[shrinking[lengths.argmin()]]] = 0.0
                 active = active[weights[active] > 0]
             weights[active] /= weights[active].sum()
-        return w, xi
+        return w, xi, False
 
 
 def _equalising_step(A: Matrix, slack: Matrix, C: float, anchor: int) -> Matrix:
@@ -121,6 +136,6 @@ def _equalising_step(A: Matrix, slack: Matrix, C: float, anchor: int) -> Matrix:
     """
     D = np.delete(A - A[anchor], anchor, axis=0)
     M = C * (D @ D.T)
-    M[np.diag_indices_from(M)] += 1e-13 * np.trace(M) + np.finfo(float).tiny
-    step = np.linalg.solve(M, np.delete(slack - slack[anchor], anchor))
+    M[np.diag_indices_from(M)] += 1e-13 * np.trace(M) + LEAST_RIDGE
+    step = solve_positive_definite(M, np.delete(slack - slack[anchor], anchor))
     return np.insert(step, anchor, -step.sum())

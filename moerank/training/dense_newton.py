@@ -9,11 +9,12 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DenseExpansion", "NewtonEnd", "QuadraticModel", "dense_newton"]
+__all__ = ["DenseExpansion", "NewtonEnd", "QuadraticModel", "dense_newton", "solve_positive_definite"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 
 MAX_HALVINGS = 29
+MAX_STEPS = 500
 
 
 class DenseExpansion(Protocol):
@@ -61,7 +62,8 @@ class NewtonEnd:
     step : ndarray, shape (n,)
         The next Newton step, not taken.
     converged : bool
-        Whether the decrement is small enough; else rounding allows no decrease along the next step.
+        Whether the decrement is small enough; else rounding allows no decrease along the next step, or there were
+        500 steps.
     """
 
     w: Matrix
@@ -96,8 +98,8 @@ def dense_newton(expand: Callable[[Matrix], DenseExpansion], start: Matrix, tole
     [0.0]
     """
     w, at = start, expand(start)
-    while True:
-        step: Matrix = -np.asarray(np.linalg.solve(at.hessian, at.gradient), np.float64)
+    for _ in range(MAX_STEPS):
+        step: Matrix = -solve_positive_definite(at.hessian, at.gradient)
         if -at.gradient @ step <= tolerance * at.value:
             return NewtonEnd(w, at, step, True)
         for length in 0.5 ** np.arange(MAX_HALVINGS + 1):
@@ -107,3 +109,24 @@ def dense_newton(expand: Callable[[Matrix], DenseExpansion], start: Matrix, tole
         else:
             return NewtonEnd(w, at, step, False)
         w, at = w + length * step, candidate
+    return NewtonEnd(w, at, step, False)
+
+
+def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
+    """Return x (n,) with A x = b for a positive definite matrix A (n, n), however different the scales of its rows.
+
+    Where rounding makes A singular, as features of very different scales do, it is solved with its diagonal scaled to
+    1, in the least squares sense: of several solutions the one of least norm in that scale.
+
+    Examples
+    --------
+    >>> solve_positive_definite(np.array([[1e18, 1e18], [1e18, 1e18]]), np.array([1e9, 1e9])).tolist()
+    [5e-10, 5e-10]
+    """
+    try:
+        return np.asarray(np.linalg.solve(A, b), np.float64)
+    except np.linalg.LinAlgError:
+        scale = np.sqrt(np.diagonal(A))
+        scale = np.where(scale > 0, scale, 1.0)
+        solution = np.linalg.lstsq(A / np.outer(scale, scale), b / scale, rcond=None)[0]
+        return np.asarray(solution / scale, np.float64)

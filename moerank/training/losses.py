@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.training.dense_newton import DenseExpansion, QuadraticModel, dense_newton
+from moerank.training.dense_newton import DenseExpansion, QuadraticModel, dense_newton, solve_positive_definite
 
 __all__ = ["DIFFERENCE", "SQUARED", "SQUARED_HINGE", "UNIT", "PairLoss", "SquaredHingeLoss", "SquaredLoss", "Target"]
 
@@ -102,8 +102,7 @@ class SquaredLoss(PairLoss):
         """Solve the normal equations: the problem is its own model. O(n_features³) beside the Gram matrix."""
         B: Matrix = np.eye(len(problem.gram)) + 2.0 * C * problem.gram
         rhs = 2.0 * C * problem.moment
-        w: Matrix = np.asarray(np.linalg.solve(B, rhs), np.float64)
-        return QuadraticModel(B, rhs, w)
+        return QuadraticModel(B, rhs, solve_positive_definite(B, rhs))
 
 
 class SquaredHingeLoss(PairLoss):

@@ -159,7 +159,10 @@ def _conjugate_gradients(at: Expansion, radius: float, inner: Inner) -> tuple[Ve
         if rho <= enough:
             return step, residual, n_products
         image = at.product(direction)
-        advance = rho / inner(direction, image)
+        curvature = inner(direction, image)
+        if curvature == 0.0:  # the direction is too short to square
+            return step, residual, n_products + 1
+        advance = rho / curvature
         longer = step + advance * direction
         if inner(longer, longer) > radius**2:
             advance = _to_the_edge(step, direction, radius, inner)
