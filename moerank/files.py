@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from moerank.systems import replace
+
 __all__ = ["FULL", "cannot_write", "prepare_folder", "remains_of", "replace_file", "replacing"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -52,7 +54,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        replace(temporary, path)
     except BaseException:  # also where Ctrl-C comes here
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

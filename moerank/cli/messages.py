@@ -29,7 +29,7 @@ def sentences() -> Iterator[None]:
         reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         notice(f"error: {reason}")
         raise typer.Exit(2) from None
-    except ValueError as error:
+    except (ValueError, ImportError) as error:  # what is not there, or cannot run here
         notice(f"error: {error}")
         raise typer.Exit(2) from None
 

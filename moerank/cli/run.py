@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from moerank.cli.messages import interruptible, notice, sentences
+from moerank.systems import file_name, n_processors
 
 if TYPE_CHECKING:
     from moerank.runs.folders import FoldRuns
@@ -57,7 +57,7 @@ def run(
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
     workers: Annotated[
         int, typer.Option(min=1, help="Threads, by default one per processor; the result is the same for any number.")
-    ] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+    ] = n_processors(),
     out: Annotated[
         Path | None,
         typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.", show_default=False),
@@ -92,7 +92,7 @@ def run(
         make_backend(chosen.backend.name, **chosen.backend.parameters)
         asked = read_solver(solver)
         folds = _folds(fold)
-        label = chosen.name if solver == "mofsrank" else f"{chosen.name}-{solver}"
+        label = file_name(chosen.name if solver == "mofsrank" else f"{chosen.name}-{solver}")
         out = out or Path("results") / (f"{label}-seed{seed}" if fold == "all" else f"{label}-fold{fold}-seed{seed}")
         folders = {number: out / f"fold{number}" if fold == "all" else out for number in folds}
         runs = FoldRuns(chosen, asked, folders, seed, data)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from functools import lru_cache
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock, local
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -11,17 +14,99 @@ from threadpoolctl import ThreadpoolController
 __all__ = ["one_blas_thread"]
 
 
-@lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    """Find the loaded libraries once: the search through them takes milliseconds."""
-    return ThreadpoolController()
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Return a context in which products by a linear algebra library run on one thread.
 
     With more, the last bits of a product depend on how many threads there are, and on a busy machine a product of a
     millisecond takes two hundred.
+
+    Most libraries have one limit for the whole process. So contexts are counted, over all threads: the first to be
+    entered sets the limit, and the last to be left puts back what was there before.
     """
-    limits: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limits
+    with _LIMITS.lock:
+        _LIMITS.enter()
+    try:
+        yield
+    finally:
+        with _LIMITS.lock:
+            _LIMITS.leave()
+
+
+class _Own(local):
+    """What a thread has entered, and the limits before that of the libraries that have one for each thread."""
+
+    n_inside = 0
+
+    def __init__(self) -> None:
+        self.before: dict[str, tuple[Any, int]] = {}
+
+
+class _Limits:
+    """The limits that were there before, and how many contexts hold them down. To be used under its lock."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self._n_inside = 0
+        self._before: dict[str, tuple[Any, int]] = {}
+        self._own = _Own()
+        self._libraries: list[Any] = []
+        self._n_modules = 0
+
+    def enter(self) -> None:
+        """Set every library to one thread."""
+        self._find_libraries()
+        for library in self._libraries:
+            n_threads = library.num_threads
+            before = self._own.before if _is_per_thread(library) else self._before
+            before.setdefault(library.filepath, (library, n_threads))
+            if n_threads != 1:
+                _set_threads(library, 1)
+        self._n_inside += 1
+        self._own.n_inside += 1
+
+    def leave(self) -> None:
+        """Put back the limits that no context holds down any more."""
+        self._n_inside -= 1
+        self._own.n_inside -= 1
+        if self._own.n_inside == 0:
+            _put_back(self._own.before)
+        if self._n_inside == 0:
+            _put_back(self._before)
+
+    def forget_other_threads(self) -> None:
+        """Begin a forked process, which has only the thread that forked it."""
+        self.lock = Lock()
+        self._n_inside = self._own.n_inside
+
+    def _find_libraries(self) -> None:
+        """Look for libraries if any may have come since the last look, which takes milliseconds: with a module."""
+        n_modules = len(sys.modules)
+        if n_modules != self._n_modules:
+            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+            self._n_modules = n_modules
+
+
+_LIMITS = _Limits()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LIMITS.forget_other_threads)
+
+
+def _put_back(before: dict[str, tuple[Any, int]]) -> None:
+    while before:
+        _, (library, n_threads) = before.popitem()
+        if n_threads != 1:
+            _set_threads(library, n_threads)
+
+
+def _is_per_thread(library: Any) -> bool:
+    """Whether the limit of a library holds only in the thread that sets it."""
+    return library.internal_api == "mkl" or getattr(library, "threading_layer", None) == "openmp"
+
+
+def _set_threads(library: Any, n_threads: int) -> None:
+    """Set a limit from whatever thread; threadpoolctl 3.8 ignores all but the one that set it first."""
+    release = getattr(library, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    library.set_num_threads(n_threads)
+    release(force=True)

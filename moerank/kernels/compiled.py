@@ -2,60 +2,195 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any, TypeVar
 
+import llvmlite
+import numba
 from numba import njit
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import FunctionCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from moerank.files import replacing
+from moerank.systems import is_own, is_private, open_regular
 
 __all__ = ["is_on_disk", "kernel"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_SOURCES = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-STAMP = blake2b(_SOURCES, digest_size=6).hexdigest()
+HERE = Path(__file__).resolve().parent
+_SOURCES = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.py")))
+STAMP = blake2b(f"{numba.__version__} {llvmlite.__version__} ".encode() + _SOURCES, digest_size=6).hexdigest()
+PYTHON = sys.implementation.cache_tag
+
+LONGEST = 120
+"""Characters in the name of a file here, at most; a folder is taken only where names of this length fit."""
 
 
 def kernel(function: F) -> F:
     """Compile `function` with numba, without the interpreter lock, and keep the machine code on disk.
 
-    numba looks only at the file of a function to see whether its cached code is stale, but the code contains what
-    the function calls, too. After a change in one file the kernels of the others would go on computing with the old
-    code. So the files of a cached kernel carry a digest of all kernels' sources in their names.
+    numba's own cache looks only at the file of a function to see whether the code is stale, but the code contains
+    what the function calls, too. After a change in one file the kernels of the others would go on computing with the
+    old code. So the files here carry a digest of all kernels' sources in their names.
+
+    Raises
+    ------
+    ImportError
+        If numba's compiler is switched off.
     """
-    dispatcher = njit(nogil=True, cache=True)(function)
-    cache = dispatcher._cache
-    cache._cache_file = _KernelFiles(Path(cache._cache_path), cache._impl.filename_base)
+    if numba.config.DISABLE_JIT:
+        raise ImportError(
+            "the kernels of moerank need numba's compiler, which NUMBA_DISABLE_JIT switches off: unset that variable"
+        )
+    dispatcher = njit(nogil=True)(function)
+    dispatcher._cache = _KernelCache(function)
     return dispatcher
 
 
 def is_on_disk(function: Callable[..., object]) -> bool:
     """Whether machine code of a kernel is on disk and not stale, so that its first call need not compile."""
-    return bool(function._cache._cache_file._load_index())  # type: ignore[attr-defined]
+    return function._cache.is_on_disk()  # type: ignore[attr-defined]
 
 
-class _KernelFiles(IndexDataCacheFile):  # type: ignore[misc]
-    """The files of one kernel: machine code for each signature, and an index of them.
+class _KernelCache(FunctionCache):  # type: ignore[misc]
+    """The machine code of one kernel on disk: a file for each signature, whose name and check sum cover its key.
 
-    numba numbers the code files and writes the index first. Processes that start together can then read old code by
-    a new index, or write the code of two signatures to one file. Here every signature has a name of its own, and
-    the index speaks of what is written already; at worst an entry is lost and compiled once more.
+    numba's own files are an index and numbered files of code. Processes that start together can read old code by a
+    new index, or write two signatures to one file, and a file that a power cut has left empty or damaged ends the
+    process inside LLVM. Here a file is read only if its check sum is right; any other is compiled and written again.
+
+    The files are pickles, so they are kept where nobody but the user can write; see `_folder`.
     """
 
-    def __init__(self, folder: Path, base: str) -> None:
-        self._base = f"{base}-{STAMP}"
-        super().__init__(cache_path=str(folder), filename_base=self._base, source_stamp=STAMP)
-        name, _, rest = base.rpartition("-")  # the rest is the line of the function and the version of Python
-        for path in folder.glob(f"{name}-*.{rest.partition('.')[2]}*.nb[ci]"):
-            if not path.name.startswith(self._base):
-                with suppress(OSError):  # another process was faster, or the folder is read-only
-                    path.unlink()
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._py_func = function
+        self._kept_in = _folder()
+        self._cache_path = str(self._kept_in or "")
+        module = function.__module__.rpartition(".")[2]
+        self._name = f"{module}.{function.__qualname__}"
+        self._base = f"{self._name[:40]}-{STAMP}.{PYTHON}"
+        self.enable()
 
-    def save(self, key: Any, data: Any) -> None:
-        """Write the code of a signature, then mention it in the index."""
-        name = f"{self._base}.{blake2b(repr(key).encode(), digest_size=8).hexdigest()}.nbc"
-        self._save_data(name, data)
-        self._save_index(self._load_index() | {key: name})
+    def is_on_disk(self) -> bool:
+        """Whether there is a file of any signature."""
+        return self._kept_in is not None and any(self._kept_in.glob(f"{self._base}.*.nbc"))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled code of a signature; None if it is not here."""
+        target_context.refresh()
+        key = self._key(sig, target_context.codegen())
+        if not self._enabled or self._kept_in is None:
+            return None
+        with suppress(OSError), open_regular(self._path(key)) as file:
+            content = file.read() if is_own(os.fstat(file.fileno())) else b""
+            stored = content[_SUM:]
+            if content[:_SUM] == _check_sum(key, stored):
+                return CompileResult._rebuild(target_context, *pickle.loads(stored))
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled code of a signature, where that is possible."""
+        if not self._enabled or self._kept_in is None or data.library.has_dynamic_globals:
+            return
+        key = self._key(sig, data.codegen)
+        stored = dumps(data._reduce())
+        with suppress(OSError), replacing(self._path(key)) as file:  # the code is compiled, whatever the disk says
+            file.write(_check_sum(key, stored) + stored)
+
+    def flush(self) -> None:
+        """Forget all signatures."""
+        for path in self._kept_in.glob(f"{self._base}.*.nbc") if self._kept_in else ():
+            with suppress(OSError):
+                path.unlink()
+
+    def _key(self, sig: Any, codegen: Any) -> bytes:
+        return f"{self._name} {self._index_key(sig, codegen)!r}".encode()
+
+    def _path(self, key: bytes) -> Path:
+        assert self._kept_in is not None
+        return self._kept_in / f"{self._base}.{blake2b(key, digest_size=8).hexdigest()}.nbc"
+
+
+_SUM = 32
+
+
+def _check_sum(key: bytes, stored: bytes) -> bytes:
+    digest = blake2b(len(key).to_bytes(8) + key, digest_size=_SUM)
+    digest.update(stored)
+    return digest.digest()
+
+
+@cache
+def _folder() -> Path | None:
+    """Return the folder of the compiled kernels, and remove what is stale there; None if there is none to be had.
+
+    It is the first that can be made and written to and in which nobody but the user may write, of one below
+    ``NUMBA_CACHE_DIR``, one beside the sources, one in the user's cache folder, and one for temporary files. That
+    the kernels are not kept for good is said on standard error.
+    """
+    chosen = numba.config.CACHE_DIR
+    name = f"kernels-{blake2b(str(HERE).encode(), digest_size=8).hexdigest()}"
+    refused = ""
+    if chosen:
+        folder = _usable(Path(chosen).absolute() / name)
+        refused = f"NUMBA_CACHE_DIR={chosen} cannot be used" if folder is None else ""
+    else:
+        folder = _beside_sources()
+    folder = folder or _usable(_of_user(name))
+    if folder is None:
+        folder = _usable(Path(tempfile.gettempdir()).absolute() / f"moerank-{getattr(os, 'geteuid', int)()}-{name}")
+        refused = refused or "neither the installation nor the user's cache folder can be used"
+    if refused:
+        where = f"kept in {folder}" if folder else "not kept, so that each start takes half a minute"
+        _say(f"compiled kernels are {where}: {refused} (it must be writable, by this user alone)")
+    if folder is not None:
+        for path in folder.iterdir():
+            if f".{PYTHON}." in path.name and f"-{STAMP}." not in path.name:
+                with suppress(OSError):  # another process was faster
+                    path.unlink()
+    return folder
+
+
+def _beside_sources() -> Path | None:
+    """Return a folder beside the sources, if these are the user's own: others could not remove it with them."""
+    with suppress(OSError):
+        return _usable(HERE / "__pycache__" / "kernels") if is_own(HERE.stat()) else None
+    return None
+
+
+def _of_user(name: str) -> Path:
+    from platformdirs import user_cache_path
+
+    return user_cache_path("moerank") / name
+
+
+def _usable(folder: Path) -> Path | None:
+    """Return a folder if it can be made and written to, by this user alone."""
+    try:
+        if not folder.is_absolute():  # below the home of a user who has none
+            return None
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if not is_private(folder):
+            return None
+        with tempfile.NamedTemporaryFile(dir=folder, prefix="x" * LONGEST):
+            return folder
+    except OSError:
+        return None
+
+
+def _say(sentence: str) -> None:
+    """Print a line on standard error, in the process that was started first and not in its workers."""
+    if sys.stderr is not None and current_process().name == "MainProcess":
+        print(f"moerank: {sentence}", file=sys.stderr)

@@ -221,7 +221,7 @@ def _keep_candidates(
     return n_kept
 
 
-# Not cached: an index of overloads that names `gt` cannot be written once other kernels have compiled. Callers are.
+# Not cached: its signature names the function `stands` by an address, which no other process has. Callers are.
 @njit(nogil=True)
 def _count(rows: NDArray[np.float64], stands: Any, score: NDArray[np.float64], count: NDArray[np.int64]) -> None:
     """Count in each lane the rows for which ``stands(row, score)``, by fours to keep the counts in registers."""

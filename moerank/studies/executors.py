@@ -5,25 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
-import threading
 import traceback
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from pathlib import Path
-from time import sleep
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from joblib.externals.loky import ProcessPoolExecutor
 from threadpoolctl import threadpool_limits
 
 from moerank.files import FULL
+from moerank.kernels.blas import one_blas_thread
 from moerank.runs.run_fold import run_fold
 from moerank.studies.cell import Cell
+from moerank.systems import leave_interrupts_to, without_interrupts
+
+if TYPE_CHECKING:
+    from joblib.externals.loky import ProcessPoolExecutor
 
 __all__ = ["Executor", "Outcome", "find_executor"]
 
@@ -104,7 +103,7 @@ def run_cell(cell: Cell, data: str | Path | None) -> Outcome:
         If the disk is full: that is no fault of the cell, and the next one would fare no better.
     """
     try:
-        with threadpool_limits(1):
+        with one_blas_thread(), threadpool_limits(1, user_api="openmp"):
             result = run_fold(
                 cell.problem,
                 cell.fold,
@@ -181,12 +180,14 @@ class _Processes:
         return self._n_processes - len(self._running)
 
     def start(self, cell: Cell) -> None:
+        from joblib.externals.loky import ProcessPoolExecutor  # needs more of the system than one process does
+
         busy = [pool for _, pool in self._running.values()]
         pool = next((pool for pool in self._pools if pool not in busy), None)
         if pool is None:
-            pool = ProcessPoolExecutor(1, initializer=_end_with, initargs=(os.getpid(),), env=ONE_THREAD)
+            pool = ProcessPoolExecutor(1, initializer=leave_interrupts_to, initargs=(os.getpid(),), env=ONE_THREAD)
             self._pools.append(pool)
-        with _without_interrupts():
+        with without_interrupts():
             self._running[pool.submit(run_cell, cell, self._data)] = cell, pool
 
     def wait(self, seconds: float) -> list[Outcome]:
@@ -276,25 +277,3 @@ class _Cluster:
             f"the Dask scheduler at {self._address} is gone; start it, and run the same command again: what is "
             "finished stays"
         )
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C from processes that are started here; the terminal sends it to them too, this one decides."""
-    resource_tracker.ensure_running()  # it is started with the first process, and would unblock the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _end_with(parent: int) -> None:
-    """Let this process end when its parent does, even if that was killed."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

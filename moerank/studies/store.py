@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any, Self
 from moerank.files import cannot_write, prepare_folder, remains_of, replace_file
 from moerank.runs.result import FORMAT, RunResult, check_format
 from moerank.studies.cell import Cell
+from moerank.systems import lock, remove, unlock
 from moerank.version import VERSION
 
 __all__ = ["Failure", "Store"]
@@ -153,18 +153,15 @@ class Store:
 
     def _lock(self, place: int, *, wait: bool = False) -> bool:
         try:
-            fcntl.lockf(self._claims, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, place)
+            return lock(self._claims, place, wait=wait)
         except OSError as error:
-            if error.errno in (errno.EACCES, errno.EAGAIN):
-                return False
             raise OSError(
                 f"cannot lock {self.folder / CLAIMS}: {error.strerror}; the file system has no locks, which share the "
                 "work of a study: choose a folder on another with --out"
             ) from None
-        return True
 
     def _unlock(self, place: int) -> None:
-        fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, place)
+        unlock(self._claims, place)
 
     def _remove_remains(self) -> None:
         """Remove what a process left that was killed while it wrote; what another writes just now is locked."""
@@ -177,13 +174,13 @@ class Store:
     def _remove(self, path: Path, place: int) -> None:
         """Remove a file unless somebody holds the lock of what it belongs to."""
         if self._lock(place):
-            path.unlink(missing_ok=True)
+            remove(path)
             self._unlock(place)
 
     def finish(self, cell: Cell, result: str) -> None:
         """Write the result of a claimed cell and let go of it."""
         replace_file(self._result(cell), result.encode())
-        self._failure(cell).unlink(missing_ok=True)
+        remove(self._failure(cell))
         self.release(cell)
 
     def fail(self, cell: Cell, failure: Failure) -> None:
@@ -194,7 +191,7 @@ class Store:
 
     def forget_failure(self, cell: Cell) -> None:
         """Make a cell that failed one that was never tried."""
-        self._failure(cell).unlink(missing_ok=True)
+        remove(self._failure(cell))
 
     def read_failure(self, cell: Cell) -> Failure:
         """Return why a cell failed."""

@@ -96,6 +96,45 @@ def test_damaged_entries_are_ignored_and_written_again(path, parsed, cache):
     assert parsed == ["train.txt"]
 
 
+def test_an_archive_of_other_arrays_is_not_believed(path, parsed, cache):
+    whole = load_letor(path)
+    (entry,) = cache.iterdir()
+    stored = entry.read_bytes()
+    with np.load(entry) as archive:
+        arrays = dict(archive)
+    other = path.with_name("other.txt")
+    other.write_bytes(CONTENT.replace(b"0.25", b"0.75"))
+    load_letor(other)
+    (twin,) = set(cache.iterdir()) - {entry}
+    changed = {**arrays, "X": arrays["X"] + 1.0}
+    fewer = {name: array for name, array in arrays.items() if name != "X"}
+    narrower = {**arrays, "X": arrays["X"].astype(np.float32)}
+    reshaped = {**arrays, "X": arrays["X"].T.copy()}
+    without_sum = {name: array for name, array in changed.items() if name != "check sum"}
+    for forged in (changed, fewer, narrower, reshaped, without_sum, {}):
+        np.savez(entry, **forged)
+        assert_same(load_letor(path), whole)
+        assert entry.read_bytes() == stored  # made again
+    entry.write_bytes(twin.read_bytes())  # whole in itself, but of another file
+    assert_same(load_letor(path), whole)
+    assert len(parsed) == 2 + 7
+
+
+@pytest.mark.parametrize("how", ["pipe", "folder", "link"])
+def test_entries_are_regular_files(path, parsed, cache, how):
+    whole = load_letor(path)
+    (entry,) = cache.iterdir()
+    kept = entry.rename(entry.with_name("kept"))
+    if how == "pipe":
+        os.mkfifo(entry)
+    elif how == "folder":
+        entry.mkdir()
+    else:
+        entry.symlink_to(kept)
+    assert_same(load_letor(path), whole)
+    assert parsed == ["train.txt"] * 2
+
+
 def test_pickles_are_never_opened(path, parsed, cache):
     load_letor(path)
     (entry,) = cache.iterdir()
@@ -142,6 +181,15 @@ def test_the_default_folder_is_the_users(monkeypatch):
     monkeypatch.delenv("MOERANK_CACHE")
     assert cache_folder().is_absolute()
     assert "moerank" in cache_folder().parts
+
+
+def test_a_user_without_a_home_has_no_cache(path, parsed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MOERANK_CACHE")
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: f"~/.cache/{name}")
+    assert cache_folder() is None
+    assert_same(load_letor(path), load_letor(path))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["train.txt"]
 
 
 def test_what_make_raises_passes_and_is_not_kept(cache):
