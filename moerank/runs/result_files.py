@@ -8,11 +8,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from moerank.files import replace_file
+from moerank.files import read_text, remove_old_remains, replace_file
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 
 __all__ = [
     "CHECKPOINT",
+    "MOST_BYTES",
     "model_of",
     "read_result",
     "unfinished",
@@ -21,6 +22,9 @@ __all__ = [
 
 CHECKPOINT = "checkpoint.pkl"
 RESULT = "result.json"
+
+MOST_BYTES = 256 * 2**20
+"""Of a result, or of any other file of results and studies."""
 
 
 def unfinished(folder: Path) -> list[Path]:
@@ -35,12 +39,16 @@ def read_result(folder: Path) -> RunResult | None:
     ------
     ValueError
         If there is a result.json that this version cannot read.
+    OSError
+        If there is something of this name that is no file.
     """
     path = folder / RESULT
-    if not path.is_file():
+    try:
+        text = read_text(path, MOST_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        return RunResult.from_json(path.read_text(encoding="utf-8"))
+        return RunResult.from_json(text)
     except ValueError as error:
         raise ValueError(f"{path}: {error}; choose another folder with --out, or remove the file") from None
 
@@ -48,7 +56,8 @@ def read_result(folder: Path) -> RunResult | None:
 def write_result(result: RunResult, folder: Path) -> list[Path]:
     """Write front.csv, model.json and result.json, and return their paths.
 
-    result.json comes last: where it stands, the run is finished.
+    result.json comes last: where it stands, the run is finished. No lock guards the folder, so what a killed run left
+    of these files is removed when it is more than an hour old.
     """
     files = {
         "front.csv": _front_table(result),
@@ -56,6 +65,7 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
         RESULT: result.to_json(),
     }
     for name, text in files.items():
+        remove_old_remains(folder / name)
         replace_file(folder / name, text.encode())
     return [folder / name for name in files]
 
