@@ -130,11 +130,14 @@ def read_text(path: Path, limit: int) -> str:
     # A FIFO without a writer would block; on Windows, which has none, bytes must be asked for.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     descriptor = os.open(path, flags)
-    with open(descriptor, "rb") as file:
+    try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             raise OSError(f"{path} is {KINDS.get(stat.S_IFMT(mode), 'a device')}, not a file")
-        content = file.read(limit + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(limit + 1)
+    finally:
+        os.close(descriptor)
     if len(content) > limit:
         raise ValueError(f"{path}: larger than {limit // 2**20} MiB, which no such file is")
     try:

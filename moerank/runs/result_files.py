@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -56,18 +57,34 @@ def read_result(folder: Path) -> RunResult | None:
 def write_result(result: RunResult, folder: Path) -> list[Path]:
     """Write front.csv, model.json and result.json, and return their paths.
 
-    result.json comes last: where it stands, the run is finished. No lock guards the folder, so what a killed run left
-    of these files is removed when it is more than an hour old.
+    result.json comes first: where it stands, the run is finished, and the others can be made from it. Where it cannot
+    be written, it goes to the folder of temporary files, and the message says so. No lock guards the folder, so what a
+    killed run left of these files is removed when it is more than an hour old.
     """
     files = {
         "front.csv": _front_table(result),
         "model.json": json.dumps(model_of(result, result.best), indent=1, ensure_ascii=False) + "\n",
         RESULT: result.to_json(),
     }
-    for name, text in files.items():
+    for name in (RESULT, "front.csv", "model.json"):
         remove_old_remains(folder / name)
-        replace_file(folder / name, text.encode())
+        try:
+            replace_file(folder / name, files[name].encode())
+        except OSError as error:
+            if name != RESULT:
+                raise
+            raise OSError(f"{error}{_kept_elsewhere(files[RESULT])}") from None
     return [folder / name for name in files]
+
+
+def _kept_elsewhere(text: str) -> str:
+    """Keep a result that its folder does not take; return what the message says about it."""
+    try:
+        path = Path(tempfile.mkdtemp(prefix="moerank-")) / RESULT
+        replace_file(path, text.encode())
+    except OSError:
+        return ""
+    return f"; the result is kept in {path}"
 
 
 def _front_table(result: RunResult) -> str:
