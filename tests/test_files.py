@@ -94,7 +94,7 @@ def test_a_fifo_in_the_place_of_a_file_is_replaced_and_a_folder_refused(tmp_path
     replace_file(tmp_path / "fifo", b"new")
     assert read_text(tmp_path / "fifo", 10) == "new"
     (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match="cannot write .*folder: Is a directory"):
+    with pytest.raises(OSError, match=r"cannot write .*folder: Is a directory"):
         replace_file(tmp_path / "folder", b"new")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "folder"]
 
