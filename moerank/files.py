@@ -162,9 +162,12 @@ def read_json(text: str) -> Any:
     ValueError: the key 'seeds' is given twice
     """
     try:
-        return json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_key_once)
+        values = json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_key_once)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if "\\ud" in text.lower():  # half a character, which nothing could write or show again
+        json.dumps(values, ensure_ascii=False).encode()
+    return values
 
 
 def _no_number(name: str) -> NoReturn:

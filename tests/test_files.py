@@ -55,6 +55,7 @@ def test_texts_that_are_too_large_or_not_utf8_are_refused_by_name(tmp_path):
         ("[-Infinity]", "-Infinity is no number"),
         ('{"b": {"a": 1, "c": 2, "a": 3}}', "the key 'a' is given twice"),
         ("9" * 5000, "digits"),
+        (r'["\ud800"]', "surrogates not allowed"),
         ("", "Expecting value"),
     ],
 )
@@ -64,7 +65,7 @@ def test_json_that_is_none_is_a_value_error(text, reason):
 
 
 def test_other_json_is_read_as_usual():
-    values = {"a": [1, 2.5, None, True, "x"], "b": {"c": {}}, "d": 10**30}
+    values = {"a": [1, 2.5, None, True, "x"], "b": {"c": {}}, "d": 10**30, "e": "𝛼"}
     assert read_json(json.dumps(values)) == values
 
 

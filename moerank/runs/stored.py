@@ -186,6 +186,8 @@ def _check_configuration(stored: StoredResult) -> None:
         read = _Configuration.model_validate(stored.configuration)
     except ValidationError as error:
         raise ValueError(f"configuration.{first_mistake(error)}") from None
+    known = [key for key in type(read.data).model_fields if key != "origin"]
+    _check_keys("configuration.data", stored.configuration["data"], known)
     said = {"problem": read.problem, "fold": read.fold, "seed": read.seed, "solver": read.solver.label}
     for name, value in said.items():
         if value != getattr(stored, name):

@@ -186,7 +186,7 @@ class Study:
         study._grids = _read_grids(study.out, grids)
         missing = [solver.name for solver in study.solvers if solver.name not in solver_table()]
         if missing:
-            raise ValueError(f"{folder} has the solver {missing[0]}, which is not installed here")
+            raise ValueError(f"{study.out / 'study.json'} has the solver {missing[0]}, which is not installed here")
         return study
 
     @property

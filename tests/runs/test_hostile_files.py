@@ -123,6 +123,7 @@ def test_what_is_accepted_for_a_solver_is_not_opened_either(word, tmp_path):
     run_fold(load_problem(path), 1, "mofsrank", baselines=False)  # numba keeps its own kernels as pickles
     for given in (
         *({name: word} for name in ("backend", "algorithm", "metric", "objectives", "final", "ensemble")),
+        {"checkpoint": word, "resume": True},
         *({"ensemble": {name: word}} for name in ("initial", "termination", word)),
         *({"feature_selection": {name: [word, word]}} for name in ("initial", "termination")),
     ):
