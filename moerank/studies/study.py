@@ -68,13 +68,13 @@ class _Grid:
 
     def cells(self) -> list[Cell]:
         """All cells, by seed and fold first, so that an unfinished study has something of everything."""
+        drawn = [solver for solver in self.solvers if solver.seeded]
         return [
             Cell(problem, fold, solver, seed)
-            for seed in range(self.seeds)
+            for seed in range(self.seeds if drawn else 1)
             for fold in self.folds
             for problem in self.problems
-            for solver in self.solvers
-            if seed == 0 or solver.seeded
+            for solver in (drawn if seed else self.solvers)
         ]
 
     def as_dict(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Study:
         stays.
     folds : sequence of int, default 1 … 5
     seeds : int, default 1
-        Runs of each solver that draws; the others run once.
+        Runs of each solver that draws; the others run once. A study has at most a million cells.
     ablate : bool, default False
         Add MOFSRank, and MOFSRank without each of its three parts.
     data : path, optional
@@ -148,7 +148,7 @@ class Study:
         ablate: bool = False,
         data: str | Path | None = None,
     ) -> None:
-        check_at_least(1, seeds=seeds)
+        check_at_least(1, MOST_CELLS, seeds=seeds)
         folds = list(folds)
         for fold in folds:
             check_at_least(0, fold=fold)
