@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
 from math import inf
@@ -12,10 +14,15 @@ __all__ = [
     "check_choice",
     "check_not_negative",
     "check_positive",
+    "check_room",
     "check_share",
     "check_switch",
+    "size",
     "unknown",
 ]
+
+ROOM = 16.0
+"""GiB that one table may take, unless the user says otherwise."""
 
 
 def check_positive(**parameters: object) -> None:
@@ -43,8 +50,10 @@ def check_not_negative(*, or_none: bool = False, **parameters: object) -> None:
             raise ValueError(f"{name} must {'be finite' if value == inf else 'not be negative'}{beside}, not {value}")
 
 
-def check_at_least(least: int, *, or_none: bool = False, **parameters: object) -> None:
+def check_at_least(least: int, most: int | None = None, *, or_none: bool = False, **parameters: object) -> None:
     """Raise a ValueError for a parameter that is not an integer from `least` on, nor None where that is allowed.
+
+    `most`, where it is given, is the largest that is allowed.
 
     Examples
     --------
@@ -58,9 +67,11 @@ def check_at_least(least: int, *, or_none: bool = False, **parameters: object) -
         if or_none and value is None:
             continue
         if not isinstance(value, Integral) or isinstance(value, bool):
-            raise ValueError(f"{name} must be an integer{beside}, not {value!r}")
+            raise ValueError(f"{name} must be an integer{beside}, not {_shown(value)}")
         if value < least:
             raise ValueError(f"{name} must be at least {least}{beside}, not {value}")
+        if most is not None and int(value) > most:
+            raise ValueError(f"{name} must be at most {size(most)}{beside}, not {size(int(value))}")
 
 
 def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -> None:
@@ -79,13 +90,38 @@ def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -
             raise ValueError(f"{name} must be in {'[' if zero else '('}0, 1{']' if one else ')'}, not {value}")
 
 
+def check_room(what: str, n_bytes: int) -> None:
+    """Raise a ValueError for a table that would take more memory than the limit, before any of it is taken.
+
+    The limit is `ROOM` GiB, or the number of GiB in the environment variable ``MOERANK_MEMORY``.
+
+    Examples
+    --------
+    >>> check_room("a population of 1,000,000,000 individuals", 2**40)
+    Traceback (most recent call last):
+        ...
+    ValueError: a population of 1,000,000,000 individuals would take 1,024 GiB, and the limit is 16 GiB; ask for less,
+    or raise the limit with the environment variable MOERANK_MEMORY, in GiB
+    """
+    given = os.environ.get("MOERANK_MEMORY", "")
+    try:
+        limit = float(given) if given else ROOM
+    except ValueError:
+        raise ValueError(f"the environment variable MOERANK_MEMORY is a number of GiB, not {given!r}") from None
+    if n_bytes > limit * 2**30:
+        raise ValueError(
+            f"{what} would take {size(n_bytes >> 30)} GiB, and the limit is {limit:g} GiB; ask for less, or raise the "
+            "limit with the environment variable MOERANK_MEMORY, in GiB"
+        )
+
+
 def check_switch(**parameters: object) -> None:
     """Raise a ValueError for a parameter that is neither True nor False: a text such as "no" counts as true."""
     import numpy as np  # every command loads this file, and most of them no numpy
 
     for name, value in parameters.items():
         if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, not {value!r}")
+            raise ValueError(f"{name} must be True or False, not {_shown(value)}")
 
 
 def check_choice(choices: Iterable[str], **parameters: object) -> None:
@@ -103,7 +139,7 @@ def check_choice(choices: Iterable[str], **parameters: object) -> None:
         if not isinstance(value, str) or value not in known:
             nearest = get_close_matches(value, known, n=1) if isinstance(value, str) else []
             advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}{advice}")
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {_shown(value)}{advice}")
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
@@ -120,7 +156,23 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {kind} {name!r}; {advice}"
 
 
+def size(number: int) -> str:
+    """Return a number for a message; Python refuses to write out those of thousands of digits.
+
+    Examples
+    --------
+    >>> size(1797), size(10**40)
+    ('1,797', 'about 2^132')
+    """
+    return f"{number:,}" if number.bit_length() < 128 else f"about 2^{number.bit_length() - 1}"
+
+
+def _shown(value: object) -> str:
+    """Return what a message shows of a value: tables and lists may have any size and depth."""
+    return reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value)
+
+
 def _number(name: str, value: object, beside: str = "") -> float:
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise ValueError(f"{name} must be a number{beside}, not {value!r}")
+        raise ValueError(f"{name} must be a number{beside}, not {_shown(value)}")
     return float(value)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.checks import check_at_least, check_choice, check_switch, unknown
+from moerank.checks import check_at_least, check_choice, check_room, check_switch, unknown
 from moerank.data import RankingData
 from moerank.evolution import ALGORITHMS, Archive, Checkpoint, Factory, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
@@ -277,6 +277,8 @@ class MOFSRank(RankingEstimator):
 
     def _search(self, name: str, stage: Stage, plan: StagePlan[Any]) -> Archive:
         """Run one stage and return the non-dominated members of all its evaluations."""
+        population = plan.settings.population
+        check_room(f"{name}: a population of {population:,} strings of {stage.n_var:,}", population * stage.n_var)
         operators = stage.operators()
         if plan.initial is not None:
             operators["sampling"] = plan.initial

@@ -40,6 +40,9 @@ PATIENCE = 10.0
 POLL = 0.05
 """Seconds between two attempts, and between two looks at a lock that is waited for."""
 
+KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
+"""What may stand where a file should; anything else is a device."""
+
 PLACES = 2**31 - 1
 """How many bytes of a file Windows' C library can lock. Two places that fall together only wait for each other."""
 
@@ -178,19 +181,26 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a file to read its bytes, unless it is a link, a pipe that would wait for a writer, or a device.
+def open_regular(path: Path, *, through_links: bool = False) -> BinaryIO:
+    """Open a file to read its bytes, unless it is a pipe that would wait for a writer, a device, or a folder.
+
+    Parameters
+    ----------
+    path : Path
+    through_links : bool, default False
+        Follow a symbolic link instead of refusing it.
 
     Raises
     ------
     OSError
-        If it cannot be opened, or is no regular file.
+        If it cannot be opened, or is no regular file; the message names what it is.
     """
-    flags = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
-    descriptor = os.open(path, os.O_RDONLY | flags)
+    names = ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC") + (() if through_links else ("O_NOFOLLOW",))
+    descriptor = os.open(path, os.O_RDONLY | sum(getattr(os, name, 0) for name in names))
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(f"{path} is {KINDS.get(stat.S_IFMT(mode), 'a device')}, not a file")
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 from time import monotonic
+from unicodedata import category
 
 import typer
 
-__all__ = ["INTERRUPTED", "interruptible", "notice", "sentences"]
+from moerank.files import FULL, cannot_write
+
+__all__ = ["INTERRUPTED", "interruptible", "notice", "printable", "sentences"]
 
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C, as shells have it."""
@@ -27,6 +30,8 @@ def sentences() -> Iterator[None]:
         yield
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        if error.errno in FULL:
+            reason = str(cannot_write(error.filename or "temporary files", error))
         notice(f"error: {reason}")
         raise typer.Exit(2) from None
     except (ValueError, ImportError) as error:  # what is not there, or cannot run here
@@ -69,4 +74,15 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
 
 def notice(text: str) -> None:
     """Print a line on standard error."""
-    typer.echo(text, err=True)
+    typer.echo(printable(text), err=True)
+
+
+def printable(text: str) -> str:
+    r"""Return a text in which nothing commands a terminal: names may come from files that somebody else wrote.
+
+    Examples
+    --------
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return "".join(repr(sign)[1:-1] if category(sign) == "Cc" and sign not in "\n\t" else sign for sign in text)

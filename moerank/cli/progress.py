@@ -22,6 +22,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from moerank.cli.messages import printable
 from moerank.cli.time_left import TimeLeft, in_words
 from moerank.studies.cell import Cell
 
@@ -50,12 +51,12 @@ class CellProgress:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._states, self._cost, self._clock = states, cost, clock
-        self._console = Console(stderr=True, highlight=False)
+        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._bar = Progress(
             TextColumn("cells"),
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             TimeElapsedColumn(),
             TextColumn("elapsed"),
             _Words(self._words_left),
@@ -84,7 +85,8 @@ class CellProgress:
     def _print(self, cell: Cell, succeeded: bool, elapsed: float) -> None:
         state = "" if succeeded else ": failed"
         times = ", ".join(filter(None, (f"{elapsed:.1f} s", self._words_left())))
-        self._console.print(f"{self._done}/{len(self._states)} {cell.label}{state} ({times})", soft_wrap=True)
+        line = f"{self._done}/{len(self._states)} {cell.label}{state} ({times})"
+        self._console.print(printable(line), soft_wrap=True)
 
     def _words_left(self) -> str:
         """Return the estimate; nothing where it has turned out too small, or everything is done."""
@@ -132,11 +134,11 @@ class StageProgress:
     """
 
     def __init__(self) -> None:
-        console = Console(stderr=True, highlight=False)
+        console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=14),
-            TextColumn("{task.fields[text]}"),
+            TextColumn("{task.fields[text]}", markup=False),
             TimeElapsedColumn(),
             TextColumn("elapsed"),
             TimeRemainingColumn(),
@@ -158,12 +160,13 @@ class StageProgress:
             return
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage.replace("_", " "), total=1.0, text="")
-        self._bars.update(self._tasks[stage], completed=fraction, text=text)
+        self._bars.update(self._tasks[stage], completed=fraction, text=printable(text))
 
     def _finish_line(self) -> None:
         if self._stage:
             seconds = monotonic() - self._begin
-            self._console.print(f"{self._stage.replace('_', ' ')}: {self._text} ({seconds:.1f} s)", soft_wrap=True)
+            line = f"{self._stage.replace('_', ' ')}: {self._text} ({seconds:.1f} s)"
+            self._console.print(printable(line), soft_wrap=True)
             self._stage = ""
 
     def __enter__(self) -> Self:

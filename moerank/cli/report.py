@@ -58,7 +58,7 @@ def report(
     """
     with sentences():
         from moerank.checks import unknown
-        from moerank.files import prepare_folder, replace_file
+        from moerank.files import prepare_folder, remove_old_remains, replace_file
         from moerank.reports.report import Report
         from moerank.studies.study import Study
 
@@ -67,6 +67,7 @@ def report(
         path = out or folder / FORMATS[format_]
         content = Report(Study.load(folder), reference)
         prepare_folder(path.parent)
+        remove_old_remains(path)
         replace_file(path, _written(content, format_).encode())
         if missing := content.n_missing:
             runs = "1 run is" if missing == 1 else f"{missing} runs are"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moerank.cli.messages import interruptible, notice, sentences
+from moerank.cli.messages import interruptible, notice, printable, sentences
 from moerank.systems import file_name, n_processors
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ def run(
     result.json, front.csv, model.json, front.png, convergence.png and
     features.png. The very first run compiles its kernels, which takes about
     half a minute.
+
+    The exit code is 0 if all is done, 1 if only the figures could not be
+    drawn, 2 if the run cannot be or go on, 130 after Ctrl-C.
     """
     request = [problem]
     for name, value in (("--data", data), ("--solver", solver), ("--backend", backend), ("--out", out)):
@@ -96,23 +99,38 @@ def run(
         out = out or Path("results") / (f"{label}-seed{seed}" if fold == "all" else f"{label}-fold{fold}-seed{seed}")
         folders = {number: out / f"fold{number}" if fold == "all" else out for number in folds}
         runs = FoldRuns(chosen, asked, folders, seed, data)
-        _show(chosen, _run(runs, workers, resume=resume), out, as_json=as_json)
+        results, undrawn = _run(runs, workers, resume=resume)
+        _show(chosen, results, out, as_json=as_json)
+        if undrawn:
+            notice(undrawn)
+            raise typer.Exit(1)
 
 
-def _run(runs: FoldRuns, workers: int, *, resume: bool) -> list[RunResult]:
-    """Run what is not finished, and draw each fold once its result is on disk."""
+def _run(runs: FoldRuns, workers: int, *, resume: bool) -> tuple[list[RunResult], str]:
+    """Run what is not finished, and draw each fold once its result is on disk; return also what could not be drawn."""
     from moerank.cli.progress import StageProgress
-    from moerank.figures.of_run import draw_run_figures
     from moerank.kernels.compiled import is_on_disk
     from moerank.kernels.newton import newton_lanes
 
     if not is_on_disk(newton_lanes):
         notice("first run: the kernels are compiled for this machine, which takes about half a minute once")
-    results = []
+    results, undrawn = [], ""
     for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=notice):
-        draw_run_figures(result, runs.folders[result.fold])
         results.append(result)
-    return results
+        undrawn = _draw(result, runs.folders[result.fold]) or undrawn
+    return results, undrawn
+
+
+def _draw(result: RunResult, folder: Path) -> str:
+    """Draw the figures of a result that is on disk; return why they could not be drawn, if they could not."""
+    try:
+        from moerank.figures.of_run import draw_run_figures
+
+        draw_run_figures(result, folder)
+    except Exception as error:  # whatever is wrong with a library of figures: the result must not be lost over it
+        reason = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        return f"error: the figures could not be drawn ({' '.join(reason.split())}); the result is in {folder}"
+    return ""
 
 
 def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: bool) -> None:
@@ -136,7 +154,7 @@ def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: boo
         console.print(f"Each fold has its own results, in {out / 'fold1'} and so on.", soft_wrap=True)
     else:
         console.print(front_table(results[0]))
-        console.print(chosen_features(results[0]))
+        console.print(printable(chosen_features(results[0])))
     files = ", ".join(sorted(path.name for path in out.iterdir() if path.is_file()))
     console.print(f"Wrote to {out}: {files}", soft_wrap=True)
 
@@ -145,12 +163,16 @@ def _override(change: str) -> tuple[str, Any]:
     """Read STAGE.KEY=VALUE; the value as TOML has it, else as text."""
     import tomllib
 
+    from moerank.runs.problem_files import LONGEST_LINE
+
     key, equals, value = change.partition("=")
     if not equals or "." not in key:
         raise ValueError(f"--set {change}: write --set STAGE.KEY=VALUE, as in --set ensemble.generations=50")
+    if max(len(key), len(value)) > LONGEST_LINE:
+        raise ValueError(f"--set {key[:40]}: more than {LONGEST_LINE:,} characters")
     try:
         return key, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return key, value
 
 

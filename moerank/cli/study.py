@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moerank.cli.messages import interruptible, sentences
+from moerank.cli.messages import interruptible, printable, sentences
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
@@ -138,7 +138,7 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
         if problem.name in results.problems:
             console.print(study_table(problem, results.of(problem.name)))
     for cell, failure in failures.items():
-        console.print(f"failed: {cell.label}: {failure['error']}", soft_wrap=True)
+        console.print(printable(f"failed: {cell.label}: {failure['error']}"), soft_wrap=True)
     if failures:
         console.print("The tracebacks are in the folder failures; --retry-failed runs these cells again.")
     console.print(f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}", soft_wrap=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.checks import check_at_least
 from moerank.data.draws import Draws
 from moerank.data.folds import split_fold
 from moerank.data.ranking_data import RankingData
@@ -67,12 +68,12 @@ def load_digits_fold(
     """
     from sklearn.datasets import load_digits
 
+    check_at_least(0, seed=seed)
+    check_at_least(1, fold=fold)
     images, digits = load_digits(return_X_y=True)
     n_images = len(images)
-    if not 5 <= n_queries <= n_images:
-        raise ValueError(f"n_queries is {n_queries}; it must be from 5 (one per part) to {n_images} (all images)")
-    if not 2 <= n_documents < n_images:
-        raise ValueError(f"n_documents is {n_documents}; it must be from 2 to {n_images - 1} (all other images)")
+    check_at_least(5, n_images, n_queries=n_queries)
+    check_at_least(2, n_images - 1, n_documents=n_documents)
     draws = Draws(seed)
     queries = draws.order(n_images)[:n_queries]
     documents = np.array([_draw_documents(draws, digits, query, n_documents) for query in queries])

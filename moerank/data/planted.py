@@ -13,11 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.checks import check_at_least, check_not_negative, check_room, size
 from moerank.data.draws import Draws
 from moerank.data.folds import split_fold
 from moerank.data.ranking_data import RankingData
 
-__all__ = ["PlantedProblem", "load_planted_fold", "make_planted"]
+__all__ = ["MOST_LABELS", "PlantedProblem", "load_planted_fold", "make_planted"]
+
+MOST_LABELS = 1000
+
+COPIES = 3
+"""Of the table, as many as there are at once while it is made."""
+
+NAME = 100
+"""Bytes of the name of a feature."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +73,7 @@ def make_planted(
         Features of each role: at least 1, 0 and 0. The redundant ones are made from the relevant ones in turn. The
         columns stand in random order.
     n_labels : int, default 3
-        Labels are 0 to n_labels − 1; at least 2.
+        Labels are 0 to n_labels − 1; from 2 to 1,000.
     noise : float, default 0.1
         Width of the uniform noise on the utility, at least 0. The mean of the relevant features has standard
         deviation √(1 / (12 · n_relevant)).
@@ -79,7 +88,7 @@ def make_planted(
     Raises
     ------
     ValueError
-        For numbers outside their range.
+        For numbers outside their range, and for a table that is larger than the limit of `check_room`.
 
     Examples
     --------
@@ -87,19 +96,17 @@ def make_planted(
     >>> problem.data.feature_names, problem.relevant.tolist(), problem.source.tolist()
     (('relevant 1', 'noise 1', 'redundant 1 of 1'), [True, False, False], [0, -1, 0])
     """
-    for argument, value, least in (
-        ("n_queries", n_queries, 1),
-        ("n_documents", n_documents, 2),
-        ("n_relevant", n_relevant, 1),
-        ("n_redundant", n_redundant, 0),
-        ("n_noise", n_noise, 0),
-        ("n_labels", n_labels, 2),
-        ("noise", noise, 0),
-    ):
-        if not least <= value < np.inf:
-            raise ValueError(f"{argument} is {value}; it must be a finite number and at least {least}")
+    check_at_least(1, n_queries=n_queries, n_relevant=n_relevant)
+    check_at_least(2, n_documents=n_documents)
+    check_at_least(0, n_redundant=n_redundant, n_noise=n_noise, seed=seed)
+    check_at_least(2, MOST_LABELS, n_labels=n_labels)
+    check_not_negative(noise=noise)
+    n_rows, n_features = int(n_queries) * int(n_documents), int(n_relevant) + int(n_redundant) + int(n_noise)
+    check_room(
+        f"{size(n_queries)} queries of {size(n_documents)} documents with {size(n_features)} features",
+        n_rows * 8 + n_features * (n_rows * 8 * COPIES + NAME),
+    )
     draws = Draws(seed)
-    n_rows = n_queries * n_documents
     relevant = draws.uniform((n_relevant, n_rows))
     copied = np.arange(n_redundant) % n_relevant
     redundant = 0.8 * relevant[copied] + 0.2 * draws.uniform((n_redundant, n_rows))
@@ -143,6 +150,7 @@ def load_planted_fold(fold: int = 1, **planted: Any) -> tuple[RankingData, Ranki
     >>> train
     RankingData('planted, fold 2, training': 120 documents, 6 queries, 30 features)
     """
+    check_at_least(1, fold=fold)
     return split_fold(make_planted(**planted).data, fold)
 
 

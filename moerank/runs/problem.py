@@ -4,34 +4,46 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from moerank.checks import unknown
+from moerank.checks import check_at_least, unknown
 from moerank.data import RankingData, load_digits_fold, load_fold, load_planted_fold, query_level_norm
 from moerank.data.folds import N_FOLDS
+from moerank.data.planted import MOST_LABELS
 from moerank.evolution import ALGORITHMS
 from moerank.metrics import Metric, make_metric
-from moerank.runs.solver_spec import SolverSpec
+from moerank.runs.solver_spec import SolverSpec, check_parameters
 from moerank.stages.objectives import FRONT, read_objectives
 from moerank.stages.settings import (
     EnsembleSettings,
     FeatureSelectionSettings,
     Final,
     InstanceSelectionSettings,
+    at_least,
 )
 
-__all__ = ["SOURCES", "Problem", "Published"]
+__all__ = ["SOURCES", "Problem", "Published", "Section"]
 
 Fold = tuple[RankingData, RankingData, RankingData]
+
+MOST_SEED = 2**64 - 1
 
 
 class Section(BaseModel):
     """A table of a problem file: unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
+    check_parameters(parameters)
+    return parameters
+
+
+Parameters = Annotated[dict[str, Any], AfterValidator(_checked)]
 
 
 class DataSection(Section):
@@ -46,16 +58,16 @@ class DataSection(Section):
     """
 
     normalize: Literal["none", "query"] = "none"
-    grid: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = None
+    grid: tuple[Annotated[int, Field(strict=True, ge=1)], Annotated[int, Field(strict=True, ge=1)]] | None = None
 
 
 class DigitsData(DataSection):
     """Query by example on handwritten digits; see `load_digits_fold`."""
 
     source: Literal["digits"]
-    n_queries: int = 150
-    n_documents: int = 100
-    seed: int = 0
+    n_queries: Annotated[int, at_least(5)] = 150
+    n_documents: Annotated[int, at_least(2)] = 100
+    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
 
     def read(self, fold: int, search: Sequence[Path]) -> Fold:
         """Return the parts of a fold; nothing has to be found on disk."""
@@ -66,14 +78,14 @@ class PlantedData(DataSection):
     """Synthetic data with known relevant features; see `make_planted`."""
 
     source: Literal["planted"]
-    n_queries: int = 100
-    n_documents: int = 20
-    n_relevant: int = 5
-    n_redundant: int = 10
-    n_noise: int = 15
-    n_labels: int = 3
-    noise: float = 0.1
-    seed: int = 0
+    n_queries: Annotated[int, at_least(1)] = 100
+    n_documents: Annotated[int, at_least(2)] = 20
+    n_relevant: Annotated[int, at_least(1)] = 5
+    n_redundant: Annotated[int, at_least(0)] = 10
+    n_noise: Annotated[int, at_least(0)] = 15
+    n_labels: Annotated[int, at_least(2, MOST_LABELS)] = 3
+    noise: Annotated[float, Field(strict=True, ge=0)] = 0.1
+    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
 
     def read(self, fold: int, search: Sequence[Path]) -> Fold:
         """Return the parts of a fold; nothing has to be found on disk."""
@@ -96,7 +108,19 @@ class LetorData(DataSection):
     source: Literal["letor"]
     folder: str
     origin: str = "the data set"
-    missing: float | None = None
+    missing: Annotated[float, Field(strict=True)] | None = None
+
+    @field_validator("folder")
+    @classmethod
+    def _is_below(cls, folder: str) -> str:
+        """Refuse what leads elsewhere: a file that somebody else wrote must not say where to read."""
+        path = PureWindowsPath(folder)  # which takes both kinds of slashes, and knows drives
+        if path.anchor or ".." in path.parts or "\0" in folder:
+            raise ValueError(
+                f"folder must lie below the place of the data, not {folder!r}; name that place by --data or by the "
+                "environment variable MOERANK_DATA"
+            )
+        return folder
 
     def read(self, fold: int, search: Sequence[Path]) -> Fold:
         """Return the parts of a fold from the first place that has the folder."""
@@ -112,6 +136,8 @@ class LetorData(DataSection):
 
 
 SOURCES = (DigitsData, PlantedData, LetorData)
+
+Data = Annotated[DigitsData | PlantedData | LetorData, Field(discriminator="source")]
 
 
 class MetricSection(Section):
@@ -148,7 +174,7 @@ class BackendSection(Section):
     """
 
     name: str = "rankrls"
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: Parameters = Field(default_factory=dict)
     tune: bool = True
 
 
@@ -163,7 +189,7 @@ class SolverSection(Section):
         Whether validation MAP chooses among the solver's published grid.
     """
 
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: Parameters = Field(default_factory=dict)
     tune: bool = True
 
 
@@ -216,8 +242,8 @@ class Published(Section):
 class Problem(Section):
     """A ranking problem: data, metric, backend, the budget of each stage, and published results."""
 
-    name: str = Field(pattern=r"^[\w.-]+$")
-    data: Annotated[DigitsData | PlantedData | LetorData, Field(discriminator="source")]
+    name: str = Field(pattern=r"^[\w.-]+$", max_length=200)
+    data: Data
     metric: MetricSection = MetricSection()
     backend: BackendSection = BackendSection()
     solver: SolverSection = SolverSection()
@@ -245,6 +271,7 @@ class Problem(Section):
         ValueError
             For malformed data, arguments of the data that are out of range, and a grid that does not fit the features.
         """
+        check_at_least(1, N_FOLDS, fold=fold)
         train, vali, test = self.data.read(fold, _places(data))
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -11,9 +12,16 @@ from typing import Any, cast, get_args
 from pydantic import BaseModel, ValidationError
 
 from moerank.checks import unknown
+from moerank.files import read_text
 from moerank.runs.problem import SOURCES, Problem, Published
 
 __all__ = ["load_problem", "shipped_problems"]
+
+MOST_BYTES = 2**20
+"""Of a problem file."""
+
+LONGEST_LINE = 4096
+"""A key of thousands of parts, which is read in the square of their number, fits into none."""
 
 
 def shipped_problems() -> dict[str, Path]:
@@ -59,10 +67,7 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
     """
     path = _problem_path(problem)
     overrides = overrides or {}
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not a TOML file: {error}") from None
+    document = _document(path)
     for key, value in overrides.items():
         _put(document, key, value)
     try:
@@ -71,11 +76,27 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
         raise ValueError(_sentence(error, str(path), overrides)) from None
 
 
+def _document(path: Path) -> dict[str, Any]:
+    """Return what stands in a TOML file."""
+    text = read_text(path, MOST_BYTES)
+    for number, line in enumerate(text.splitlines(), start=1):
+        if len(line) > LONGEST_LINE:
+            raise ValueError(
+                f"{path}: line {number} has {len(line):,} characters, more than {LONGEST_LINE:,}; break it"
+            )
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"{path}: not a TOML file: nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
+
+
 def _problem_path(problem: str | Path) -> Path:
     shipped = shipped_problems()
     if str(problem) in shipped:
         return shipped[str(problem)]
-    if Path(problem).is_file():
+    if Path(problem).exists() and not Path(problem).is_dir():
         return Path(problem)
     if Path(problem).suffix == ".toml":
         raise FileNotFoundError(f"there is no problem file {problem}; shipped problems are {', '.join(shipped)}")
@@ -113,9 +134,10 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -
         sources = (get_args(source.model_fields["source"].annotation)[0] for source in SOURCES)
         return f"{place}: [{key}] source: choose one of {', '.join(sources)}"
     if problem["type"] == "value_error":
-        return f"{place}: {table}{problem['ctx']['error']}"
+        within = "parameters: " * (location[-1:] == ["parameters"])
+        return f"{place}: {table}{within}{problem['ctx']['error']}"
     expected = problem["msg"].split(",")[0].removeprefix("Input ")
-    given = f", not {problem['input']!r}" if isinstance(problem["input"], str | int | float) else ""
+    given = f", not {reprlib.repr(problem['input'])}" if isinstance(problem["input"], str | int | float) else ""
     return f"{place}: {table}{location[-1]}: {expected}{given}"
 
 

@@ -7,17 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from moerank.rankers.forest import Forest
 from moerank.rankers.model import Model, Scaling
+from moerank.runs.stored import FORMAT, PARTS, StoredRanker, check_format, read_stored
 from moerank.stages.objectives import FRONT
-from moerank.version import VERSION
 
 __all__ = ["FORMAT", "PARTS", "RunResult", "ScoredRanker", "check_format"]
-
-FORMAT = 3
-"""Number of the format of results and studies; raised whenever older files cannot be read any more."""
-
-PARTS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
@@ -67,18 +61,17 @@ class ScoredRanker:
         }
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], feature_names: Sequence[str], scaling: Scaling) -> ScoredRanker:
+    def from_stored(cls, stored: StoredRanker, feature_names: Sequence[str], scaling: Scaling) -> ScoredRanker:
         """Read what `as_dict` returned, with the names of all columns and how they are scaled."""
-        features, weights, trees = (values.pop(key) for key in ("features", "weights", "trees"))
         model = Model(
-            names=tuple(feature_names[feature] for feature in features),
-            columns=tuple(features),
-            weights=None if weights is None else tuple(weights),
-            trees=None if trees is None else Forest(**{name: tuple(entries) for name, entries in trees.items()}),
+            names=tuple(feature_names[feature] for feature in stored.features),
+            columns=stored.features,
+            weights=stored.weights,
+            trees=stored.trees,
             scaling=scaling,
-            parameters=values.pop("parameters"),
+            parameters=stored.parameters,
         )
-        return cls(model=model, **values)
+        return cls(stored.name, model, stored.objectives, stored.scores, stored.per_query)
 
 
 @dataclass(frozen=True)
@@ -176,27 +169,17 @@ class RunResult:
         Raises
         ------
         ValueError
-            If it is not one, or one of another format.
+            If it is not one, or one of another format; the message names the place.
         """
         try:
-            values = json.loads(text)
-            check_format(values.pop("format"), values.get("versions", {}).get("moerank"))
-            shared = values["feature_names"], values["configuration"]["data"]["normalize"]
+            stored = read_stored(text)
+            shared = stored.feature_names, stored.configuration["data"]["normalize"]
+            values: dict[str, Any] = {name: getattr(stored, name) for name in type(stored).model_fields}
+            del values["format"]
+            values["convergence"] = {stage: columns.model_dump() for stage, columns in stored.convergence.items()}
+            values["times"] = stored.times.model_dump()
             for key in ("front", "baselines"):
-                values[key] = [ScoredRanker.from_dict(ranker, *shared) for ranker in values[key]]
+                values[key] = [ScoredRanker.from_stored(ranker, *shared) for ranker in values[key]]
             return cls(**values)
-        except (LookupError, TypeError, AttributeError, ValueError) as error:
+        except ValueError as error:
             raise ValueError(f"not a result of this version of moerank ({error})") from None
-
-
-def check_format(number: object, version: str | None) -> None:
-    """Refuse files of another format; `version` is that of the package which wrote them, where it is known.
-
-    Raises
-    ------
-    ValueError
-        If `number` is not `FORMAT`.
-    """
-    if number != FORMAT:
-        writer = f"moerank {version}" if version else "another version"
-        raise ValueError(f"format {number}, written by {writer}; moerank {VERSION} here reads format {FORMAT}")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
-from moerank.files import replace_file
+from moerank.files import read_text, remove_old_remains, replace_file
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 
 __all__ = [
     "CHECKPOINT",
+    "MOST_BYTES",
     "model_of",
     "read_result",
     "unfinished",
@@ -21,6 +23,9 @@ __all__ = [
 
 CHECKPOINT = "checkpoint.pkl"
 RESULT = "result.json"
+
+MOST_BYTES = 256 * 2**20
+"""Of a result, or of any other file of results and studies."""
 
 
 def unfinished(folder: Path) -> list[Path]:
@@ -35,12 +40,16 @@ def read_result(folder: Path) -> RunResult | None:
     ------
     ValueError
         If there is a result.json that this version cannot read.
+    OSError
+        If there is something of this name that is no file.
     """
     path = folder / RESULT
-    if not path.is_file():
+    try:
+        text = read_text(path, MOST_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        return RunResult.from_json(path.read_text(encoding="utf-8"))
+        return RunResult.from_json(text)
     except ValueError as error:
         raise ValueError(f"{path}: {error}; choose another folder with --out, or remove the file") from None
 
@@ -48,16 +57,34 @@ def read_result(folder: Path) -> RunResult | None:
 def write_result(result: RunResult, folder: Path) -> list[Path]:
     """Write front.csv, model.json and result.json, and return their paths.
 
-    result.json comes last: where it stands, the run is finished.
+    result.json comes first: where it stands, the run is finished, and the others can be made from it. Where it cannot
+    be written, it goes to the folder of temporary files, and the message says so. No lock guards the folder, so what a
+    killed run left of these files is removed when it is more than an hour old.
     """
     files = {
         "front.csv": _front_table(result),
         "model.json": json.dumps(model_of(result, result.best), indent=1, ensure_ascii=False) + "\n",
         RESULT: result.to_json(),
     }
-    for name, text in files.items():
-        replace_file(folder / name, text.encode())
+    for name in (RESULT, "front.csv", "model.json"):
+        remove_old_remains(folder / name)
+        try:
+            replace_file(folder / name, files[name].encode())
+        except OSError as error:
+            if name != RESULT:
+                raise
+            raise OSError(f"{error}{_kept_elsewhere(files[RESULT])}") from None
     return [folder / name for name in files]
+
+
+def _kept_elsewhere(text: str) -> str:
+    """Keep a result that its folder does not take; return what the message says about it."""
+    try:
+        path = Path(tempfile.mkdtemp(prefix="moerank-")) / RESULT
+        replace_file(path, text.encode())
+    except OSError:
+        return ""
+    return f"; the result is kept in {path}"
 
 
 def _front_table(result: RunResult) -> str:

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any
 
 from moerank.solvers import make_solver, solvers
 
-__all__ = ["SolverSpec", "read_solver", "split_solvers"]
+__all__ = ["RUN_ARGUMENTS", "SolverSpec", "check_parameters", "read_solver", "split_solvers"]
+
+RUN_ARGUMENTS = {
+    "checkpoint": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
+    "journal": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
+    "progress": "moerank run shows it",
+    "random_state": "set it with --seed",
+    "resume": "set it with --resume",
+    "verbose": "moerank run shows its progress",
+    "workers": "set it with --workers",
+}
+"""Arguments of solvers that belong to a run and not to a method, and what takes their place; no file may set them."""
+
+DEEPEST = 20
+"""Tables and lists inside each other that a parameter may have."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +48,10 @@ class SolverSpec:
     parameters: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
     tune: bool = True
+
+    def __post_init__(self) -> None:
+        for parameters in (self.parameters, self.defaults):
+            _refuse_run_arguments(parameters)
 
     @property
     def label(self) -> str:
@@ -68,6 +87,50 @@ class SolverSpec:
         return replace(self, defaults=dict(defaults), tune=tune)
 
 
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters of a file that do not describe a method, or that no result could keep.
+
+    Raises
+    ------
+    ValueError
+        For one of the `RUN_ARGUMENTS`, and for a value that is no plain one: text, switch, finite number, or a table or
+        list of such.
+
+    Examples
+    --------
+    >>> check_parameters({"alpha": 0.1, "workers": 2})
+    Traceback (most recent call last):
+        ...
+    ValueError: workers belongs to a run, not to a method: set it with --workers
+    """
+    _refuse_run_arguments(parameters)
+    for name, value in parameters.items():
+        _check_plain(name, value, DEEPEST)
+
+
+def _refuse_run_arguments(parameters: Iterable[str]) -> None:
+    for name in parameters:
+        if name in RUN_ARGUMENTS:
+            raise ValueError(f"{name} belongs to a run, not to a method: {RUN_ARGUMENTS[name]}")
+
+
+def _check_plain(name: str, value: Any, depth: int) -> None:
+    if depth == 0:
+        raise ValueError(f"{name} has more than {DEEPEST} tables or lists inside each other")
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            _check_plain(f"{name}.{key}", entry, depth - 1)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            _check_plain(name, entry, depth - 1)
+    elif isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"{name} must be finite, not {value}")
+    elif isinstance(value, int) and value.bit_length() > 64:
+        raise ValueError(f"{name} is a number of more than 64 bits")
+    elif not isinstance(value, str | int | float | None):
+        raise ValueError(f"{name} must be a text, a switch, a number, or a table or list of such, not {value}")
+
+
 def read_solver(text: str) -> SolverSpec:
     """Read a solver as the command line has it: NAME or NAME[key=value,…].
 
@@ -96,6 +159,10 @@ def read_solver(text: str) -> SolverSpec:
         if key.strip() in parameters:
             raise ValueError(f"solver {text!r}: {key.strip()} is given twice")
         parameters[key.strip()] = _read(value.strip())
+    try:
+        check_parameters(parameters)
+    except ValueError as error:
+        raise ValueError(f"solver {text!r}: {error}") from None
     make_solver(match[1], **parameters)
     return SolverSpec(match[1], parameters)
 
@@ -128,7 +195,7 @@ def _split(text: str) -> list[str]:
 def _read(value: str) -> Any:
     try:
         return json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # of other text, of thousands of digits, of brackets without end
         return value
 
 

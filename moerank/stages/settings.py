@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
 from pymoo.core.sampling import Sampling
 from pymoo.core.termination import Termination
 
-from moerank.checks import check_at_least, check_switch, unknown
+from moerank.checks import check_at_least, check_room, check_switch, unknown
 from moerank.evolution import DECAY, DENSITY, FORM, Decay, Form
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "StageArgument",
     "StagePlan",
     "StageSettings",
+    "at_least",
     "read_plan",
 ]
 
@@ -30,14 +31,26 @@ Final: TypeAlias = Literal["auto", "train", "validation"]
 """By what the final member of the front is chosen; see `MOFSRank`."""
 
 
-def _at_least(least: int) -> BeforeValidator:
-    """Return what refuses smaller numbers, and what only looks like an integer: "5", 5.0 and true."""
+MOST_GENERATIONS = 10**9
+"""More would not end in a lifetime."""
+
+INDIVIDUAL = 1024
+"""Bytes that an individual takes at least, whatever its length."""
+
+
+def at_least(least: int, most: int | None = None) -> BeforeValidator:
+    """Return what refuses smaller and larger numbers, and what only looks like an integer: "5", 5.0 and true."""
 
     def check(value: Any, info: ValidationInfo) -> int:
-        check_at_least(least, **{str(info.field_name): value})
+        check_at_least(least, most, **{str(info.field_name): value})
         return int(value)
 
     return BeforeValidator(check)
+
+
+def _fits(population: int) -> int:
+    check_room(f"a population of {population:,} individuals", population * INDIVIDUAL)
+    return population
 
 
 class StageSettings(BaseModel):
@@ -53,8 +66,8 @@ class StageSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    population: Annotated[int, _at_least(2)] = 100
-    generations: Annotated[int, _at_least(1)] = 100
+    population: Annotated[int, at_least(2, 2**63), AfterValidator(_fits)] = 100
+    generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 100
 
 
 class InstanceSelectionSettings(StageSettings):
@@ -70,9 +83,9 @@ class InstanceSelectionSettings(StageSettings):
         Whether the subset of all pairs is among them.
     """
 
-    generations: Annotated[int, _at_least(1)] = 50
+    generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 50
     density: tuple[float, float] = DENSITY
-    max_subsets: Annotated[int, _at_least(1)] = 10
+    max_subsets: Annotated[int, at_least(1)] = 10
     include_all: bool = True
 
 

@@ -13,7 +13,7 @@ from moerank.runs.result import FORMAT
 from moerank.runs.run_fold import configuration
 from moerank.runs.solver_spec import SolverSpec
 
-__all__ = ["Cell"]
+__all__ = ["Cell", "digest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +53,16 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """The name of the cell's file: a digest of its configuration."""
-        text = json.dumps(self.configuration(), sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+        return digest(self.configuration())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Cell) and other.key == self.key
 
     def __hash__(self) -> int:
         return hash(self.key)
+
+
+def digest(configuration: dict[str, Any]) -> str:
+    """Return the digest of a configuration, whatever the order of its keys."""
+    text = json.dumps(configuration, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from moerank.files import cannot_write, prepare_folder, remains_of, replace_file
+from moerank.files import cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
 from moerank.runs.result import FORMAT, RunResult, check_format
-from moerank.studies.cell import Cell
+from moerank.runs.result_files import MOST_BYTES
+from moerank.studies.cell import Cell, digest
 from moerank.systems import lock, remove, unlock
 from moerank.version import VERSION
 
@@ -76,14 +77,13 @@ class Store:
             If study.json is not one of this version.
         """
         path = self.folder / STUDY
-        if not path.is_file():
+        try:
+            text = read_text(path, MOST_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
             return []
         try:
-            request = json.loads(path.read_text(encoding="utf-8"))
-            check_format(request["format"], request.get("moerank"))
-            grids: list[dict[str, Any]] = request["grids"]
-            return grids
-        except (KeyError, TypeError, ValueError) as error:
+            return _requests(read_json(text))
+        except ValueError as error:
             raise ValueError(f"{path}: not a study of this version of moerank ({error})") from None
 
     def add_grid(self, grid: dict[str, Any], check: Callable[[list[dict[str, Any]]], None]) -> None:
@@ -194,8 +194,24 @@ class Store:
         remove(self._failure(cell))
 
     def read_failure(self, cell: Cell) -> Failure:
-        """Return why a cell failed."""
-        failure: Failure = json.loads(self._failure(cell).read_text(encoding="utf-8"))
+        """Return why a cell failed.
+
+        Raises
+        ------
+        ValueError
+            If the file is not such a text.
+        """
+        path = self._failure(cell)
+        text = read_text(path, MOST_BYTES)
+        try:
+            failure = read_json(text)
+            if not isinstance(failure, dict):
+                raise ValueError("it is no table of keys and values")
+            for key in ("cell", "error", "traceback"):
+                if not isinstance(failure.get(key), str):
+                    raise ValueError(f"{key} must be a text")
+        except ValueError as error:
+            raise ValueError(f"{path}: not a failure of this version of moerank ({error}); remove the file") from None
         return failure
 
     def read(self, cell: Cell) -> RunResult:
@@ -204,19 +220,51 @@ class Store:
         Raises
         ------
         ValueError
-            If the file is not a result of this version.
+            If the file is not a result of this version, or that of another cell.
         """
         path = self._result(cell)
+        text = read_text(path, MOST_BYTES)
         try:
-            return RunResult.from_json(path.read_text(encoding="utf-8"))
+            result = RunResult.from_json(text)
+            _check_cell(result, cell)
         except ValueError as error:
             raise ValueError(f"{path}: {error}; remove the file to run its cell again") from None
+        return result
 
     def _result(self, cell: Cell) -> Path:
         return self.folder / "cells" / f"{cell.key}.json"
 
     def _failure(self, cell: Cell) -> Path:
         return self.folder / "failures" / f"{cell.key}.json"
+
+
+def _requests(values: Any) -> list[dict[str, Any]]:
+    """Return the grids of a study.json, as far as they are tables."""
+    if not isinstance(values, dict) or "format" not in values:
+        raise ValueError("it has no format")
+    check_format(values["format"], values.get("moerank"))
+    if strange := values.keys() - {"format", "moerank", "grids"}:
+        raise ValueError(f"unknown key {min(strange)!r}")
+    grids = values.get("grids")
+    if not isinstance(grids, list) or not all(isinstance(grid, dict) for grid in grids):
+        raise ValueError("grids must be a list of tables")
+    return grids
+
+
+def _check_cell(result: RunResult, cell: Cell) -> None:
+    """Refuse the result of another cell: files may have been exchanged."""
+    here = {
+        "problem": cell.problem.name,
+        "fold": cell.fold,
+        "solver": cell.solver.label,
+        "seed": cell.seed,
+        "random_state": cell.random_state,
+    }
+    for name, value in here.items():
+        if (there := getattr(result, name)) != value:
+            raise ValueError(f"the result of another cell: {name} is {there} there, and {value} in {cell.label}")
+    if digest({"format": FORMAT, **result.configuration}) != cell.key:
+        raise ValueError(f"the result of another configuration than that of {cell.label}")
 
 
 def _place(key: str) -> int:

@@ -6,16 +6,19 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import pandas as pd
+from pydantic import Field, ValidationError
 
+from moerank.checks import check_at_least, size
 from moerank.data.folds import N_FOLDS
 from moerank.runs.frame import results_frame
-from moerank.runs.problem import Problem
+from moerank.runs.problem import Parameters, Problem, Section
 from moerank.runs.problem_files import load_problem
 from moerank.runs.result import RunResult
 from moerank.runs.solver_spec import SolverSpec, read_solver
+from moerank.runs.stored import first_mistake
 from moerank.solvers import solvers as solver_table
 from moerank.solvers import with_ablations
 from moerank.studies.cell import Cell
@@ -24,6 +27,25 @@ from moerank.studies.running import run_cells
 from moerank.studies.store import Failure, Store
 
 __all__ = ["Study"]
+
+MOST_CELLS = 10**6
+"""Of a study."""
+
+
+class _StoredSolver(Section):
+    """A solver in study.json."""
+
+    name: str
+    parameters: Parameters = Field(default_factory=dict)
+
+
+class _StoredGrid(Section):
+    """What study.json says of a request."""
+
+    problems: tuple[Problem, ...]
+    solvers: tuple[_StoredSolver, ...]
+    folds: tuple[Annotated[int, Field(strict=True, ge=1, le=N_FOLDS)], ...]
+    seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
 
 
 @dataclass(frozen=True)
@@ -35,15 +57,24 @@ class _Grid:
     folds: tuple[int, ...]
     seeds: int
 
+    def __post_init__(self) -> None:
+        _check_number(self.n_cells)
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are, without making them."""
+        n_drawn = sum(solver.name not in solver_table() or solver.seeded for solver in self.solvers)
+        return len(self.problems) * len(self.folds) * (len(self.solvers) + (self.seeds - 1) * n_drawn)
+
     def cells(self) -> list[Cell]:
         """All cells, by seed and fold first, so that an unfinished study has something of everything."""
+        drawn = [solver for solver in self.solvers if solver.seeded]
         return [
             Cell(problem, fold, solver, seed)
-            for seed in range(self.seeds)
+            for seed in range(self.seeds if drawn else 1)
             for fold in self.folds
             for problem in self.problems
-            for solver in self.solvers
-            if seed == 0 or solver.seeded
+            for solver in (drawn if seed else self.solvers)
         ]
 
     def as_dict(self) -> dict[str, Any]:
@@ -57,9 +88,25 @@ class _Grid:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> _Grid:
-        problems = tuple(Problem.model_validate(problem) for problem in values["problems"])
-        solvers = tuple(SolverSpec(**solver) for solver in values["solvers"])
-        return cls(problems, solvers, tuple(values["folds"]), values["seeds"])
+        stored = _StoredGrid.model_validate(values)
+        solvers = tuple(SolverSpec(solver.name, solver.parameters) for solver in stored.solvers)
+        return cls(stored.problems, solvers, stored.folds, stored.seeds)
+
+
+def _read_grids(folder: Path, grids: list[dict[str, Any]]) -> list[_Grid]:
+    """Return what was asked for in a folder."""
+    try:
+        read = [_Grid.from_dict(grid) for grid in grids]
+        _check_number(sum(grid.n_cells for grid in read))
+        return read
+    except ValueError as error:
+        reason = first_mistake(error) if isinstance(error, ValidationError) else error
+        raise ValueError(f"{folder / 'study.json'}: not a study of this version of moerank ({reason})") from None
+
+
+def _check_number(n_cells: int) -> None:
+    if n_cells > MOST_CELLS:
+        raise ValueError(f"a study has at most {size(MOST_CELLS)} cells, not {size(n_cells)}; divide it")
 
 
 class Study:
@@ -77,7 +124,7 @@ class Study:
         stays.
     folds : sequence of int, default 1 … 5
     seeds : int, default 1
-        Runs of each solver that draws; the others run once.
+        Runs of each solver that draws; the others run once. A study has at most a million cells.
     ablate : bool, default False
         Add MOFSRank, and MOFSRank without each of its three parts.
     data : path, optional
@@ -101,8 +148,10 @@ class Study:
         ablate: bool = False,
         data: str | Path | None = None,
     ) -> None:
-        if seeds < 1:
-            raise ValueError(f"seeds must be at least 1, not {seeds}")
+        check_at_least(1, MOST_CELLS, seeds=seeds)
+        folds = list(folds)
+        for fold in folds:
+            check_at_least(0, fold=fold)
         if not set(folds) <= set(range(1, N_FOLDS + 1)):
             raise ValueError(f"there are folds 1 to {N_FOLDS}, not {sorted(set(folds))}")
         named = [name for given in solvers for name in (solver_table() if given == "all" else (given,))]
@@ -134,14 +183,10 @@ class Study:
         grids = Store(folder, write=False).read_grids()
         if not grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
-        try:
-            study._grids = [_Grid.from_dict(grid) for grid in grids]
-        except (KeyError, TypeError, AttributeError, ValueError) as error:  # pydantic's are ValueErrors
-            reason = " ".join(str(error).split())
-            raise ValueError(f"{study.out / 'study.json'}: not a study of this version of moerank ({reason})") from None
+        study._grids = _read_grids(study.out, grids)
         missing = [solver.name for solver in study.solvers if solver.name not in solver_table()]
         if missing:
-            raise ValueError(f"{folder} has the solver {missing[0]}, which is not installed here")
+            raise ValueError(f"{study.out / 'study.json'} has the solver {missing[0]}, which is not installed here")
         return study
 
     @property
@@ -245,8 +290,8 @@ class Study:
 
     def _check_problems(self, grids: list[dict[str, Any]]) -> None:
         """Refuse a folder where a problem of the same name has other settings."""
-        for grid in grids:
-            for problem in _Grid.from_dict(grid).problems:
+        for grid in _read_grids(self.out, grids):
+            for problem in grid.problems:
                 mine = next((own for own in self.problems if own.name == problem.name), problem)
                 if mine.configuration() != problem.configuration():
                     raise ValueError(

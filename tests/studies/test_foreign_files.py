@@ -1,0 +1,139 @@
+"""Folders of studies that somebody else has had their hands on."""
+
+import json
+import os
+import time
+
+import pytest
+
+from moerank.studies.study import MOST_CELLS, Study
+
+
+@pytest.fixture
+def study(tiny_problem_file, tmp_path):
+    return Study([tiny_problem_file], ["rankrls", "rankrls[alpha=1]", "single"], tmp_path, folds=[1, 2]).run()
+
+
+def test_results_that_have_changed_places_are_refused_by_name(study, tmp_path):
+    cells = study.cells()
+    paths = {cell: tmp_path / "cells" / f"{cell.key}.json" for cell in cells}
+    texts = {cell: path.read_text() for cell, path in paths.items()}
+    for other in cells[1:]:
+        paths[cells[0]].write_text(texts[other])
+        with pytest.raises(ValueError) as error:
+            study.results()
+        assert str(paths[cells[0]]) in str(error.value)
+        assert "the result of another cell" in str(error.value)
+        assert cells[0].label in str(error.value)
+        assert str(error.value).endswith("remove the file to run its cell again")
+    values = json.loads(texts[cells[0]])
+    values["configuration"]["data"]["n_queries"] = 16
+    paths[cells[0]].write_text(json.dumps(values))
+    with pytest.raises(ValueError, match=r"another configuration than that of tiny, fold 1, rankrls"):
+        study.results()
+    values = json.loads(texts[cells[0]])
+    values["random_state"] += 1
+    paths[cells[0]].write_text(json.dumps(values))
+    with pytest.raises(ValueError, match=r"another cell: random_state is"):
+        study.results()
+    paths[cells[0]].write_text(texts[cells[0]])
+    assert len(study.results()) == len(cells)
+
+
+def test_what_is_no_file_does_not_hang(study, tmp_path, command):
+    begin = time.monotonic()
+    first, second = study.cells()[:2]
+    path = tmp_path / "cells" / f"{first.key}.json"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(OSError, match=rf"{path} is a FIFO, not a file"):
+        study.results()
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(OSError, match=rf"{path} is a folder, not a file"):
+        study.results()
+    path.rmdir()
+    failure = tmp_path / "failures" / f"{first.key}.json"
+    os.mkfifo(failure)
+    with pytest.raises(OSError, match=rf"{failure} is a FIFO"):
+        study.failures()
+    failure.unlink()
+    failure.write_text("[" * 200_000)
+    with pytest.raises(ValueError, match=rf"{failure}: not a failure of this version.*nested too deeply.*remove"):
+        study.failures()
+    failure.write_text('{"error": 1}')
+    with pytest.raises(ValueError, match=rf"{failure}: not a failure .*cell must be a text"):
+        study.failures()
+    os.remove(tmp_path / "study.json")
+    os.mkfifo(tmp_path / "study.json")
+    outcome = command("report", tmp_path)
+    assert (outcome.exit_code, outcome.stderr) == (2, f"error: {tmp_path / 'study.json'} is a FIFO, not a file\n")
+    assert time.monotonic() - begin < 20
+    assert second
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"seeds": 2**63}, "seeds: Input should be less than or equal to 1000000"),
+        ({"seeds": "3"}, "seeds: "),
+        ({"seeds": True}, "seeds: "),
+        ({"folds": [0]}, r"folds\.0: "),
+        ({"folds": [1.0]}, r"folds\.0: "),
+        ({"folds": 1}, "folds: "),
+        ({"x": 1}, "x: Extra"),
+        ({"solvers": [{"name": "rankrls", "parameters": {"workers": 2}}]}, r"solvers\.0\.parameters: workers belongs"),
+        (
+            {"solvers": [{"name": "mofsrank"}] * 300, "seeds": 10_000},
+            "a study has at most 1,000,000 cells, not 6,000,000",
+        ),
+        ({"problems": [{}]}, r"problems\.0\.name: "),
+        ({"problems": None}, "problems: "),
+    ],
+)
+def test_a_study_of_another_shape_is_refused_by_its_place(study, tmp_path, change, sentence):
+    path = tmp_path / "study.json"
+    request = json.loads(path.read_text())
+    request["grids"][0] |= change
+    path.write_text(json.dumps(request))
+    with pytest.raises(ValueError, match=rf"^{path}: not a study of this version of moerank \({sentence}"):
+        Study.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 200_000,
+        "[]",
+        "null",
+        '{"format": 3}',
+        '{"format": 3, "grids": [1]}',
+        '{"format": true, "grids": []}',
+        "\xff",
+    ],
+)
+def test_what_is_no_study_is_refused_by_name(tmp_path, text):
+    path = tmp_path / "study.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=rf"^{path}: not a "):
+        Study.load(tmp_path)
+
+
+def test_more_cells_than_anybody_runs_are_refused_before_they_are_made(tiny_problem, tmp_path):
+    begin = time.monotonic()
+    with pytest.raises(ValueError, match=r"seeds must be at most 1,000,000, not 9,223,372,036,854,775,808"):
+        Study([tiny_problem], ["mofsrank"], tmp_path, folds=[1], seeds=2**63)
+    with pytest.raises(ValueError, match=r"a study has at most 1,000,000 cells, not 2,500,000; divide it"):
+        Study([tiny_problem], ["mofsrank"], tmp_path, seeds=500_000)
+    for seeds, sentence in ((True, "seeds must be an integer, not True"), (2.0, "seeds must be an integer, not 2.0")):
+        with pytest.raises(ValueError, match=sentence):
+            Study([tiny_problem], ["mofsrank"], tmp_path, seeds=seeds)
+    with pytest.raises(ValueError, match=r"fold must be an integer, not 1\.0"):
+        Study([tiny_problem], ["mofsrank"], tmp_path, folds=[1.0])
+    assert time.monotonic() - begin < 5
+    allowed = Study([tiny_problem], ["rankrls"], tmp_path, folds=[1], seeds=MOST_CELLS)  # it does not draw
+    assert len(allowed.cells()) == 1
+
+
+def test_folds_may_come_one_by_one(tiny_problem, tmp_path):
+    assert len(Study([tiny_problem], ["rankrls"], tmp_path, folds=iter([1, 3])).cells()) == 2

@@ -1,0 +1,114 @@
+import json
+import os
+import socket
+import time
+
+import pytest
+
+from moerank.files import read_json, read_text, remains_of, remove_old_remains, replace_file
+
+
+def test_a_text_is_read_as_it_stands(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes("ä\r\n".encode())
+    assert read_text(path, 4) == "ä\r\n"
+    (tmp_path / "link").symlink_to(path)
+    assert read_text(tmp_path / "link", 4) == "ä\r\n"
+
+
+def test_what_is_no_file_is_refused_without_waiting(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    (tmp_path / "knot").symlink_to(tmp_path / "knot")
+    begin = time.monotonic()
+    for name, reason in (("fifo", "is a FIFO"), ("folder", "folder"), ("zero", "is a device"), ("knot", "knot")):
+        with pytest.raises(OSError, match=reason) as error:
+            read_text(tmp_path / name, 10)
+        assert name in str(error.value)
+    with socket.socket(socket.AF_UNIX) as server, pytest.raises(OSError, match="socket"):
+        os.chdir(tmp_path)  # names of sockets are short
+        server.bind("socket")
+        read_text(tmp_path / "socket", 10)
+    with pytest.raises(FileNotFoundError):
+        read_text(tmp_path / "none", 10)
+    assert time.monotonic() - begin < 2
+
+
+def test_texts_that_are_too_large_or_not_utf8_are_refused_by_name(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"x" * (2**20 + 1))
+    assert len(read_text(path, 2**20 + 1)) == 2**20 + 1
+    with pytest.raises(ValueError, match=r"text: larger than 1 MiB"):
+        read_text(path, 2**20)
+    path.write_bytes(b"abc\xff")
+    with pytest.raises(ValueError, match=r"text: not a text in UTF-8: .* at byte 3"):
+        read_text(path, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[" * 200_000, "nested too deeply"),
+        ('{"a":' * 200_000, "nested too deeply"),
+        ('{"a": NaN}', "NaN is no number"),
+        ("[-Infinity]", "-Infinity is no number"),
+        ('{"b": {"a": 1, "c": 2, "a": 3}}', "the key 'a' is given twice"),
+        ("9" * 5000, "digits"),
+        (r'["\ud800"]', "surrogates not allowed"),
+        ("", "Expecting value"),
+    ],
+)
+def test_json_that_is_none_is_a_value_error(text, reason):
+    with pytest.raises(ValueError, match=reason):
+        read_json(text)
+
+
+def test_other_json_is_read_as_usual():
+    values = {"a": [1, 2.5, None, True, "x"], "b": {"c": {}}, "d": 10**30, "e": "𝛼"}
+    assert read_json(json.dumps(values)) == values
+
+
+def test_a_link_is_replaced_and_what_it_led_to_stays(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "report.csv").symlink_to(victim)
+    (tmp_path / "report.csv.tmp").symlink_to(victim)  # where a name that can be foreseen would be written
+    replace_file(tmp_path / "report.csv", b"new")
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "report.csv").is_symlink()
+    assert (tmp_path / "report.csv").read_text() == "new"
+
+
+def test_a_temporary_name_that_is_taken_is_never_written_through(tmp_path, monkeypatch):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    monkeypatch.setattr("secrets.token_hex", lambda n: "0" * 2 * n)
+    (tmp_path / f".result.json.{'0' * 16}.tmp").symlink_to(victim)
+    with pytest.raises(OSError, match=r"cannot write .*result\.json: File exists"):
+        replace_file(tmp_path / "result.json", b"new")
+    assert victim.read_text() == "precious"
+
+
+def test_a_fifo_in_the_place_of_a_file_is_replaced_and_a_folder_refused(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    replace_file(tmp_path / "fifo", b"new")
+    assert read_text(tmp_path / "fifo", 10) == "new"
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match=r"cannot write .*folder: Is a directory"):
+        replace_file(tmp_path / "folder", b"new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "folder"]
+
+
+def test_remains_are_removed_once_they_are_an_hour_old(tmp_path):
+    target = tmp_path / "result.json"
+    old, young, other = (
+        tmp_path / f".{name}.{sign * 16}.tmp" for name, sign in (("result.json", "a"), ("result.json", "b"), ("x", "a"))
+    )
+    for path in (old, young, other):
+        path.write_text("half")
+    for path in (old, other):
+        os.utime(path, (time.time() - 4000,) * 2)
+    assert remains_of(target) == [old, young]
+    remove_old_remains(target)
+    assert sorted(tmp_path.iterdir()) == sorted([young, other])
