@@ -12,20 +12,20 @@ from moerank.files import replace_file
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 
 __all__ = [
-    "CHECKPOINT",
+    "JOURNAL",
     "model_of",
     "read_result",
     "unfinished",
     "write_result",
 ]
 
-CHECKPOINT = "checkpoint.pkl"
+JOURNAL = "journal"
 RESULT = "result.json"
 
 
 def unfinished(folder: Path) -> list[Path]:
-    """Return the checkpoints of an interrupted run."""
-    return sorted(folder.glob(CHECKPOINT + "*"))
+    """Return the journals of an interrupted run."""
+    return sorted(folder.glob(JOURNAL + ".*"))
 
 
 def read_result(folder: Path) -> RunResult | None:
