@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.checks import check_at_least, check_choice, check_room, check_switch, unknown
 from moerank.data import RankingData
-from moerank.evolution import ALGORITHMS, Archive, Checkpoint, Factory, make_algorithm, search
+from moerank.evolution import ALGORITHMS, Archive, Factory, Journal, make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers import (
@@ -82,10 +82,12 @@ class MOFSRank(RankingEstimator):
         Seed; None draws one, kept in `random_state_`.
     workers : int, default 1
         Threads. The result is the same to the bit for any number.
-    checkpoint : path, optional
-        Where the run keeps its state, one file per stage with this name as the beginning; removed when it ends.
+    journal : path, optional
+        Where the run writes down what it evaluates, one file per stage with this name as the beginning; removed when
+        it ends, left there by whatever interrupts it.
     resume : bool, default False
-        Continue from the checkpoint if there is one.
+        Go on from the journal if there is one: the run is repeated, without training again what stands there. It
+        needs the same data, arguments and `random_state`.
     progress : callable, optional
         Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, the fraction of the stage
         in [0, 1].
@@ -146,7 +148,7 @@ class MOFSRank(RankingEstimator):
         tune: bool = True,
         random_state: int | None = None,
         workers: int = 1,
-        checkpoint: str | Path | None = None,
+        journal: str | Path | None = None,
         resume: bool = False,
         progress: Progress | None = None,
         verbose: bool = False,
@@ -163,7 +165,7 @@ class MOFSRank(RankingEstimator):
         self.tune = tune
         self.random_state = random_state
         self.workers = workers
-        self.checkpoint = checkpoint
+        self.journal = journal
         self.resume = resume
         self.progress = progress
         self.verbose = verbose
@@ -219,8 +221,8 @@ class MOFSRank(RankingEstimator):
                 front = self._combine(train, require_weights(front.population, self.backend_))
             self._choose(front, train, validation)
         for stage in STAGES:
-            if (checkpoint := self._checkpoint(stage, train)) is not None:
-                checkpoint.remove()
+            if (journal := self._journal(stage, train)) is not None:
+                journal.remove()
 
     def _scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._population.take(np.array([self.chosen_])).scores(X)[:, 0]
@@ -283,16 +285,16 @@ class MOFSRank(RankingEstimator):
         if plan.initial is not None:
             operators["sampling"] = plan.initial
         sequence = np.random.SeedSequence(self.random_state_, spawn_key=(STAGES.index(name),))
-        checkpoint = self._checkpoint(name, stage.train)
-        if checkpoint is not None and not self.resume:
-            checkpoint.remove()
+        journal = self._journal(name, stage.train)
+        if journal is not None and not self.resume:
+            journal.remove()
         report = self.progress
         result = search(
             stage,
             make_algorithm(self.algorithm, plan.settings.population, operators, stage.n_obj),
             plan.termination or ("n_gen", plan.settings.generations),
             seed=int(sequence.generate_state(1)[0]),
-            checkpoint=checkpoint,
+            journal=journal,
             progress=None if report is None else lambda *state: report(name, *state),
             verbose=self.verbose,
         )
@@ -340,10 +342,10 @@ class MOFSRank(RankingEstimator):
         errors = -self.front_["validation"] if self._by_validation else self.front_["error"]
         return np.asarray(errors, np.float64)
 
-    def _checkpoint(self, stage: str, train: RankingData) -> Checkpoint | None:
-        if self.checkpoint is None:
+    def _journal(self, stage: str, train: RankingData) -> Journal | None:
+        if self.journal is None:
             return None
-        path = Path(self.checkpoint)
+        path = Path(self.journal)
         digest = hashlib.blake2b(train.X.tobytes() + train.y.tobytes() + train.offsets.tobytes(), digest_size=16)
         configuration = {
             "stage": stage,
@@ -358,7 +360,7 @@ class MOFSRank(RankingEstimator):
         }
         # A factory or a sampling of the user's shows its address, which is another in every process.
         stable = json.loads(re.sub(r" at 0x[0-9a-f]+", "", json.dumps(configuration)))
-        return Checkpoint(path.with_name(f"{path.name}.{stage}"), stable)
+        return Journal(path.with_name(f"{path.name}.{stage}"), stable)
 
 
 class _Front(NamedTuple):

@@ -204,7 +204,7 @@ KILLED = """
     from moerank.metrics import NDCG
     from moerank.mofsrank import MOFSRank
 
-    checkpoint, stage, generation, resume, out = sys.argv[1:]
+    journal, stage, generation, resume, out = sys.argv[1:]
     train, vali, _ = load_planted_fold(1, n_queries=25, n_documents=14, n_relevant=3, n_redundant=2, n_noise=3, seed=5)
     budget = {"population": 16, "generations": 6}
 
@@ -214,7 +214,7 @@ KILLED = """
 
     solver = MOFSRank(
         metric=NDCG(5), instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0,
-        checkpoint=checkpoint, resume=resume == "resume", progress=progress,
+        journal=journal, resume=resume == "resume", progress=progress,
     ).fit(train.X, train.y, qid=train.qid, validation=vali)
     pickle.dump(solver.set_params(progress=None), open(out, "wb"))
 """
@@ -228,10 +228,10 @@ def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path, stage, genera
         script = textwrap.dedent(KILLED)
         return subprocess.run([sys.executable, "-c", script, *map(str, arguments)], check=False, env=os.environ)
 
-    checkpoint, out = tmp_path / "checkpoint", tmp_path / "solver.pkl"
-    assert run(checkpoint, stage, generation, "fresh", out).returncode == -signal.SIGKILL
+    journal, out = tmp_path / "journal", tmp_path / "solver.pkl"
+    assert run(journal, stage, generation, "fresh", out).returncode == -signal.SIGKILL
     assert not out.exists()
-    assert run(checkpoint, "none", 0, "resume", out).returncode == 0
+    assert run(journal, "none", 0, "resume", out).returncode == 0
     import pickle
 
     with out.open("rb") as file:

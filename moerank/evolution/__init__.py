@@ -17,9 +17,10 @@ from moerank.evolution.binary import KeepAsIs as KeepAsIs
 from moerank.evolution.binary import SparseBitFlip as SparseBitFlip
 from moerank.evolution.binary import SubsetSizeSampling as SubsetSizeSampling
 from moerank.evolution.binary import UniformCrossover as UniformCrossover
-from moerank.evolution.checkpoint import Checkpoint as Checkpoint
 from moerank.evolution.duplicates import DigestDuplicates as DigestDuplicates
 from moerank.evolution.duplicates import row_digests as row_digests
+from moerank.evolution.journal import Journal as Journal
+from moerank.evolution.journal import Record as Record
 from moerank.evolution.mixed import MixedCrossover as MixedCrossover
 from moerank.evolution.mixed import MixedMutation as MixedMutation
 from moerank.evolution.mixed import MixedSampling as MixedSampling

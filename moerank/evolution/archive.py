@@ -82,7 +82,7 @@ class Archive:
         kept = np.flatnonzero(moocore.is_nondominated(merged))
         if len(kept) == n_old and (kept < n_old).all():
             return
-        # New list and array, as the old ones may still stand in a record or a checkpoint.
+        # New list and array, as the old ones may still stand in a history.
         self._rows = [self._rows[i] if i < n_old else self._stored(X[i - n_old]) for i in kept.tolist()]
         self.F = merged[kept]
         self.F.setflags(write=False)

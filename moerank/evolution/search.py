@@ -1,7 +1,7 @@
-"""The search loop: ask, evaluate, tell, with an exact archive, a history and checkpoints between generations.
+"""The search loop: ask, evaluate, tell, with an exact archive, a history and a journal of what was evaluated.
 
 The population goes through the same states, bit for bit, as in ``pymoo.optimize.minimize`` with the same seed; what
-is added only watches.
+is added only watches. Resuming runs the same search again from its seed and takes the objectives from the journal.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Any
 import moocore
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pymoo.algorithms.moo.moead import ParallelMOEAD
-from pymoo.core.algorithm import Algorithm, LoopwiseAlgorithm
+from pymoo.core.algorithm import Algorithm
+from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.evolution.archive import Archive
-from moerank.evolution.checkpoint import Checkpoint
+from moerank.evolution.duplicates import row_digests
+from moerank.evolution.journal import Journal, Record
 
 __all__ = ["Generation", "SearchResult", "search"]
 
@@ -35,7 +36,7 @@ class Generation:
     n_gen, n_eval : int
         Generations and evaluations so far.
     elapsed : float
-        Seconds since the search began, interruptions not counted.
+        Seconds from the beginning of the search until its objectives were known, interruptions not counted.
     front : ndarray, shape (n_members, n_objectives)
         The archive's objective values: the non-dominated ones of all evaluations so far.
     """
@@ -84,7 +85,7 @@ def search(
     termination: Any,
     *,
     seed: int | None,
-    checkpoint: Checkpoint | None = None,
+    journal: Journal | None = None,
     progress: Callable[[float, int, int], object] | None = None,
     verbose: bool = False,
 ) -> SearchResult:
@@ -93,7 +94,8 @@ def search(
     Parameters
     ----------
     problem : pymoo Problem
-        May offer ``cache_state()`` and ``restore_cache(state)``; the checkpoint then carries that state along.
+        May offer ``restore_cache(known)``, which is told the objectives that stand in a journal, a mapping of digests
+        (`row_digests`) to tuples; and ``measure_again(X)``, which returns objectives without looking them up.
     algorithm : pymoo Algorithm
         A fresh one; it is copied and stays as it is. Its ``sampling`` makes the initial population.
     termination : int, tuple or pymoo Termination
@@ -101,12 +103,14 @@ def search(
         a Termination object.
     seed : int or None
         Seed of all random draws; None draws a fresh one.
-    checkpoint : Checkpoint, optional
-        Where the state is kept between generations. If its file exists, the search goes on from there, with the
-        algorithm, termination, seed and archive found in it. The last state stays in the file until the caller, who
-        knows when the whole run has ended, removes it.
+    journal : Journal, optional
+        Where each batch of individuals is written down once it is evaluated. If its file exists, the search is run
+        again from its seed with the objectives and times that are found there, and goes on where the file ends. It
+        stays until the caller, who knows when the whole run has ended, removes it. A seed that was drawn stands in
+        it, and has to be given to go on.
     progress : callable, optional
-        Called after each generation as ``progress(fraction, n_gen, n_eval)`` with the fraction done, in [0, 1].
+        Called after each generation as ``progress(fraction, n_gen, n_eval)`` with the fraction done, in [0, 1]; not
+        for generations that are repeated from a journal.
     verbose : bool, default False
         Let pymoo print its table, a line per generation.
 
@@ -117,13 +121,23 @@ def search(
     Raises
     ------
     ValueError
-        If the algorithm has been set up already, cannot be written to a checkpoint, an objective value is NaN, or
-        the checkpoint belongs to another configuration or version.
+        If the algorithm has been set up already, an objective value is NaN, or the journal is damaged or belongs to
+        another search, configuration or version.
 
     Notes
     -----
-    Whatever exception ends the search, an interrupt from the keyboard included, the state after the last finished
-    generation is written to the checkpoint before the exception leaves.
+    Whatever ends the search, an interrupt from the keyboard or a kill included, all that was evaluated before is in
+    the journal. A resumed search has the bits of an undisturbed one if the problem gives equal individuals equal
+    values, and if chance comes from the algorithm's random state and time from ``algorithm.start_time`` alone, as in
+    all of pymoo; a search that goes another way than its journal is refused. Of a search that time ends, what stands
+    in the journal is repeated. What a problem returns beyond F, G and H is not kept.
+
+    At its end a resumed search measures its archive again, and refuses a journal that holds other values (for
+    problems without ``measure_again`` equal to nine digits, as their last bits may depend on the batch). Other
+    individuals are not measured again: whoever may not write to the journal's folder cannot deceive, others could.
+
+    The clock is monotonic. It is read once for each batch, and what asks pymoo for the time since
+    ``algorithm.start_time`` is told that reading.
 
     Examples
     --------
@@ -135,49 +149,177 @@ def search(
     """
     if algorithm.problem is not None:
         raise ValueError("search: the algorithm has been set up already; give a freshly made one")
-    if checkpoint is not None and isinstance(algorithm, LoopwiseAlgorithm) and not isinstance(algorithm, ParallelMOEAD):
-        raise ValueError(
-            f"search: {type(algorithm).__name__} keeps its state in a Python generator, which cannot be written to a "
-            "checkpoint; use ParallelMOEAD in place of MOEAD, or search without a checkpoint"
-        )
+    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+    algorithm = deepcopy(algorithm)
+    termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
+    algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose)
     history: list[Generation] = []
     archive = Archive()
-    if checkpoint is not None and checkpoint.exists():
-        algorithm, archive, history = checkpoint.load(problem)
-    else:
-        algorithm = deepcopy(algorithm)
-        termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
-        algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose)
+    clock = _Clock()
     try:
+        if journal is not None:
+            journal.open(_about(problem, algorithm), sum(_sizes(problem)))
         while algorithm.has_next():
             n_gen = algorithm.n_iter
-            _advance(problem, algorithm, archive)
+            _advance(problem, algorithm, archive, clock, journal)
             if algorithm.n_iter == n_gen:
                 # MOEAD tells one individual at a time; its generation is still under way.
                 continue
-            elapsed = time.time() - algorithm.start_time
             n_eval = algorithm.evaluator.n_eval
-            history.append(Generation(len(history) + 1, n_eval, elapsed, archive.F))
-            if checkpoint is not None:
-                checkpoint.record(problem, algorithm, archive, history)
-            if progress is not None:
+            history.append(Generation(len(history) + 1, n_eval, clock.elapsed, archive.F))
+            if progress is not None and not (journal is not None and journal.repeating):
                 progress(min(1.0, algorithm.termination.perc), len(history), n_eval)
+        if journal is not None:
+            _check_end(problem, algorithm, archive, journal)
     finally:
-        if checkpoint is not None:
-            checkpoint.save()
+        if journal is not None:
+            journal.close()
     return SearchResult(algorithm, archive, tuple(history))
 
 
-def _advance(problem: Problem, algorithm: Algorithm, archive: Archive) -> None:
+def _advance(problem: Problem, algorithm: Algorithm, archive: Archive, clock: _Clock, journal: Journal | None) -> None:
     """Ask, evaluate, tell, and put what was evaluated into the archive."""
     offspring = algorithm.ask()
+    algorithm.start_time = clock.start
+    members = np.empty(0, object) if offspring is None else np.atleast_1d(offspring)
+    if journal is None:
+        _evaluate(problem, algorithm, offspring)
+        clock.read()
+    else:
+        _evaluate_once(problem, algorithm, offspring, members, clock, journal)
     if offspring is None:
         # The mating found nothing new: the algorithm has asked its termination to stop.
         algorithm.tell()
         return
-    algorithm.evaluator.eval(problem, offspring, algorithm=algorithm)
     with np.errstate(invalid="ignore"):  # RVEA takes the arc cosine of angles that rounding made larger than 1
         algorithm.tell(infills=offspring)
-    feasible = [individual for individual in np.atleast_1d(offspring) if individual.feas]
+    feasible = [individual for individual in members if individual.feas]
     if feasible:
         archive.add([individual.X for individual in feasible], np.array([individual.F for individual in feasible]))
+
+
+def _evaluate(problem: Any, algorithm: Algorithm, offspring: Any) -> None:
+    if offspring is not None:
+        algorithm.evaluator.eval(problem, offspring, algorithm=algorithm)
+
+
+def _evaluate_once(
+    problem: Problem,
+    algorithm: Algorithm,
+    offspring: Any,
+    members: NDArray[np.object_],
+    clock: _Clock,
+    journal: Journal,
+) -> None:
+    """Take the values of the offspring from the journal, or evaluate them and write them down."""
+    digests = row_digests(_row(individual.X) for individual in members)
+    record = journal.read()
+    if record is None:
+        _evaluate(problem, algorithm, offspring)
+        clock.read()
+        journal.append(Record(clock.elapsed, digests, _values(problem, members)))
+        return
+    if len(digests) != len(record.digests):
+        journal.differs(f"it holds {len(record.digests)} individuals, and {len(digests)} are asked for")
+    if digests != record.digests:
+        i = next(i for i, digest in enumerate(digests) if digest != record.digests[i])
+        journal.differs(f"its individual {i + 1} of {len(digests)} is another than the one asked for")
+    _evaluate(_Recorded(problem, record), algorithm, offspring)
+    if not np.array_equal(_values(problem, members), record.values):
+        journal.differs("its values are not those of the initial population that was given")
+    clock.put(record.elapsed)
+    if hasattr(problem, "restore_cache"):
+        F = record.values[:, : problem.n_obj].tolist()
+        problem.restore_cache({digest: tuple(row) for digest, row in zip(digests, F, strict=True)})
+
+
+def _check_end(problem: Problem, algorithm: Algorithm, archive: Archive, journal: Journal) -> None:
+    """Refuse a journal that goes on after the search, or whose values are not those that are measured again."""
+    n_records = journal.n_records
+    if journal.read() is not None:
+        journal.differs(f"the search ends after {n_records} records")
+    if not journal.resumed or not len(archive):
+        return
+    X, F = archive.X, archive.F
+    if hasattr(problem, "measure_again"):
+        right = (problem.measure_again(X) == F).all(axis=1)
+    else:
+        again = Evaluator().eval(problem, Population.new("X", X), algorithm=algorithm)
+        right = np.isclose(again.get("F"), F, rtol=1e-9, atol=1e-12).all(axis=1) & again.get("feas").ravel()
+    if not right.all():
+        i = int(right.argmin())
+        raise ValueError(
+            f"journal {journal.path} holds wrong values: measured again, the member of the front with {F[i].tolist()} "
+            "has others; remove the journal to begin anew (if the problem itself gives one individual changing "
+            "values, it cannot be resumed)"
+        )
+
+
+def _about(problem: Problem, algorithm: Algorithm) -> dict[str, Any]:
+    """Return what a journal has to agree in with the search, beside the configuration of the run."""
+    return {
+        "algorithm class": type(algorithm).__name__,
+        "seed of the search": algorithm.seed,
+        "variables": problem.n_var,
+        "objectives, inequalities, equalities": list(_sizes(problem)),
+    }
+
+
+def _sizes(problem: Problem) -> tuple[int, int, int]:
+    return problem.n_obj, problem.n_ieq_constr, problem.n_eq_constr
+
+
+def _values(problem: Problem, members: NDArray[np.object_]) -> NDArray[np.float64]:
+    """Return F, G and H of the individuals side by side."""
+    names = [name for name, size in zip("FGH", _sizes(problem), strict=True) if size]
+    rows = [np.concatenate([np.ravel(getattr(individual, name)) for name in names]) for individual in members]
+    return np.array(rows, np.float64).reshape(len(members), sum(_sizes(problem)))
+
+
+def _row(X: NDArray[Any]) -> NDArray[Any]:
+    """Return what to make a digest of: the row itself, or the text that shows one of strings or other objects."""
+    return X if X.dtype.kind in "biufc" else np.frombuffer(repr(X.tolist()).encode(), np.uint8)
+
+
+class _Recorded:
+    """Stands in for a problem, and answers with the values of a record."""
+
+    def __init__(self, problem: Problem, record: Record) -> None:
+        self._rows = {digest: row for row, digest in enumerate(record.digests)}
+        self._parts = dict(zip("FGH", np.split(record.values, np.cumsum(_sizes(problem))[:2], axis=1), strict=True))
+
+    def evaluate(self, X: Any, *args: Any, **kwargs: Any) -> dict[str, NDArray[np.float64]]:
+        """Return F, G and H of individuals that are in the record."""
+        rows = [self._rows[digest] for digest in row_digests(_row(row) for row in X)]
+        return {name: part[rows] for name, part in self._parts.items()}
+
+
+class _Clock:
+    """Seconds of the search, which stand still between two readings, so that a repeated search can be told the same.
+
+    `start` takes the place of the moment at which pymoo began: the time from then on is what this clock shows.
+    """
+
+    def __init__(self) -> None:
+        self.elapsed = 0.0
+        self.start = _Start(time.time())
+        self.start.clock = self
+        self._begin = time.monotonic()
+
+    def read(self) -> None:
+        """Move on to now."""
+        self.elapsed = max(self.elapsed, time.monotonic() - self._begin)
+
+    def put(self, elapsed: float) -> None:
+        """Show what was read when the search was first here, and count on from there."""
+        self.elapsed = elapsed
+        self._begin = time.monotonic() - elapsed
+
+
+class _Start(float):
+    """The moment at which a search began, in seconds since 1970; what is subtracted from now gives its clock."""
+
+    clock: _Clock
+
+    def __rsub__(self, now: float) -> float:
+        return self.clock.elapsed

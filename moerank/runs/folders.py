@@ -11,7 +11,7 @@ from typing import Any
 from moerank.files import prepare_folder
 from moerank.runs.problem import Problem
 from moerank.runs.result import RunResult
-from moerank.runs.result_files import CHECKPOINT, read_result, unfinished, write_result
+from moerank.runs.result_files import JOURNAL, read_result, unfinished, write_result
 from moerank.runs.run_fold import Progress, configuration, run_fold
 from moerank.runs.solver_spec import SolverSpec
 
@@ -84,11 +84,9 @@ class FoldRuns:
                 if result is not None:
                     say(f"{folder} holds a finished run of the same configuration; it will be replaced")
                 if not resume:
-                    for checkpoint in unfinished(folder):
-                        say(
-                            f"starting anew; {checkpoint} of an interrupted run is removed (--resume would continue it)"
-                        )
-                        checkpoint.unlink()
+                    for journal in unfinished(folder):
+                        say(f"starting anew; {journal} of an interrupted run is removed (--resume would continue it)")
+                        journal.unlink()
                 with progress() as report:
                     result = run_fold(
                         self.problem,
@@ -97,7 +95,7 @@ class FoldRuns:
                         self.seed,
                         workers=workers,
                         data=self.data,
-                        checkpoint=folder / CHECKPOINT,
+                        journal=folder / JOURNAL,
                         resume=resume,
                         progress=report,
                     )

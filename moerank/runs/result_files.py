@@ -13,7 +13,7 @@ from moerank.files import read_text, remove_old_remains, replace_file
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 
 __all__ = [
-    "CHECKPOINT",
+    "JOURNAL",
     "MOST_BYTES",
     "model_of",
     "read_result",
@@ -21,7 +21,7 @@ __all__ = [
     "write_result",
 ]
 
-CHECKPOINT = "checkpoint.pkl"
+JOURNAL = "journal"
 RESULT = "result.json"
 
 MOST_BYTES = 256 * 2**20
@@ -29,8 +29,8 @@ MOST_BYTES = 256 * 2**20
 
 
 def unfinished(folder: Path) -> list[Path]:
-    """Return the checkpoints of an interrupted run."""
-    return sorted(folder.glob(CHECKPOINT + "*"))
+    """Return the journals of an interrupted run."""
+    return sorted(folder.glob(JOURNAL + ".*"))
 
 
 def read_result(folder: Path) -> RunResult | None:

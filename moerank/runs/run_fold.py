@@ -42,7 +42,7 @@ def run_fold(
     random_state: int | None = None,
     workers: int = 1,
     data: str | Path | None = None,
-    checkpoint: str | Path | None = None,
+    journal: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
     baselines: bool = True,
@@ -66,10 +66,10 @@ def run_fold(
         Threads; the result is the same for any number.
     data : path, optional
         Where LETOR folders are; see `Problem.load_fold`.
-    checkpoint : path, optional
-        Where a search keeps its state between generations.
+    journal : path, optional
+        Where a search writes down what it evaluates.
     resume : bool, default False
-        Continue from the checkpoint if there is one.
+        Go on from the journal if there is one.
     progress : callable, optional
         Called as ``progress(stage, fraction, text)``.
     baselines : bool, default True
@@ -109,7 +109,7 @@ def run_fold(
             "tune": False,  # the backend is tuned already
             "random_state": random_state,
             "workers": workers,
-            "checkpoint": checkpoint,
+            "journal": journal,
             "resume": resume,
             "progress": lambda stage, fraction, generation, _: report(stage, fraction, f"generation {generation}"),
             **problem.offers(),

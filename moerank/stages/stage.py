@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -97,13 +97,14 @@ class Stage(Problem):  # type: ignore[misc]
         candidates = self._candidates(X)
         return np.column_stack([objective.values(candidates) for objective in self.objectives]).astype(np.float64)
 
-    def cache_state(self) -> dict[bytes, tuple[float, ...]]:
-        """Return the objective values known so far, for a checkpoint."""
-        return dict(self._known)
+    def restore_cache(self, known: Mapping[bytes, tuple[float, ...]]) -> None:
+        """Take up objective values that were measured before, by the digests of their individuals."""
+        self._known.update(known)
 
-    def restore_cache(self, state: dict[bytes, tuple[float, ...]]) -> None:
-        """Take up the objective values of a checkpoint."""
-        self._known.update(state)
+    def measure_again(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the objectives (n, n_objectives) of any individuals, and forget what was known of them before."""
+        self._known.clear()
+        return np.asarray(self.evaluate(X), np.float64)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Stage:
         """Return itself: pymoo copies problems with their histories, and the data need not be copied along."""

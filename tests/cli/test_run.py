@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -114,7 +115,7 @@ def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_pa
     words = stopped.stderr.splitlines()[-1].split()
     assert words[:2] == ["moerank", "run"]
     assert words[-1] == "--resume"
-    assert (tmp_path / "here" / f"checkpoint.pkl.{stage}").is_file()
+    assert (tmp_path / "here" / f"journal.{stage}").is_file()
     seen = []
     with monkeypatch.context() as patch:
         patch.setattr(StageProgress, "__call__", lambda self, *state: seen.append(state[::2]))
@@ -126,20 +127,56 @@ def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_pa
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
 
-def test_a_new_run_discards_an_old_checkpoint_with_a_notice(command, tmp_path):
+def test_a_new_run_discards_an_old_journal_with_a_notice(command, tmp_path):
     (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "checkpoint.pkl.ensemble").write_bytes(b"left behind")
+    (tmp_path / "here" / "journal.ensemble").write_bytes(b"left behind")
     outcome = command("run", "TINY", "--out", "here")
-    assert "checkpoint.pkl.ensemble of an interrupted run is removed (--resume would continue it)" in outcome.stderr
+    assert "journal.ensemble of an interrupted run is removed (--resume would continue it)" in outcome.stderr
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
 
-def test_a_foreign_checkpoint_is_refused(command, tmp_path):
+def test_a_foreign_journal_is_refused(command, tmp_path):
     (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "checkpoint.pkl.instance_selection").write_bytes(b"something else")
+    (tmp_path / "here" / "journal.instance_selection").write_bytes(b"something else")
     outcome = command("run", "TINY", "--out", "here", "--resume")
     assert outcome.exit_code == 2
-    assert "is not a checkpoint of moerank" in outcome.stderr
+    assert "is not a journal of moerank" in outcome.stderr
+
+
+class Prepared:
+    """Runs a command when it is unpickled."""
+
+    def __init__(self, victim):
+        self.victim = victim
+
+    def __reduce__(self):
+        return Path.touch, (self.victim,)
+
+
+@pytest.mark.parametrize("key", ["checkpoint", "journal"])
+@pytest.mark.parametrize("header", ["none", "of a journal", "of a checkpoint"])
+def test_a_prepared_pickle_runs_nothing(command, tmp_path, tiny_problem_file, key, header):
+    victim = tmp_path / "victim"
+    versions = {"checkpoint format": 1, "moerank": moerank.__version__}
+    first_line = {
+        "none": b"",
+        "of a journal": b'{"format": "moerank journal", "versions": {}, "configuration": {}}\n',
+        "of a checkpoint": json.dumps({"versions": versions, "configuration": {}}).encode() + b"\n",
+    }[header]
+    for stage in ("instance_selection", "feature_selection", "ensemble"):
+        for name in ("warm", "here/journal", "here/checkpoint.pkl"):
+            path = tmp_path / f"{name}.{stage}"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(first_line + pickle.dumps(Prepared(victim)))
+    text = Path(tiny_problem_file).read_text()
+    (tmp_path / "evil.toml").write_text(f'{text}\n[solver.parameters]\n{key} = "warm"\nresume = true\n')
+    for arguments in (["evil.toml"], ["evil.toml", "--resume"], ["TINY", "--resume"]):
+        outcome = command("run", *arguments, "--out", "here")
+        assert outcome.exit_code == 2
+        assert not victim.exists()
+    # The pickle is one that would have run.
+    pickle.loads(pickle.dumps(Prepared(victim)))
+    assert victim.exists()
 
 
 def test_what_happens_to_a_finished_run(command, tmp_path):

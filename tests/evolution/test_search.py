@@ -1,7 +1,8 @@
+import time
+
 import numpy as np
 import pytest
-from helpers.toy_search import ALGORITHMS, POP_SIZE, WeighedBits, directions, operators
-from pymoo.algorithms.moo.moead import MOEAD
+from helpers.toy_search import ALGORITHMS, POP_SIZE, WeighedBits, operators
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.core.problem import Problem
 from pymoo.core.termination import TerminateIfAny
@@ -138,14 +139,22 @@ def test_infeasible_individuals_stay_out_of_the_archive():
     assert result.archive.X.sum(axis=1).min() >= 16
 
 
-def test_moead_counts_its_generations_without_a_checkpoint():
-    made = operators()
-    del made["eliminate_duplicates"]
-    result = search(WeighedBits(), MOEAD(directions(), n_neighbors=5, **made), ("n_gen", 4), seed=1)
-    expected = minimize(WeighedBits(), MOEAD(directions(), n_neighbors=5, **made), ("n_gen", 4), seed=1)
+def test_moeads_own_loop_counts_its_generations():
+    result = search(WeighedBits(), ALGORITHMS["MOEAD"](), ("n_gen", 4), seed=1)
+    expected = minimize(WeighedBits(), ALGORITHMS["MOEAD"](), ("n_gen", 4), seed=1)
     assert_same_population(result.pop, expected.pop)
     assert len(result.history) == 4
     assert result.history[-1].n_eval == expected.algorithm.evaluator.n_eval
+
+
+def test_a_clock_that_goes_backwards_changes_nothing(monkeypatch):
+    clock = time.time()
+    monkeypatch.setattr(time, "time", lambda: clock - 1e6 * time.monotonic())
+    result = search(WeighedBits(), ALGORITHMS["NSGA2"](), ("time", 0.1), seed=1)
+    elapsed = [generation.elapsed for generation in result.history]
+    assert np.all(np.diff(elapsed) > 0)
+    assert elapsed[-2] < 0.1 <= elapsed[-1] < 20
+    assert result.algorithm.result().exec_time == elapsed[-1]
 
 
 def test_an_algorithm_in_use_is_refused():

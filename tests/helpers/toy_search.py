@@ -2,7 +2,7 @@
 
 import numpy as np
 from pymoo.algorithms.moo.age2 import AGEMOEA2
-from pymoo.algorithms.moo.moead import ParallelMOEAD
+from pymoo.algorithms.moo.moead import MOEAD, ParallelMOEAD
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.algorithms.moo.nsga3 import NSGA3
 from pymoo.algorithms.moo.rvea import RVEA
@@ -52,4 +52,5 @@ ALGORITHMS = {
     "SMSEMOA": lambda: SMSEMOA(POP_SIZE, **operators()),
     "RVEA": lambda: RVEA(directions(), **operators()),
     "ParallelMOEAD": lambda: ParallelMOEAD(directions(), n_neighbors=5, **_without_duplicates(operators())),
+    "MOEAD": lambda: MOEAD(directions(), n_neighbors=5, **_without_duplicates(operators())),
 }

@@ -86,7 +86,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
-def test_checkpoints_tell_an_unfinished_run(tmp_path):
+def test_journals_tell_an_unfinished_run(tmp_path):
     assert unfinished(tmp_path) == []
-    (tmp_path / "checkpoint.pkl.ensemble").write_bytes(b"")
-    assert [path.name for path in unfinished(tmp_path)] == ["checkpoint.pkl.ensemble"]
+    (tmp_path / "journal.ensemble").write_bytes(b"")
+    assert [path.name for path in unfinished(tmp_path)] == ["journal.ensemble"]

@@ -5,7 +5,7 @@ import pytest
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.optimize import minimize
 
-from moerank.evolution import search
+from moerank.evolution import row_digests, search
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.rankers import FSMRank, RankRLS, RankSVM
@@ -53,9 +53,20 @@ def test_known_individuals_are_not_measured_again(small_data, name, monkeypatch)
     X = stage.operators()["sampling"]._do(stage, 12, random_state=np.random.default_rng(0))
     F = stage.evaluate(X)
     twin = make_stage(name, small_data)
-    twin.restore_cache(stage.cache_state())
+    twin.restore_cache({digest: tuple(row) for digest, row in zip(row_digests(X), F.tolist(), strict=True)})
     monkeypatch.setattr(twin, "_measure", lambda X: pytest.fail("measured again"))
     np.testing.assert_array_equal(twin.evaluate(X[::-1]), F[::-1])
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_measured_again_nothing_is_looked_up(small_data, name):
+    stage = make_stage(name, small_data)
+    X = stage.operators()["sampling"]._do(stage, 12, random_state=np.random.default_rng(0))
+    X[3] = False
+    F = stage.evaluate(X)
+    stage.restore_cache(dict.fromkeys(row_digests(X), (0.0, 0.0)))
+    np.testing.assert_array_equal(stage.measure_again(X), F)
+    assert F[3].tolist() == list(stage.worst)
 
 
 def test_identical_documents_tie_under_every_backend(small_data):

@@ -1,0 +1,400 @@
+import json
+import os
+import struct
+import tracemalloc
+from hashlib import blake2b
+from io import FileIO
+
+import numpy as np
+import pytest
+from helpers.small_disk import small_disk as small_disk
+
+from moerank.evolution import Journal, Record
+
+ABOUT = {"variables": 60}
+CONFIGURATION = {"problem": "toy", "seed": 3, "grid": (1, 2)}
+WIDTH = 3
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.journal"
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def records(n=6, seed=0):
+    rng = np.random.default_rng(seed)
+    made = []
+    for k in range(n):
+        size = int(rng.integers(0, 5)) if k else 3
+        digests = [rng.bytes(16) for _ in range(size)]
+        values = rng.normal(size=(size, WIDTH)) * 10.0 ** rng.integers(-300, 300)
+        made.append(Record(0.5 * k, digests, values))
+    made[0].values[0] = [np.inf, -0.0, 5e-324]
+    return made
+
+
+def opened(path, configuration=CONFIGURATION, **settings):
+    journal = Journal(path, configuration, **settings)
+    journal.open(ABOUT, WIDTH)
+    return journal
+
+
+def write(path, content):
+    journal = opened(path)
+    while journal.read() is not None:
+        pass
+    for record in content:
+        journal.append(record)
+    journal.close()
+    return path.read_bytes()
+
+
+def read(path):
+    journal = opened(path)
+    try:
+        return list(iter(journal.read, None))
+    finally:
+        journal.close()
+
+
+def same(here, there):
+    return len(here) == len(there) and all(
+        one.elapsed == other.elapsed and one.digests == other.digests and one.values.tobytes() == other.values.tobytes()
+        for one, other in zip(here, there, strict=True)
+    )
+
+
+def begins(content):
+    """Return where each record begins, and where the last ends, by the layout that the file's docstring gives."""
+    places = [content.index(b"\n") + 1]
+    while places[-1] < len(content):
+        (n,) = struct.unpack_from("<Q", content, places[-1])
+        places.append(places[-1] + 24 + n * (16 + 8 * WIDTH) + 16)
+    return places
+
+
+def forged(content, n, elapsed, body):
+    """Return a journal with one more record, whose check sums are right."""
+    last = content[-16:]
+    numbers = struct.pack("<Qd", n, elapsed)
+    head = numbers + blake2b(last + numbers, digest_size=8).digest()
+    return content + head + body + blake2b(last + head + body, digest_size=16).digest()
+
+
+def test_what_was_written_is_read(path):
+    made = records()
+    content = write(path, made)
+    assert same(read(path), made)
+    assert path.read_bytes() == content
+    assert begins(content)[-1] == len(content)
+    assert len(begins(content)) == 7
+
+
+def test_records_are_added_after_those_that_were_read(path, tmp_path):
+    made = records()
+    write(path, made[:4])
+    assert write(path, made[4:]) == write(tmp_path / "other", made)
+
+
+def test_a_record_is_in_the_file_as_soon_as_it_is_appended(path):
+    journal = opened(path, every=1e9)
+    for n, record in enumerate(records(), start=1):
+        journal.append(record)
+        assert journal.n_records == n
+        assert len(begins(path.read_bytes())) == n + 1
+
+
+def test_a_torn_last_record_is_cut_off_at_every_byte(path):
+    made = records()
+    content = write(path, made)
+    for length in range(begins(content)[-2], len(content)):
+        path.write_bytes(content[:length])
+        assert same(read(path), made[:-1])
+        assert path.read_bytes() == content[: begins(content)[-2]]
+        assert write(path, made[-1:]) == content
+
+
+def test_zeros_that_a_power_cut_leaves_are_cut_off(path):
+    made = records()
+    content = write(path, made)
+    start = begins(content)[-2]
+    for length in range(start, len(content) - 16):
+        path.write_bytes(content[:length] + bytes(len(content) - length + 4096))
+        assert same(read(path), made[:-1])
+        assert path.read_bytes() == content[:start]
+
+
+def test_a_torn_header_is_begun_anew(path):
+    content = write(path, [])
+    for length in range(len(content)):
+        for zeros in (b"", bytes(len(content) - length)):
+            path.write_bytes(content[:length] + zeros)
+            assert read(path) == []
+            assert path.read_bytes() == content
+
+
+def mutations(content, n, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        changed = bytearray(content)
+        at, length = int(rng.integers(len(content))), int(rng.integers(1, 60))
+        kind = rng.integers(6)
+        if kind <= 1:
+            changed[at] ^= 1 << int(rng.integers(8))
+        elif kind == 2:
+            changed[at : at + length] = rng.bytes(length)
+        elif kind == 3:
+            del changed[at : at + length]
+        elif kind == 4:
+            changed[at:at] = content[int(rng.integers(len(content))) :][:length]
+        else:
+            del changed[at:]
+        yield bytes(changed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_changed_bytes_are_cut_off_as_torn_or_refused_by_name(path, seed):
+    made = records(seed=seed)
+    content = write(path, made)
+    refused = 0
+    for changed in mutations(content, 1000, seed):
+        path.write_bytes(changed)
+        try:
+            found = read(path)
+        except ValueError as error:
+            refused += 1
+            assert str(path) in str(error)
+            assert "remove it" in str(error) or "choose another path" in str(error)
+            continue
+        assert same(found, made[: len(found)])
+        if len(found) < len(made):  # where records are missing, the file ended inside the next one
+            assert not changed.startswith(content)
+    assert refused > 500
+
+
+def test_every_flipped_bit_before_the_last_record_is_refused_with_its_record(path):
+    made = records(3)
+    content = write(path, made)
+    places = begins(content)
+    for at in range(places[0], places[-2]):
+        changed = bytearray(content)
+        changed[at] ^= 1 << at % 8
+        path.write_bytes(changed)
+        number = sum(place <= at for place in places)
+        with pytest.raises(
+            ValueError, match=rf"record {number} of journal .*run.journal is damaged: its bytes"
+        ) as told:
+            read(path)
+        assert f"at byte {places[number - 1]} " in str(told.value)
+        # The remedy that the sentence names.
+        path.write_bytes(changed[: places[number - 1]])
+        assert same(read(path), made[: number - 1])
+
+
+def test_records_that_are_lost_or_moved_are_refused(path):
+    content = write(path, records())
+    a, b, c, *_ = begins(content)
+    other = write(path.with_name("other"), records(seed=5))
+    lost = content[:a] + content[b:]
+    moved = content[:a] + content[b:c] + content[a:b] + content[c:]
+    foreign = content[:b] + other[b:]  # the first records are of one size
+    for changed, number in ((lost, 1), (moved, 1), (foreign, 2)):
+        path.write_bytes(changed)
+        with pytest.raises(ValueError, match=rf"record {number} .* is damaged"):
+            read(path)
+
+
+@pytest.mark.parametrize(
+    ("n", "elapsed", "values", "sentence"),
+    [
+        (2**63, 9.0, [], "it says that it holds 9,223,372,036,854,775,808 individuals; at most 10,000,000"),
+        (10_000_001, 9.0, [], "it says that it holds 10,000,001 individuals"),
+        (1, 9.0, [0, np.nan, 0], "it holds values that are not numbers"),
+        (1, np.nan, [0, 0, 0], "its time is nan s after 2.5 s"),
+        (1, np.inf, [0, 0, 0], "its time is inf s after 2.5 s"),
+        (1, 1.0, [0, 0, 0], "its time is 1.0 s after 2.5 s"),
+    ],
+)
+def test_forged_records_are_refused(path, n, elapsed, values, sentence):
+    content = write(path, records())
+    path.write_bytes(forged(content, n, elapsed, bytes(16) + struct.pack(f"<{len(values)}d", *values)))
+    with pytest.raises(ValueError, match=f"record 7 of journal .* is damaged: {sentence}"):
+        read(path)
+
+
+def test_a_record_beyond_the_end_of_the_file_takes_no_memory(path):
+    content = write(path, records())
+    path.write_bytes(forged(content, 10_000_000, 9.0, bytes(40)))
+    tracemalloc.start()
+    try:
+        assert same(read(path), records())
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_empty_file_is_refused_at_once(path):
+    content = write(path, records())
+    with path.open("r+b") as file:
+        file.truncate(2**40)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"record 7 .* is damaged"):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+    assert path.stat().st_size > len(content)
+
+
+def test_the_same_configuration_is_accepted(path):
+    write(path, records())
+    journal = opened(path, {"grid": [1, 2], "seed": 3, "problem": "toy"})
+    assert journal.read() is not None
+
+
+def test_another_configuration_is_refused_by_its_keys(path):
+    before = write(path, records())
+    with pytest.raises(ValueError, match=r"fold is 'missing' there and 1 here, seed is 3 there and 4 here; resume"):
+        opened(path, {"problem": "toy", "seed": 4, "fold": 1, "grid": [1, 2]})
+    with pytest.raises(ValueError, match=r"another configuration: variables is 60 there and 61 here"):
+        Journal(path, CONFIGURATION).open({"variables": 61}, WIDTH)
+    assert path.read_bytes() == before
+
+
+def test_a_configuration_that_cannot_be_written_is_refused_at_once(path):
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        Journal(path, {"seed": np.int64(3)})
+
+
+@pytest.mark.parametrize("key", ["journal format", "moerank", "pymoo", "numpy", "python"])
+def test_other_versions_are_refused(key, path):
+    header, _, rest = write(path, records()).partition(b"\n")
+    header = json.loads(header)
+    header["versions"][key] = "0.0"
+    path.write_bytes(json.dumps(header).encode() + b"\n" + rest)
+    with pytest.raises(ValueError, match=rf"other versions: {key} is '0.0' there and .* here; .* remove it"):
+        opened(path)
+
+
+OTHER_FILES = {
+    "no json": b"no json\n",
+    "list": b"[1, 2]\n",
+    "pickle": b"\x80\x05\xff\n",
+    "no configuration": b'{"format": "moerank journal", "versions": {}}\n',
+    "wrong types": b'{"format": "moerank journal", "versions": [], "configuration": 3}\n',
+    "other format": b'{"format": "other", "versions": {}, "configuration": {}}\n',
+    "nested": b"[" * 200_000,
+    "long number": b'{"format": ' + b"9" * 100_000 + b"}\n",
+    "long line": b"{" * 3_000_000,
+}
+
+
+@pytest.mark.parametrize("content", OTHER_FILES.values(), ids=OTHER_FILES)
+def test_other_files_are_refused_and_stay_as_they_are(content, path):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is not a journal of moerank"):
+        opened(path)
+    assert path.read_bytes() == content
+
+
+def test_a_sentence_about_a_strange_header_is_short(path):
+    header = json.loads(write(path, []))
+    header["configuration"]["\x1b[2J" + "x" * 5000] = "y" * 100_000
+    path.write_bytes(json.dumps(header).encode() + b"\n")
+    with pytest.raises(ValueError, match="another configuration") as told:
+        opened(path)
+    assert "\x1b" not in str(told.value)
+    assert len(str(told.value)) < 1000
+
+
+def test_what_is_no_file_is_refused_without_waiting(path):
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="something else than a file"):
+        opened(path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(ValueError, match="something else than a file"):
+        opened(path)
+
+
+def test_two_processes_cannot_mix_their_records(path):
+    first = opened(path)
+    second = opened(path)
+    first.append(records()[0])
+    assert second.read() is None
+    with pytest.raises(ValueError, match="changed by another process"):
+        second.append(records()[1])
+    first.append(records()[1])
+    assert same(read(path), records()[:2])
+
+
+def test_a_value_that_is_no_number_is_refused_before_it_is_written(path):
+    journal = opened(path)
+    before = path.read_bytes()
+    with pytest.raises(
+        ValueError, match=r"individual 1 are \[ *0\. +nan +0\.\]; let the problem return a finite penalty"
+    ):
+        journal.append(Record(1.0, [bytes(16)] * 2, np.array([[0, 0, 0], [0, np.nan, 0]])))
+    assert path.read_bytes() == before
+
+
+def test_the_disk_is_asked_at_most_once_in_the_given_time_and_at_the_end(path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    journal = opened(path, every=1e9)
+    for record in records():
+        journal.append(record)
+    assert len(synced) == 1  # the header
+    journal.close()
+    assert len(synced) == 2
+    journal = opened(path.with_name("other"), every=0.0)
+    for record in records():
+        journal.append(record)
+    assert len(synced) == 3 + len(records())
+
+
+def test_a_full_disk_is_told_by_name_and_what_was_written_stays(small_disk):
+    disk = small_disk("size=16k")
+    path = disk.folder / "run.journal"
+    journal = opened(path)
+    rng = np.random.default_rng(0)
+    made = [Record(0.0, [rng.bytes(16) for _ in range(20)], rng.random((20, WIDTH))) for _ in range(50)]
+    with pytest.raises(OSError, match=r"cannot write .*run.journal: No space left on device; make room"):
+        for record in made:
+            journal.append(record)
+    n_records = journal.n_records
+    journal.close()
+    assert n_records > 5
+    disk.remount("size=1m")
+    assert same(read(path), made[:n_records])
+    write(path, made[n_records:])
+    assert same(read(path), made)
+
+
+def test_short_writes_are_completed(path, monkeypatch):
+    whole = FileIO.write
+
+    class Hesitant(FileIO):
+        def write(self, content):
+            return whole(self, content[:7])
+
+    monkeypatch.setattr("moerank.evolution.journal.FileIO", Hesitant)
+    write(path, records())
+    monkeypatch.undo()
+    assert same(read(path), records())
+
+
+def test_remove_leaves_nothing(path):
+    journal = Journal(path, {})
+    journal.remove()
+    write(path, records())
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    journal.remove()
+    assert list(path.parent.iterdir()) == []
+    assert not journal.exists()

@@ -1,0 +1,451 @@
+"""A search that was interrupted and goes on from its journal has the bits of an undisturbed one, or is refused."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.toy_search import ALGORITHMS, POP_SIZE, WeighedBits, operators
+from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.core.duplicate import NoDuplicateElimination
+from pymoo.core.evaluator import Evaluator
+from pymoo.core.mutation import Mutation
+from pymoo.core.population import Population
+from pymoo.core.problem import Problem
+from pymoo.core.sampling import Sampling
+from pymoo.operators.crossover.nox import NoCrossover
+
+from moerank.evolution import Archive, Journal, Record, search
+
+GENERATIONS = 12
+
+
+class Counting(WeighedBits):
+    """Counts the batches that it evaluates, and raises in the middle of the given one."""
+
+    def __init__(self, last=None, error=KeyboardInterrupt):
+        super().__init__()
+        self.calls = 0
+        self.last = last
+        self.error = error
+
+    def _evaluate(self, X, out, *args, **kwargs):
+        self.calls += 1
+        if self.calls == self.last:
+            raise self.error
+        super()._evaluate(X, out)
+
+
+class Slow(WeighedBits):
+    """Leaves the time to be killed in."""
+
+    def _evaluate(self, X, out, *args, **kwargs):
+        time.sleep(0.001 * len(X))
+        super()._evaluate(X, out)
+
+
+class Constrained(Problem):
+    """At least sixteen ones, of which as many in the first half as in the second."""
+
+    def __init__(self):
+        super().__init__(n_var=30, n_obj=2, n_ieq_constr=1, n_eq_constr=1)
+
+    def _evaluate(self, X, out, *args, **kwargs):
+        out["F"] = np.column_stack([X.sum(axis=1), X[:, ::2].sum(axis=1)])
+        out["G"] = 16 - X.sum(axis=1)
+        out["H"] = X[:, :15].sum(axis=1) - X[:, 15:].sum(axis=1)
+
+
+class Words(Problem):
+    """Rows of strings: min (length, letters that are not a)."""
+
+    def __init__(self):
+        super().__init__(n_var=1, n_obj=2)
+
+    def _evaluate(self, X, out, *args, **kwargs):
+        out["F"] = np.array([[len(word), len(word) ** 2 - 9 * word.count("a")] for (word,) in X])
+
+
+class RandomWords(Sampling):
+    def _do(self, problem, n_samples, *args, random_state=None, **kwargs):
+        words = np.empty((n_samples, 1), object)
+        words[:, 0] = ["".join(random_state.choice(list("abc"), 5)) for _ in range(n_samples)]
+        return words
+
+
+class OtherLetter(Mutation):
+    def _do(self, problem, X, random_state=None, **kwargs):
+        X = X.copy()
+        X[:, 0] = [(word + str(random_state.choice(list("abc"))))[int(random_state.integers(3)) :] for word in X[:, 0]]
+        return X
+
+
+def assert_same_result(here, there):
+    np.testing.assert_array_equal(here.pop.get("X"), there.pop.get("X"))
+    for name in ("F", "G", "H"):
+        np.testing.assert_array_equal(here.pop.get(name), there.pop.get(name))
+    np.testing.assert_array_equal(here.archive.X, there.archive.X)
+    np.testing.assert_array_equal(here.archive.F, there.archive.F)
+    for one, other in zip(here.history, there.history, strict=True):
+        assert (one.n_gen, one.n_eval) == (other.n_gen, other.n_eval)
+        np.testing.assert_array_equal(one.front, other.front)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.journal"
+
+
+@pytest.fixture
+def nsga2():
+    return ALGORITHMS["NSGA2"]()
+
+
+def interrupted(path, algorithm, last=7, termination=GENERATIONS, error=KeyboardInterrupt):
+    """Search, and raise in the evaluation of the given batch."""
+    with pytest.raises(error):
+        search(Counting(last, error), algorithm, termination, seed=3, journal=Journal(path, {}))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_interrupted_again_and_again_the_search_ends_with_the_same_bits(name, path):
+    undisturbed = search(whole := Counting(), ALGORITHMS[name](), GENERATIONS, seed=3)
+    batches = 0
+    for more in (3, 0, 1, 2, 5):
+        interrupted(path, ALGORITHMS[name](), more + 1)
+        batches += more
+    journal = Journal(path, {})
+    resumed = search(rest := Counting(), ALGORITHMS[name](), GENERATIONS, seed=3, journal=journal)
+    assert_same_result(resumed, undisturbed)
+    assert journal.resumed
+    # Nothing is evaluated twice but the front, at the end.
+    assert rest.calls == whole.calls - batches + 1
+
+
+@pytest.mark.parametrize("generation", range(1, 7))
+def test_a_kill_after_any_generation_loses_nothing(generation, path, nsga2):
+    class Killed(BaseException):
+        pass
+
+    def kill(fraction, n_gen, n_eval):
+        if n_gen == generation:
+            # What stands in the file at this moment is all that a killed process leaves.
+            path.with_name("left").write_bytes(path.read_bytes())
+            raise Killed
+
+    with pytest.raises(Killed):
+        search(WeighedBits(), nsga2, 7, seed=3, journal=Journal(path, {}), progress=kill)
+    problem = Counting()
+    resumed = search(problem, nsga2, 7, seed=3, journal=Journal(path.with_name("left"), {}))
+    assert_same_result(resumed, search(WeighedBits(), nsga2, 7, seed=3))
+    assert problem.calls == 7 - generation + 1
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_killed_process_is_resumed_to_the_same_bits(name, path):
+    program = (
+        "from helpers.toy_search import ALGORITHMS\n"
+        "from test_resuming import Journal, Slow, search\n"
+        f"search(Slow(), ALGORITHMS[{name!r}](), 60, seed=3, journal=Journal({str(path)!r}, {{}}))\n"
+    )
+    here = Path(__file__).parent
+    folders = os.pathsep.join([str(here), str(here.parent), str(here.parents[1]), os.environ.get("PYTHONPATH", "")])
+    rng = np.random.default_rng(list(name.encode()))
+    process = subprocess.Popen([sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": folders})
+    deadline = time.monotonic() + 100
+    while not path.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(rng.uniform(0.0, 0.5))
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    undisturbed = search(WeighedBits(), ALGORITHMS[name](), 60, seed=3)
+    assert_same_result(search(WeighedBits(), ALGORITHMS[name](), 60, seed=3, journal=Journal(path, {})), undisturbed)
+
+
+def test_a_search_that_has_ended_is_not_done_again(path, nsga2):
+    first = search(WeighedBits(), nsga2, GENERATIONS, seed=3, journal=Journal(path, {}))
+    again = search(problem := Counting(), nsga2, GENERATIONS, seed=3, journal=Journal(path, {}))
+    assert_same_result(again, first)
+    assert problem.calls == 1
+    assert [g.elapsed for g in again.history] == [g.elapsed for g in first.history]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(Archive, "add"), (Journal, "append"), (Evaluator, "eval"), (NSGA2, "tell")]
+)
+@pytest.mark.parametrize("before", [True, False])
+def test_an_interrupt_between_two_steps_of_the_loop_changes_nothing(owner, name, before, path, nsga2, monkeypatch):
+    original, calls = getattr(owner, name), []
+
+    def interrupting(self, *arguments, **settings):
+        calls.append(name)
+        if len(calls) == 5 and before:
+            raise KeyboardInterrupt
+        answer = original(self, *arguments, **settings)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return answer
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(owner, name, interrupting)
+        search(WeighedBits(), nsga2, GENERATIONS, seed=3, journal=Journal(path, {}))
+    resumed = search(WeighedBits(), nsga2, GENERATIONS, seed=3, journal=Journal(path, {}))
+    assert_same_result(resumed, search(WeighedBits(), nsga2, GENERATIONS, seed=3))
+
+
+def test_progress_is_told_of_new_generations_alone(path, nsga2):
+    interrupted(path, nsga2, 5)
+    calls = []
+    tell = dict(progress=lambda *call: calls.append(call))
+    search(WeighedBits(), nsga2, 8, seed=3, journal=Journal(path, {}), **tell)
+    assert calls == [(n / 8, n, 16 * n) for n in range(5, 9)]
+    search(WeighedBits(), nsga2, 8, seed=3, journal=Journal(path, {}), **tell)
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
+def test_any_exception_leaves_what_was_evaluated(error, path, nsga2):
+    interrupted(path, nsga2, 5, error=error)
+    search(problem := Counting(), nsga2, GENERATIONS, seed=3, journal=Journal(path, {}))
+    assert problem.calls == GENERATIONS - 4 + 1
+
+
+def test_a_torn_last_record_is_evaluated_again(path, nsga2):
+    undisturbed = search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {}))
+    content = path.read_bytes()
+    size = 24 + POP_SIZE * (16 + 2 * 8) + 16
+    for length in range(len(content) - size, len(content)):
+        path.write_bytes(content[:length])
+        assert_same_result(search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {})), undisturbed)
+        # All but the time is as it was.
+        assert path.read_bytes()[: len(content) - size] == content[: len(content) - size]
+        assert path.read_bytes()[len(content) - size + 24 : -16] == content[len(content) - size + 24 : -16]
+
+
+def test_changed_bytes_never_change_the_result(path, nsga2):
+    undisturbed = search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {}))
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(400):
+        changed = bytearray(content)
+        for at in rng.integers(len(content), size=rng.integers(1, 4)):
+            changed[at] ^= 1 << int(rng.integers(8))
+        path.write_bytes(changed)
+        try:
+            result = search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {}))
+        except ValueError as error:
+            refused += 1
+            assert str(path) in str(error)
+        else:
+            assert_same_result(result, undisturbed)
+    assert refused > 350
+
+
+def rewritten(path, change):
+    """Write the journal anew, with right check sums, as `change` alters its list of records."""
+    journal = Journal(path, {})
+    about = {
+        "algorithm class": "NSGA2",
+        "seed of the search": 3,
+        "variables": 60,
+        "objectives, inequalities, equalities": [2, 0, 0],
+    }
+    journal.open(about, 2)
+    there = list(iter(journal.read, None))
+    journal.close()
+    journal.remove()
+    journal.open(about, 2)
+    for record in change(there):
+        journal.append(record)
+    journal.close()
+
+
+def with_values(record, row, values):
+    F = record.values.copy()
+    F[row] = values
+    return Record(record.elapsed, record.digests, F)
+
+
+LIES = {
+    "a better value": (
+        lambda there: [*there[:-1], with_values(there[-1], 4, [1.0, 0.0])],
+        r"holds wrong values: measured again, the member of the front with \[1.0, 0.0\]",
+    ),
+    "an earlier value": (
+        lambda there: [with_values(there[0], 4, [1.0, 0.0]), *there[1:]],
+        r"record \d of journal .* belongs to another search: its individual \d+ of 16 is another",
+    ),
+    "a lost generation": (
+        lambda there: [*there[:2], *there[3:]],
+        r"record 3 of journal .* belongs to another search: its individual 1 of 16 is another than the one asked for",
+    ),
+    "fewer individuals": (
+        lambda there: [Record(0.0, there[0].digests[1:], there[0].values[1:]), *there[1:]],
+        r"record 1 of journal .* belongs to another search: it holds 15 individuals, and 16 are asked for",
+    ),
+    "too many generations": (
+        lambda there: [*there, *(Record(there[-1].elapsed, [], np.empty((0, 2))) for _ in range(9))],
+        r"record 7 of journal .* belongs to another search: it holds 0 individuals, and 16 are asked for",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "sentence"), LIES.values(), ids=LIES)
+def test_a_journal_that_lies_is_refused(change, sentence, path, nsga2):
+    interrupted(path, nsga2)
+    rewritten(path, change)
+    with pytest.raises(ValueError, match=sentence):
+        search(WeighedBits(), nsga2, GENERATIONS, seed=3, journal=Journal(path, {}))
+
+
+def test_a_journal_of_a_longer_search_is_refused(path, nsga2):
+    search(WeighedBits(), nsga2, GENERATIONS, seed=3, journal=Journal(path, {}))
+    with pytest.raises(ValueError, match=r"record 8 of .* another search: the search ends after 7 records"):
+        search(WeighedBits(), nsga2, 7, seed=3, journal=Journal(path, {}))
+
+
+def test_a_million_records_are_refused_at_the_first_that_differs(path, nsga2):
+    interrupted(path, nsga2, 3)
+    rewritten(path, lambda there: [*there, *[Record(there[-1].elapsed, [], np.empty((0, 2)))] * 100_000])
+    begin = time.monotonic()
+    with pytest.raises(ValueError, match="record 3 of journal"):
+        search(WeighedBits(), nsga2, GENERATIONS, seed=3, journal=Journal(path, {}))
+    assert time.monotonic() - begin < 5
+
+
+def test_another_problem_is_noticed(path, nsga2):
+    class Other(WeighedBits):
+        def _evaluate(self, X, out, *args, **kwargs):
+            super()._evaluate(X, out)
+            out["F"][:, 1] += 1e-6
+
+    interrupted(path, nsga2)
+    with pytest.raises(ValueError, match=r"holds wrong values: .*; remove the journal to begin anew"):
+        search(Other(), nsga2, GENERATIONS, seed=3, journal=Journal(path, {}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (dict(seed=4), "seed of the search is 3 there and 4 here"),
+        (dict(problem=WeighedBits(61)), "variables is 60 there and 61 here"),
+        (dict(algorithm=ALGORITHMS["SPEA2"]()), "algorithm class is 'NSGA2' there and 'SPEA2' here"),
+    ],
+)
+def test_another_search_is_refused_by_name(settings, sentence, path, nsga2):
+    interrupted(path, nsga2)
+    given = dict(problem=WeighedBits(), algorithm=nsga2, seed=3) | settings
+    with pytest.raises(ValueError, match=sentence):
+        search(given["problem"], given["algorithm"], GENERATIONS, seed=given["seed"], journal=Journal(path, {}))
+
+
+def test_a_seed_that_was_drawn_stands_in_the_journal(path, nsga2):
+    journal = Journal(path, {})
+    drawn = search(WeighedBits(), nsga2, 5, seed=None, journal=journal)
+    again = search(WeighedBits(), nsga2, 5, seed=drawn.algorithm.seed, journal=journal)
+    assert_same_result(again, drawn)
+    with pytest.raises(ValueError, match=f"seed of the search is {drawn.algorithm.seed} there"):
+        search(WeighedBits(), nsga2, 5, seed=None, journal=journal)
+
+
+class Fading(Mutation):
+    """Flips fewer bits the more of the budget is gone, as `decay="linear"` does."""
+
+    def _do(self, problem, X, random_state=None, algorithm=None, **kwargs):
+        return X ^ (random_state.random(X.shape) < 0.2 * max(0.0, 1.0 - algorithm.termination.perc))
+
+
+@pytest.mark.parametrize("termination", [("time", 0.4), ("time", "00:00:01")])
+def test_where_time_decides_all_that_was_written_down_is_repeated(termination, path):
+    def algorithm():
+        return NSGA2(POP_SIZE, **operators() | {"mutation": Fading()})
+
+    ended = search(Slow(), algorithm(), termination, seed=3, journal=Journal(path, {}))
+    content = path.read_bytes()
+    again = search(problem := Counting(), algorithm(), termination, seed=3, journal=Journal(path, {}))
+    assert problem.calls == 1
+    assert_same_result(again, ended)
+    assert again.algorithm.termination.perc == ended.algorithm.termination.perc
+    # Of half the journal all is repeated, and then the search goes on for the rest of its time.
+    half = len(ended.history) // 2
+    size = 24 + POP_SIZE * (16 + 2 * 8) + 16
+    path.write_bytes(content[: len(content) - (len(ended.history) - half) * size + 5])
+    begin = time.monotonic()
+    resumed = search(Slow(), algorithm(), termination, seed=3, journal=Journal(path, {}))
+    spent = time.monotonic() - begin
+    assert [g.elapsed for g in resumed.history[:half]] == [g.elapsed for g in ended.history[:half]]
+    np.testing.assert_array_equal(resumed.history[half - 1].front, ended.history[half - 1].front)
+    assert ended.history[-1].elapsed - resumed.history[half - 1].elapsed - 0.1 < spent
+
+
+def test_constraints_are_kept(path):
+    class Stopping(Constrained):
+        calls = 0
+
+        def _evaluate(self, X, out, *args, **kwargs):
+            self.calls += 1
+            if self.calls == 6:
+                raise KeyboardInterrupt
+            super()._evaluate(X, out)
+
+    def algorithm():
+        return NSGA2(POP_SIZE, **operators())
+
+    undisturbed = search(Constrained(), algorithm(), 20, seed=3)
+    assert len(undisturbed.archive) > 0
+    assert len(undisturbed.history[0].front) == 0
+    with pytest.raises(KeyboardInterrupt):
+        search(Stopping(), algorithm(), 20, seed=3, journal=Journal(path, {}))
+    assert_same_result(search(Constrained(), algorithm(), 20, seed=3, journal=Journal(path, {})), undisturbed)
+    # A journal that calls something feasible which is not.
+    looser = Constrained()
+    looser._evaluate = lambda X, out: (
+        Constrained._evaluate(looser, X, out),
+        out.update(G=out["G"] - 20, H=0 * out["H"]),
+    )
+    path.unlink()
+    search(looser, algorithm(), 3, seed=3, journal=Journal(path, {}))
+    with pytest.raises(ValueError, match="holds wrong values"):
+        search(Constrained(), algorithm(), 3, seed=3, journal=Journal(path, {}))
+
+
+def test_an_evaluated_initial_population_is_taken_as_it_is(path):
+    X = np.random.default_rng(0).random((POP_SIZE, 60)) < 0.3
+    initial = Evaluator().eval(WeighedBits(), Population.new("X", X))
+
+    def algorithm(start):
+        return NSGA2(POP_SIZE, **operators() | {"sampling": start})
+
+    undisturbed = search(WeighedBits(), algorithm(initial), 6, seed=3)
+    search(WeighedBits(), algorithm(initial), 6, seed=3, journal=Journal(path, {}))
+    path.write_bytes(path.read_bytes()[:-900])
+    assert_same_result(search(WeighedBits(), algorithm(initial), 6, seed=3, journal=Journal(path, {})), undisturbed)
+    assert undisturbed.history[0].n_eval == 0
+    initial.set("F", initial.get("F") + 1)
+    with pytest.raises(ValueError, match=r"record 1 .* values are not those of the initial population"):
+        search(WeighedBits(), algorithm(initial), 6, seed=3, journal=Journal(path, {}))
+
+
+def test_rows_of_objects_are_resumed(path):
+    def algorithm():
+        return NSGA2(
+            POP_SIZE,
+            sampling=RandomWords(),
+            crossover=NoCrossover(),
+            mutation=OtherLetter(),
+            eliminate_duplicates=NoDuplicateElimination(),
+        )
+
+    undisturbed = search(Words(), algorithm(), 6, seed=3, journal=Journal(path, {}))
+    path.write_bytes(path.read_bytes()[:-900])
+    assert_same_result(search(Words(), algorithm(), 6, seed=3, journal=Journal(path, {})), undisturbed)
