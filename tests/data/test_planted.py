@@ -86,3 +86,24 @@ def test_folds_are_those_of_the_planted_problem():
 def test_numbers_out_of_range_are_refused(argument, value):
     with pytest.raises(ValueError, match=f"{argument} must "):
         make_planted(**{argument: value})
+
+
+@pytest.mark.parametrize("argument", ["n_queries", "n_documents", "n_relevant", "n_redundant", "n_noise", "n_labels"])
+@pytest.mark.parametrize("value", ["5", 5.0, True, None])
+def test_what_only_looks_like_an_integer_is_refused(argument, value):
+    with pytest.raises(ValueError, match=f"{argument} must be an integer, not "):
+        make_planted(**{argument: value})
+
+
+def test_a_table_beyond_the_limit_is_refused_before_it_is_made(monkeypatch):
+    with pytest.raises(ValueError, match=r"10 queries of 10 documents with 100,000,000,015 features would take .* GiB"):
+        make_planted(10, 10, n_noise=10**11)
+    with pytest.raises(ValueError, match=r"about 2\^996 queries .* would take about 2\^"):
+        make_planted(10**300)
+    rows, features = 1000, 30
+    needed = (8 * rows + features * (3 * 8 * rows + 100)) / 2**30
+    monkeypatch.setenv("MOERANK_MEMORY", str(needed * 0.999))
+    with pytest.raises(ValueError, match="raise the limit with the environment variable MOERANK_MEMORY, in GiB"):
+        make_planted(100, 10)
+    monkeypatch.setenv("MOERANK_MEMORY", str(needed * 1.001))
+    assert make_planted(100, 10).data.n_documents == rows

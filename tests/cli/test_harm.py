@@ -1,0 +1,196 @@
+"""Bad days and bad files at the command line: what was computed stays, and what is said can be read."""
+
+import errno
+import json
+import os
+import sys
+import time
+
+import pytest
+
+from moerank.cli.messages import notice, printable
+from moerank.cli.progress import CellProgress, StageProgress
+from moerank.cli.tables import new_table, output
+from moerank.files import replacing
+from moerank.runs.solver_spec import SolverSpec
+from moerank.studies.cell import Cell
+
+BUDGET = [word for stage in ("instance_selection", "ensemble") for word in ("--set", f"{stage}.generations=1")]
+
+
+@pytest.mark.parametrize("broken", ["import", "drawing", "disk"])
+def test_figures_that_cannot_be_drawn_lose_no_result(command, tmp_path, monkeypatch, broken):
+    if broken == "import":
+        for name in [
+            name for name in sys.modules if name.startswith(("moerank.figures.of_run", "moerank.figures.style"))
+        ]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        reason = "ModuleNotFoundError: import of matplotlib halted; None in sys.modules"
+    elif broken == "drawing":
+
+        def fail(*_):
+            raise RuntimeError("no backend\nat all")
+
+        monkeypatch.setattr("moerank.figures.of_run.draw_run_figures", fail)
+        reason = "RuntimeError: no backend at all"
+    else:
+
+        def full(*_, **__):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+        reason = "OSError: [Errno 28] No space left on device"
+    outcome = command("run", "TINY", *BUDGET, "--out", "here")
+    assert outcome.exit_code == 1
+    assert outcome.stderr.splitlines()[-1].startswith("error: the figures could not be drawn (")
+    assert outcome.stderr.splitlines()[-1].endswith("); the result is in here")
+    assert reason.split(": ")[-1] in outcome.stderr
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["front.csv", "model.json", "result.json"]
+    assert "Wrote to here: front.csv, model.json, result.json" in outcome.stdout
+    assert "best single feature" in outcome.stdout
+    monkeypatch.undo()
+    os.chdir(tmp_path)
+    assert command("run", "TINY", *BUDGET, "--out", "here", "--resume").exit_code == 0
+    assert (tmp_path / "here" / "front.png").is_file()
+
+
+def test_a_result_that_finds_the_disk_full_is_kept_elsewhere(command, tmp_path, monkeypatch):
+    here, spare = tmp_path / "here", tmp_path / "spare"
+    spare.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spare))
+    sync = os.fsync
+
+    def full(descriptor):
+        if os.readlink(f"/proc/self/fd/{descriptor}").startswith(f"{here}/.result.json"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    outcome = command("run", "TINY", *BUDGET, "--out", here)
+    assert outcome.exit_code == 2
+    line = outcome.stderr.splitlines()[-1]
+    said = f"error: cannot write {here / 'result.json'}: No space left on device; make room, or choose another folder "
+    assert line.startswith(said + f"with --out; the result is kept in {spare}")
+    (kept,) = spare.rglob("result.json")
+    assert str(kept) in line
+    assert json.loads(kept.read_text())["problem"] == "tiny"
+    assert not list(here.glob("*.json"))
+
+
+def test_a_full_disk_names_what_was_written_and_the_remedy(command, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/cache/kernel.nbi")
+
+    monkeypatch.setattr("moerank.runs.folders.run_fold", full)
+    outcome = command("run", "TINY")
+    said = "cannot write /cache/kernel.nbi: No space left on device; make room, or choose another folder with --out"
+    assert (outcome.exit_code, outcome.stderr.splitlines()[-1]) == (2, f"error: {said}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (["data.n_queries=1000000000000"], "1,000,000,000,000 queries of 12 documents with 20 features would take "),
+        (["data.n_noise=100000000000"], "15 queries of 12 documents with 100,000,000,015 features would take "),
+        (["ensemble.population=1000000000"], "a population of 1,000,000,000 individuals would take 953 GiB, and the "),
+        (["ensemble.generations=100000000000"], "generations must be at most 1,000,000,000, not 100,000,000,000"),
+        (["data.n_labels=1000000000"], "n_labels must be at most 1,000, not 1,000,000,000"),
+        (["data.n_queries=true"], "[data] n_queries must be an integer, not True"),
+        (["data.n_queries='5'"], "[data] n_queries must be an integer, not '5'"),
+        (["data.seed=-1"], "[data] seed must be at least 0, not -1"),
+        (["data.noise=true"], "[data] noise: should be a valid number, not True"),
+        (["data.noise=nan"], "[data] noise: should be a finite number, not nan"),
+        (["data.grid=[true, 20]"], "[data.grid] 0: should be a valid integer, not True"),
+        (["solver.parameters.workers=2"], "workers belongs to a run, not to a method: set it with --workers"),
+        (["solver.parameters.checkpoint=warm", "solver.parameters.resume=true"], "checkpoint belongs to a run"),
+    ],
+)
+def test_numbers_beyond_all_measure_are_refused_at_once(command, changes, said):
+    begin = time.monotonic()
+    outcome = command("run", "TINY", *[word for change in changes for word in ("--set", change)])
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert said in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+    assert time.monotonic() - begin < 5
+
+
+def test_the_limit_can_be_raised(command, monkeypatch):
+    words = ("run", "TINY", *BUDGET, "--set", "data.n_queries=1000")
+    monkeypatch.setenv("MOERANK_MEMORY", "0.001")
+    assert "and the limit is 0.001 GiB; ask for less, or raise" in command(*words).stderr
+    monkeypatch.setenv("MOERANK_MEMORY", "much")
+    assert "MOERANK_MEMORY is a number of GiB, not 'much'" in command(*words).stderr
+    monkeypatch.setenv("MOERANK_MEMORY", "1")
+    assert command(*words).exit_code == 0
+
+
+LABEL = "fsmrank[lambda1=0.1]"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_labels_are_shown_whole_in_progress(tiny_problem, monkeypatch, capsys, terminal):
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", "120")
+    cells = [Cell(tiny_problem, 1, SolverSpec("fsmrank", {"lambda1": 0.1}), 0)]
+    if not terminal:
+        with CellProgress(dict.fromkeys(cells, "open"), lambda cell: 1.0) as progress:
+            progress(cells[0], True)
+    with StageProgress() as progress:
+        progress("training", 0.5, LABEL)
+        progress("[bold]stage", 1.0, "x :smile: \x1b[2J[red]")
+    shown = capsys.readouterr().err
+    assert shown.count(LABEL) >= 1 + (not terminal)
+    for text in ("[bold]stage", r"x :smile: \x1b[2J[red]"):
+        assert text in shown
+
+
+def test_labels_are_shown_whole_in_tables_and_messages(capsys):
+    table = new_table(f"title {LABEL} :smile: \x1b[31m")
+    table.add_column("head")
+    table.add_row(f"{LABEL} [/bold] \x9b2J" + " and more" * 5)
+    output().print(table)
+    notice(f"wrote {LABEL}\x1b]0;gone\x07")
+    told = capsys.readouterr()
+    assert told.out.splitlines()[0].rstrip() == rf"title {LABEL} :smile: \x1b[31m"
+    assert rf"{LABEL} [/bold] \x9b2J" in told.out
+    assert told.err == rf"wrote {LABEL}\x1b]0;gone\x07" + "\n"
+
+
+def test_what_can_be_printed_stays():
+    text = "Ä α “x”\n\tNDCG@10 ± 0.1 – 𝛼"
+    assert printable(text) == text
+
+
+def test_a_folder_of_results_that_leads_elsewhere_writes_nothing_there(command, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "here").mkdir()
+    for name in ("front.csv", "model.json", "front.png", "front.csv.tmp", "convergence.png"):
+        (tmp_path / "here" / name).symlink_to(victim)
+    os.mkfifo(tmp_path / "here" / "features.png")
+    assert command("run", "TINY", *BUDGET, "--out", "here").exit_code == 0
+    assert victim.read_text() == "precious"
+    assert (tmp_path / "here" / "features.png").read_bytes().startswith(b"\x89PNG")
+    (tmp_path / "here" / "result.json").unlink()
+    os.mkfifo(tmp_path / "here" / "result.json")
+    outcome = command("run", "TINY", *BUDGET, "--out", "here")
+    assert (outcome.exit_code, outcome.stderr) == (2, "error: here/result.json is a FIFO, not a file\n")
+
+
+def test_a_report_replaces_a_link(command, tiny_problem_file, tmp_path):
+    command("study", "TINY", "--solvers", "rankrls,single", "--folds", "1,2", "--out", "s")
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "s" / "report.csv").symlink_to(victim)
+    (tmp_path / "s" / "report.csv.tmp").symlink_to(victim)
+    old = tmp_path / "s" / f".report.csv.{'0' * 16}.tmp"
+    old.write_text("half")
+    os.utime(old, (0, 0))
+    assert command("report", "s", "--format", "csv").exit_code == 0
+    assert victim.read_text() == "precious"
+    assert (tmp_path / "s" / "report.csv").read_text().startswith("problem,fold,solver")
+    assert not old.exists()
+    with replacing(tmp_path / "s" / "report.csv") as file:
+        assert "report.csv" in file.name
