@@ -255,12 +255,12 @@ def _checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> NDAr
     if len(missing):
         row = missing[0]
         raise ValueError(f"{name}: qid[{row}] is {np.asarray(given)[row]}; every row needs the id of its query")
-    queries = np.asarray(qid)
-    if queries.dtype == object:
-        try:
-            np.sort(queries)
-        except TypeError as error:
-            raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
+    try:
+        queries = np.asarray(qid)
+        if queries.dtype == object:
+            np.sort(queries)  # texts and numbers have no common order
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
     return queries
 
 

@@ -120,7 +120,7 @@ def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
 
     Examples
     --------
-    >>> solve_positive_definite(np.array([[1e18, 1e18], [1e18, 1e18]]), np.array([1e9, 1e9])).tolist()
+    >>> solve_positive_definite(np.array([[1e18, 1e18], [1e18, 1e18]]), np.array([1e9, 1e9])).round(20).tolist()
     [5e-10, 5e-10]
     """
     try:

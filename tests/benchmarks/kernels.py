@@ -139,7 +139,7 @@ def one_long_query(n_documents: int = 4000) -> RankingData:
     rng = np.random.default_rng(0)
     X = rng.random((n_documents, 40))
     hidden = X @ rng.normal(size=40) + rng.normal(size=n_documents)
-    return RankingData(X, np.digitize(hidden, np.quantile(hidden, [0.5, 0.7, 0.85, 0.95])))
+    return RankingData(X, np.digitize(hidden, np.quantile(hidden, [0.5, 0.7, 0.85, 0.95])), qid=0)
 
 
 def main() -> None:

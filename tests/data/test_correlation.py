@@ -33,3 +33,11 @@ def test_a_constant_feature_correlates_with_nothing(X):
     y = np.random.default_rng(1).integers(0, 4, 60)
     assert label_correlations(level, y)[2] == 0.0
     np.testing.assert_allclose(np.delete(label_correlations(level, y), 2), label_correlations(X, y), rtol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [1e-160, 1e-300])
+def test_features_whose_squares_vanish_correlate_as_if_they_were_larger(X, factor):
+    y = np.random.default_rng(1).integers(0, 4, 60)
+    faint = X * [1.0, factor, 1.0, factor, 1.0, 1.0]
+    np.testing.assert_allclose(feature_correlations(faint), feature_correlations(X), rtol=1e-9)
+    np.testing.assert_allclose(label_correlations(faint, y), label_correlations(X, y), rtol=1e-9)

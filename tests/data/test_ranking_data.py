@@ -1,6 +1,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from moerank.data import RankingData, query_level_norm, split_fold
@@ -53,6 +54,20 @@ def test_whole_set_is_grouped_like_its_full_subset():
         (dict(y=[0, np.nan, 1]), r"y\[1\] is nan"),
         (dict(qid=[1, 1]), "qid has shape"),
         (dict(qid=[1, 2, 1]), "query 1 are not contiguous: it begins again at row 2"),
+        (dict(qid=[1.0, np.nan, 2.0]), r"qid\[1\] is nan; every row needs the id of its query"),
+        (dict(qid=[1, None, 2]), r"qid\[1\] is None; every row"),
+        (dict(qid=["a", "a", float("nan")]), r"qid\[2\] is nan; every row"),
+        (dict(qid=pd.Series([1, None, 2], dtype="Int64")), r"qid\[1\] is (nan|<NA>); every row"),
+        (dict(qid=np.array(["a", None, None], dtype=object)), r"qid\[1\] is None; every row"),
+        (dict(qid=np.array([1, "a", "a"], dtype=object)), "qid must hold numbers or texts, not a mixture"),
+        (dict(qid=[[1], [1, 2], [2]]), "qid must hold numbers or texts, not a mixture"),
+        (dict(qid="a"), r"qid has shape \(\)"),
+        (dict(qid=True), r"qid has shape \(\)"),
+        (dict(y=[0, None, 1]), r"y\[1\] is nan"),
+        (dict(y=pd.Series([0.0, None, 1.0])), r"y\[1\] is nan"),
+        (dict(y=np.array([0, "one", 1], dtype=object)), "y must hold one relevance label per document"),
+        (dict(X=[[1, 2], [3, None], [5, 6]]), r"X\[1, 1\] is nan \(row 1, feature 2\)"),
+        (dict(X=[[1, 2], [3, np.nan], [5, 6]], feature_names=["a", "b"]), r"row 1, feature 'b'"),
         (dict(feature_names=["a"]), "feature_names has 1"),
         (dict(feature_names=["a", "a"]), "distinct"),
     ],
@@ -100,3 +115,27 @@ def test_it_is_known_whether_names_were_given():
             assert part.given_names == data.given_names
         assert query_level_norm(data).given_names == data.given_names
         assert pickle.loads(pickle.dumps(data)).given_names == data.given_names
+
+
+def test_a_number_for_qid_is_one_query_and_texts_are_queries_too():
+    X, y = np.zeros((1001, 1)), np.zeros(1001)
+    with pytest.raises(ValueError, match=r"qid is missing: without it all 1,001 rows are one query.* qid=0"):
+        RankingData(X, y)
+    assert RankingData(X[:1000], y[:1000]).n_queries == 1
+    for number in (0, np.int64(7)):
+        data = RankingData(X, y, number)
+        assert data.offsets.tolist() == [0, 1001]
+        assert set(data.qid.tolist()) == {int(number)}
+    texts = ["b", "b", "a", "c"]
+    for qid in (texts, np.array(texts), np.array(texts, dtype=object), pd.Series(texts, index=[3, 1, 0, 9])):
+        assert RankingData(X[:4], y[:4], qid).offsets.tolist() == [0, 2, 3, 4]
+
+
+def test_values_too_large_to_compute_with_are_named_when_they_are_to_be_moderate():
+    data = RankingData([[1.0, -1e30], [0.5, 0.0]], [0, 1], feature_names=["a", "b"])
+    data.require_moderate_values()
+    data = RankingData([[1.0, 0.0], [0.5, -1.1e30]], [0, 1], feature_names=["a", "b"], name="mine")
+    message = r"mine: X\[1, 1\] is -1\.1e\+30 \(row 1, feature 'b'\); .* scale the feature, .* query_level_norm"
+    with pytest.raises(ValueError, match=message):
+        data.require_moderate_values()
+    query_level_norm(data).require_moderate_values()

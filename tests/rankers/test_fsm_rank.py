@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
@@ -303,3 +304,12 @@ def test_five_folds_come_near_the_published_means(letor_folder, name, published,
 def test_wrong_parameters_are_refused(noisy_data, parameters, message):
     with pytest.raises(ValueError, match=message):
         FSMRank(**parameters).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+
+
+def test_too_few_steps_are_told():
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 3))
+    with pytest.warns(ConvergenceWarning, match="FSMRank stopped at max_iter=2 steps.*; raise max_iter or tol"):
+        FSMRank(max_iter=2, tol=1e-9).fit(X, np.digitize(X[:, 0], [0.5, 0.8]))
+    with pytest.warns(ConvergenceWarning, match="FSMRank found no feature to rank by.*; a smaller lambda2"):
+        FSMRank(lambda2=10.0).fit(X, np.digitize(X[:, 0], [0.5, 0.8]))

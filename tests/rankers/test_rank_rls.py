@@ -110,3 +110,11 @@ def test_query_loss_takes_no_pair_mask(noisy_data):
 def test_wrong_parameters_are_refused(noisy_data, parameters, message):
     with pytest.raises(ValueError, match=message):
         RankRLS(**parameters).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+
+
+def test_a_grid_for_features_too_small_to_square_is_refused():
+    data = RankingData([[1e-200, 0.0], [3e-200, 1e-300]], [0, 1], name="mine")
+    with pytest.raises(
+        ValueError, match=r"mine: the differences of .* too small to square: .* 3e-200; scale the features"
+    ):
+        RankRLS().default_grid(data)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from moerank.data import RankingData, load_fold
@@ -104,3 +105,12 @@ def test_five_folds_come_close_to_the_published_means(letor_folder):
 def test_wrong_parameters_are_refused(noisy_data, parameters, message):
     with pytest.raises(ValueError, match=message):
         fit(noisy_data, **parameters)
+
+
+def test_an_early_end_is_told_with_its_remedy():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 4)), rng.integers(0, 3, 60)
+    with pytest.warns(ConvergenceWarning, match="RankSVMStruct stopped within .* after max_iter=2 .*; raise max_iter"):
+        RankSVMStruct(C=10.0, max_iter=2).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="rounding allows no better .*; scale them"):
+        RankSVMStruct(C=10.0).fit(X * [1e-8, 1.0, 1e4, 1e8], y)

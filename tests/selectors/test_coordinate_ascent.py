@@ -92,3 +92,8 @@ def test_weights_are_never_all_zero():
     data = RankingData([[2.0], [2.5], [1.0]], [2, 1, 0])  # the order of the rows is perfect
     weights, _ = coordinate_ascent(data, MAP())
     assert np.abs(weights).sum() == 1.0
+
+
+def test_no_tolerance_ends_with_a_pass_without_a_gain():
+    data = make(7, 3)
+    assert coordinate_ascent(data, MAP(), tolerance=0.0)[1] >= coordinate_ascent(data, MAP())[1]

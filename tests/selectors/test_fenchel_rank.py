@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import load_fold
 from moerank.selectors.fenchel_rank import FenchelRank
@@ -143,3 +144,10 @@ def test_default_grid_grows(data):
 def test_wrong_parameters_are_refused(data, parameters, message):
     with pytest.raises(ValueError, match=message):
         FenchelRank(**parameters).fit(data.X, data.y, qid=data.qid)
+
+
+def test_too_few_steps_are_told(data):
+    with pytest.warns(
+        ConvergenceWarning, match="FenchelRank stopped at max_iter=2 steps with a duality gap of .*; raise"
+    ):
+        FenchelRank(r=100.0, max_iter=2).fit(data.X, data.y, qid=data.qid)

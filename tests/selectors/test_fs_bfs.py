@@ -1,8 +1,10 @@
+import warnings
 from itertools import combinations
 
 import numpy as np
 import pytest
 from lightgbm import LGBMRanker
+from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
@@ -140,3 +142,30 @@ def test_a_ranker_without_weights_is_refused(data):
 def test_wrong_parameters_are_refused(data, parameters, message):
     with pytest.raises(ValueError, match=message):
         FSBFS(**parameters).fit(data.X, data.y, qid=data.qid)
+
+
+@pytest.mark.parametrize("limit", [1, 10, 20])
+def test_beyond_the_limit_the_features_left_stand_alone_best_first(data, limit):
+    with pytest.warns(ConvergenceWarning, match=f"FSBFS stopped joining .* max_evaluations={limit} subsets.*; raise"):
+        cut = FSBFS(**QUICK, max_evaluations=limit).fit(data)
+    whole = FSBFS(**QUICK).fit(data)
+    same = sum(a == b for a, b in zip(cut.subsets_, whole.subsets_, strict=False))
+    alone = cut.subsets_[same:]
+    assert all(len(subset) == 1 for subset in alone)
+    assert (np.diff(cut.values_[same:]) <= 0).all()
+    assert sorted(feature for subset in cut.subsets_ for feature in subset) == list(range(data.n_features))
+
+
+def test_a_limit_that_is_not_met_changes_nothing(data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = FSBFS(**QUICK, max_evaluations=10_000).fit(data)
+    np.testing.assert_array_equal(fitted.combinations_, FSBFS(**QUICK).fit(data).combinations_)
+
+
+def test_2000_features_end_at_the_limit():
+    rng = np.random.default_rng(3)
+    data = RankingData(rng.random((60, 2000)), rng.integers(0, 3, 60), np.repeat(np.arange(6), 10))
+    with pytest.warns(ConvergenceWarning, match="max_evaluations=1000"):
+        fitted = FSBFS(**QUICK, max_evaluations=1000).fit(data)
+    assert np.count_nonzero(fitted.combinations_.any(axis=0)) == 2000

@@ -116,3 +116,11 @@ def test_predict_refuses_other_columns_than_those_of_the_fit(data, X):
 def test_wrong_parameters_are_refused(data, parameters, message):
     with pytest.raises(ValueError, match=message):
         GreedyRankRLS(**parameters).fit(data.X, data.y, qid=data.qid)
+
+
+def test_a_ridge_that_vanishes_beside_the_features_is_refused_with_the_remedy():
+    rng = np.random.default_rng(0)
+    X, y = 1e8 * rng.random((40, 3)), rng.integers(0, 3, 40)
+    with pytest.raises(ValueError, match=r"alpha=1 vanishes beside .* larger alpha, or scale the features"):
+        GreedyRankRLS(alpha=1.0).fit(X, y)
+    assert np.isfinite(GreedyRankRLS(alpha=1e16).fit(X, y).errors_).all()

@@ -1,7 +1,10 @@
+from time import perf_counter
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
@@ -145,3 +148,28 @@ def test_the_grid_goes_from_no_feature_to_all(data):
 def test_wrong_parameters_are_refused(data, parameters, message):
     with pytest.raises(ValueError, match=message):
         NonconvexRanker(**parameters).fit(data.X, data.y, qid=data.qid)
+
+
+def test_separable_data_without_a_penalty_left_end_at_the_steps_of_one_problem(monkeypatch):
+    """All weights are beyond the bend of "mcp" after the first problem: the others would be the second, again."""
+    monkeypatch.setattr(nonconvex, "INNER_STEPS", 200)
+    rng = np.random.default_rng(2)
+    X = rng.random((100, 4))
+    ranker = NonconvexRanker("mcp")
+    with pytest.warns(ConvergenceWarning, match="^NonconvexRanker stopped at 200 steps for one .* raise lam or gamma"):
+        ranker.fit(X, np.digitize(X.sum(axis=1), [1.9, 2.3]))
+    assert ranker.n_iter_ <= 3
+    assert (np.abs(ranker.coef_) > ranker.gamma * ranker.lam).all()
+
+
+def test_the_last_of_too_few_problems_is_told(data):
+    with pytest.warns(ConvergenceWarning, match="stopped at max_iter=2 weighted .* raise max_iter or tol"):
+        NonconvexRanker("log", max_iter=2, tol=1e-9).fit(data)
+
+
+def test_2000_features_are_a_matter_of_seconds():
+    rng = np.random.default_rng(3)
+    data = RankingData(rng.random((60, 2000)), rng.integers(0, 3, 60), np.repeat(np.arange(6), 10))
+    begin = perf_counter()
+    assert NonconvexRanker().fit(data).support_.any()
+    assert perf_counter() - begin < 30.0  # with a similarity term of 2,000², of which nothing counts, it took minutes

@@ -58,7 +58,8 @@ def test_the_dual_on_known_planes_is_exact_even_where_they_depend_on_each_other(
     planes = planes_of(A, b)
     planes._A, planes._b = np.vstack([planes._A, A]), np.append(planes._b, b)
     planes._weights = np.append(planes._weights, np.zeros(len(b)))
-    w, xi = planes._minimise_on_planes(C, 1e-10)
+    w, xi, settled = planes._minimise_on_planes(C, 1e-10)
+    assert settled
     weights = planes._weights
     assert (weights >= 0).all()
     assert weights.sum() == pytest.approx(1.0, abs=1e-12)
@@ -105,3 +106,26 @@ def test_an_eps_below_rounding_ends_all_the_same():
     planes = planes_of(A, b)
     planes.minimise(3.0, 1e-300, max_iter=1000)
     assert planes.n_iter_ < 200
+
+
+@pytest.mark.parametrize("large", [1e8, 1e25])
+def test_slopes_that_double_precision_cannot_balance_end_soon_and_say_so(large):
+    rng = np.random.default_rng(6)
+    A, b = rng.normal(size=(200, 4)) * [1e-8, 1.0, 1e4, large], 1.0 + rng.random(200)
+    planes = planes_of(A, b)
+    w = planes.minimise(10.0, 1e-3, max_iter=5000)
+    assert not planes.converged_
+    assert planes.n_iter_ < 100
+    assert np.isfinite(w).all()
+    assert objective(w, A, b, 10.0) <= objective(np.zeros(4), A, b, 10.0)
+    assert planes.gap_ >= 0.0
+    easy = planes_of(A / [1e-8, 1.0, 1e4, large], b)
+    easy.minimise(10.0, 1e-3, max_iter=5000)
+    assert easy.converged_
+
+
+def test_planes_without_a_slope_leave_the_weights_at_0():
+    A, b = np.full((3, 2), 5e-320), np.array([1.0, 3.0, 2.0])
+    planes = planes_of(A, b)
+    assert planes.minimise(1.0, 1e-3, max_iter=50).tolist() == [0.0, 0.0]
+    assert planes.converged_

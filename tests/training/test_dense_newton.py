@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from moerank.training.dense_newton import QuadraticModel, dense_newton
+from moerank.training.dense_newton import QuadraticModel, dense_newton, solve_positive_definite
 
 
 def pseudo_huber(A, b):
@@ -79,3 +79,25 @@ def test_the_model_has_value_slope_and_curvature_of_the_function(function):
     model = QuadraticModel.around(w, at)
     np.testing.assert_allclose(model.B @ w - model.rhs, at.gradient, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(model.B, at.hessian)
+
+
+def test_a_system_that_rounding_makes_singular_is_solved_in_the_scale_of_its_features():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 3)) * [1e8, 1.0, 1e-8]
+    X = np.column_stack([X[:, 0], X])  # the first feature twice
+    y = X[:, 0] / 1e8 + X[:, 2] + rng.normal(size=30)
+    A, b = X.T @ X, X.T @ y
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.solve(A, b)
+    expected = np.linalg.lstsq(X[:, 1:] / [1e8, 1.0, 1e-8], y, rcond=None)[0]
+    found = solve_positive_definite(A, b) * [1e8, 1e8, 1.0, 1e-8]
+    np.testing.assert_allclose([found[0] + found[1], *found[2:]], expected, rtol=1e-8)
+    regular = A[1:, 1:] + np.eye(3)
+    np.testing.assert_array_equal(solve_positive_definite(regular, b[1:]), np.linalg.solve(regular, b[1:]))
+
+
+def test_it_ends_at_a_bound_where_the_function_falls_for_ever():
+    def expand(w):  # − log w has no minimum, and a Newton step doubles w
+        return SimpleNamespace(value=1e9 - np.log(w[0]), gradient=-1.0 / w, hessian=np.diag(w**-2.0))
+
+    assert not dense_newton(expand, np.ones(1), 0.0).converged
