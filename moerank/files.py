@@ -34,6 +34,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 OLD = 3600.0
 """Seconds after which nobody is writing a temporary file any more."""
 
+
 def cannot_write(what: object, error: OSError) -> OSError:
     """Return the error to raise where something cannot be written: it names what, why, and the remedy."""
     room = "make room, or " if error.errno in FULL else ""
