@@ -240,7 +240,7 @@ def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path, stage, genera
 
 
 def test_a_population_beyond_the_limit_is_refused_before_the_search(monkeypatch):
-    data = make_planted(n_queries=5).data
+    data = make_planted(n_queries=20).data
     with pytest.raises(ValueError, match=r"ensemble: a population of 1,000,000,000 individuals would take 953 GiB"):
         MOFSRank(ensemble={"population": 10**9}).fit(data)
     monkeypatch.setenv("MOERANK_MEMORY", "0.001")
