@@ -109,8 +109,9 @@ def check_room(what: str, n_bytes: int) -> None:
     except ValueError:
         raise ValueError(f"the environment variable MOERANK_MEMORY is a number of GiB, not {given!r}") from None
     if n_bytes > limit * 2**30:
+        needed = size(n_bytes >> 30) if n_bytes >= 10 * 2**30 else f"{n_bytes / 2**30:.3g}"
         raise ValueError(
-            f"{what} would take {size(n_bytes >> 30)} GiB, and the limit is {limit:g} GiB; ask for less, or raise the "
+            f"{what} would take {needed} GiB, and the limit is {limit:g} GiB; ask for less, or raise the "
             "limit with the environment variable MOERANK_MEMORY, in GiB"
         )
 

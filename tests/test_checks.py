@@ -8,6 +8,7 @@ from moerank.checks import (
     check_choice,
     check_not_negative,
     check_positive,
+    check_room,
     check_share,
     check_switch,
     unknown,
@@ -87,3 +88,33 @@ def test_what_is_no_integer_is_refused_by_name(value):
 def test_unknown_names_come_with_the_nearest_or_with_all():
     assert unknown("solver", "rankrsl", ["rankrls", "gas"]) == "unknown solver 'rankrsl'; did you mean 'rankrls'?"
     assert unknown("solver", "xyz", ["rankrls", "gas"]) == "unknown solver 'xyz'; choose one of rankrls, gas"
+
+
+def test_integers_may_have_a_largest():
+    check_at_least(1, 3, seeds=3)
+    for value, shown in ((4, "4"), (10**6, "1,000,000"), (2**200, r"about 2\^200")):
+        with pytest.raises(ValueError, match=f"seeds must be at most 3, not {shown}$"):
+            check_at_least(1, 3, seeds=value)
+
+
+def test_room_is_compared_to_the_limit(monkeypatch):
+    monkeypatch.delenv("MOERANK_MEMORY", raising=False)
+    check_room("a table", 16 * 2**30)
+    with pytest.raises(ValueError, match="a table would take 16 GiB, and the limit is 16 GiB; ask for less, or raise"):
+        check_room("a table", 16 * 2**30 + 1)
+    monkeypatch.setenv("MOERANK_MEMORY", "0.5")
+    check_room("a table", 2**29)
+    with pytest.raises(ValueError, match=r"the limit is 0\.5 GiB"):
+        check_room("a table", 2**29 + 1)
+    monkeypatch.setenv("MOERANK_MEMORY", "32")
+    check_room("a table", 32 * 2**30)
+
+
+def test_what_is_shown_of_a_value_has_an_end():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    for check in (check_switch, check_positive):
+        with pytest.raises(ValueError) as error:
+            check(x=deep)
+        assert len(str(error.value)) < 200

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
-from moerank.data import load_planted_fold
+from moerank.data import load_planted_fold, make_planted
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import MOFSRank
@@ -237,3 +237,13 @@ def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path, stage, genera
     with out.open("rb") as file:
         same_bits(pickle.load(file), fitted(fold))
     assert os.listdir(tmp_path) == ["solver.pkl"]
+
+
+def test_a_population_beyond_the_limit_is_refused_before_the_search(monkeypatch):
+    data = make_planted(n_queries=20).data
+    with pytest.raises(ValueError, match=r"ensemble: a population of 1,000,000,000 individuals would take 953 GiB"):
+        MOFSRank(ensemble={"population": 10**9}).fit(data)
+    monkeypatch.setenv("MOERANK_MEMORY", "0.001")
+    strings = r"instance_selection: a population of 1,000 strings of \d,\d{3} would take 0\.\d+ GiB"
+    with pytest.raises(ValueError, match=strings):
+        MOFSRank(instance_selection={"population": 1000}).fit(data)

@@ -81,9 +81,7 @@ def _document(path: Path) -> dict[str, Any]:
     text = read_text(path, MOST_BYTES)
     for number, line in enumerate(text.splitlines(), start=1):
         if len(line) > LONGEST_LINE:
-            raise ValueError(
-                f"{path}: line {number} has {len(line):,} characters, more than {LONGEST_LINE:,}; break it"
-            )
+            raise ValueError(f"{path}: line {number} has more than {LONGEST_LINE:,} characters; break it")
     try:
         return tomllib.loads(text)
     except RecursionError:

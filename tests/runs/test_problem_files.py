@@ -1,4 +1,5 @@
 import inspect
+import os
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,15 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("[ensemble]\ntermination = 5", "unknown key [ensemble] termination; "),
         ("[feature_selection]\nform = 'x'", "[feature_selection] form: should be 'additive'"),
         ("[search\n", "not a TOML file: "),
+        ("x = " + "[" * 2000, "not a TOML file: nested too deeply"),
+        ("x = " + "[" * 200_000, "line 6 has more than 4,096"),
+        ("x" + ".x" * 100_000 + " = 1", "line 6 has more than 4,096"),
+        ("x = " + "9" * 4050 + "\ny = " + "9" * 4050, "unknown key [data] x"),
+        ("[ensemble]\npopulation = 0x" + "f" * 4000, "[ensemble] population must be at most "),
+        ("[published]\nx = 1", "published: should be a valid tuple"),
+        ("[[published]]\nmethod='M'\nsource='x'\nfeatures = nan", "[published.0] features: should be a finite number"),
+        ("missing = inf", "[data] missing: should be a finite number"),
+        ("missing = true", "[data] missing: should be a valid number"),
     ],
 )
 def test_a_wrong_file_is_refused_by_file_table_and_key(tmp_path, addition, sentence):
@@ -178,3 +188,33 @@ def test_configuration_leaves_out_what_does_not_decide(tmp_path):
     assert told.configuration() == plain.configuration()
     assert plain.configuration()["feature_selection"]["generations"] == 100
     assert "name" not in plain.configuration()
+
+
+@pytest.mark.parametrize(
+    "folder", ["/etc", "../SET", "SET/../../SET", "C:/SET", "\\\\\\\\host\\\\share", "..\\\\SET", "\\u0000"]
+)
+def test_a_file_does_not_say_where_to_read_beyond_the_place_of_data(tmp_path, folder):
+    path = write(tmp_path, VALID.replace('"MINE"', f'"{folder}"'))
+    with pytest.raises(ValueError, match=rf"^{path}: \[data\] folder must lie below the place of the data, not "):
+        load_problem(path)
+
+
+def test_what_is_no_problem_file_is_refused_without_waiting(tmp_path):
+    os.mkfifo(tmp_path / "mine.toml")
+    with pytest.raises(OSError, match=r"mine\.toml is a FIFO, not a file"):
+        load_problem(tmp_path / "mine.toml")
+    (tmp_path / "zero.toml").symlink_to("/dev/zero")
+    with pytest.raises(OSError, match=r"zero\.toml is a device, not a file"):
+        load_problem(tmp_path / "zero.toml")
+    (tmp_path / "large.toml").write_text("#\n" * 2**20)
+    with pytest.raises(ValueError, match=r"large\.toml: larger than 1 MiB"):
+        load_problem(tmp_path / "large.toml")
+    (tmp_path / "latin.toml").write_bytes(b"# \xe4")
+    with pytest.raises(ValueError, match=r"latin\.toml: not a text in UTF-8"):
+        load_problem(tmp_path / "latin.toml")
+
+
+@pytest.mark.parametrize("fold", [True, 1.0, "1", 0, 6])
+def test_folds_are_integers_from_1_to_5(fold):
+    with pytest.raises(ValueError, match="fold must be a"):
+        load_problem("planted").load_fold(fold)
