@@ -170,7 +170,7 @@ def test_a_prepared_pickle_runs_nothing(command, tmp_path, tiny_problem_file, ke
             path.write_bytes(first_line + pickle.dumps(Prepared(victim)))
     text = Path(tiny_problem_file).read_text()
     (tmp_path / "evil.toml").write_text(f'{text}\n[solver.parameters]\n{key} = "warm"\nresume = true\n')
-    for arguments in (["evil.toml"], ["evil.toml", "--resume"], ["TINY", "--resume"]):
+    for arguments in (["TINY", "--resume"], ["evil.toml", "--resume"], ["evil.toml"]):
         outcome = command("run", *arguments, "--out", "here")
         assert outcome.exit_code == 2
         assert not victim.exists()
