@@ -19,13 +19,13 @@ __all__ = [
     "write_result",
 ]
 
-JOURNAL = "journal"
+JOURNAL = "search.journal"
 RESULT = "result.json"
 
 
 def unfinished(folder: Path) -> list[Path]:
     """Return the journals of an interrupted run."""
-    return sorted(folder.glob(JOURNAL + ".*"))
+    return sorted(folder.glob(JOURNAL + "*"))
 
 
 def read_result(folder: Path) -> RunResult | None:

@@ -18,6 +18,7 @@ import signal
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from moerank.data import load_planted_fold
@@ -35,8 +36,7 @@ def moead_loop(population, operators):
     parallel = make_algorithm("moead", population, operators)
     kept = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
     algorithm = MOEAD(parallel.ref_dirs, n_neighbors=5, **kept)
-    mate = algorithm.mating.do
-    algorithm.mating.do = lambda *arguments, **settings: mate(*arguments, algorithm=algorithm, **settings)
+    algorithm.mating.do = partial(algorithm.mating.do, algorithm=algorithm)
     return algorithm
 
 
