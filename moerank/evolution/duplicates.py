@@ -72,14 +72,15 @@ class DigestDuplicates(DuplicateElimination):
         return super().do(pop, *args, **kwargs)
 
     def _do(self, pop: Population, other: Population | None, is_duplicate: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        seen = set() if other is None else set(self._digests(other))
-        for i, digest in enumerate(self._digests(pop)):
+        seen = set() if other is None else set(self.digests(other))
+        for i, digest in enumerate(self.digests(pop)):
             is_duplicate[i] = digest in seen
             if other is None:
                 seen.add(digest)
         return is_duplicate
 
-    def _digests(self, population: Population) -> list[bytes]:
+    def digests(self, population: Iterable[Any]) -> list[bytes]:
+        """Return the digest of each individual's row (`row_digests`); rows of the last call cost nothing."""
         digests = []
         for individual in population:
             row = individual.X

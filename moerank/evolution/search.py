@@ -21,7 +21,7 @@ from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.evolution.archive import Archive
-from moerank.evolution.duplicates import row_digests
+from moerank.evolution.duplicates import DigestDuplicates, row_digests
 from moerank.evolution.journal import Journal, Record
 
 __all__ = ["Generation", "SearchResult", "search"]
@@ -198,7 +198,7 @@ def _advance(problem: Problem, algorithm: Algorithm, archive: Archive, clock: _C
         archive.add([individual.X for individual in feasible], np.array([individual.F for individual in feasible]))
 
 
-def _evaluate(problem: Any, algorithm: Algorithm, offspring: Any) -> None:
+def _evaluate(problem: Problem, algorithm: Algorithm, offspring: Any) -> None:
     if offspring is not None:
         algorithm.evaluator.eval(problem, offspring, algorithm=algorithm)
 
@@ -212,7 +212,11 @@ def _evaluate_once(
     journal: Journal,
 ) -> None:
     """Take the values of the offspring from the journal, or evaluate them and write them down."""
-    digests = row_digests(_row(individual.X) for individual in members)
+    elimination = getattr(algorithm, "eliminate_duplicates", None)
+    if isinstance(elimination, DigestDuplicates):
+        digests = elimination.digests(members)
+    else:
+        digests = row_digests(_row(individual.X) for individual in members)
     record = journal.read()
     if record is None:
         _evaluate(problem, algorithm, offspring)
@@ -224,13 +228,34 @@ def _evaluate_once(
     if digests != record.digests:
         i = next(i for i, digest in enumerate(digests) if digest != record.digests[i])
         journal.differs(f"its individual {i + 1} of {len(digests)} is another than the one asked for")
-    _evaluate(_Recorded(problem, record), algorithm, offspring)
+    _put(record.values, _sizes(problem), algorithm.evaluator, offspring, members)
     if not np.array_equal(_values(problem, members), record.values):
         journal.differs("its values are not those of the initial population that was given")
     clock.put(record.elapsed)
     if hasattr(problem, "restore_cache"):
         F = record.values[:, : problem.n_obj].tolist()
         problem.restore_cache({digest: tuple(row) for digest, row in zip(digests, F, strict=True)})
+
+
+def _put(
+    values: NDArray[np.float64],
+    sizes: tuple[int, int, int],
+    evaluator: Evaluator,
+    offspring: Any,
+    members: NDArray[np.object_],
+) -> None:
+    """Do what pymoo's evaluator does, with values that are known: it would put all rows into one large array."""
+    needed = set(evaluator.evaluate_values_of) if evaluator.skip_already_evaluated else None
+    new = [i for i, individual in enumerate(members) if needed is None or not needed <= individual.evaluated]
+    parts = np.split(values[new], np.cumsum(sizes)[:2], axis=1)
+    for k, i in enumerate(new):
+        members[i].set("F", parts[0][k].copy())
+        members[i].set("G", parts[1][k].copy())
+        members[i].set("H", parts[2][k].copy())
+        members[i].evaluated.update("FGH")
+    evaluator.n_eval += len(new)
+    if evaluator.callback and offspring is not None:
+        evaluator.callback(offspring)
 
 
 def _check_end(problem: Problem, algorithm: Algorithm, archive: Archive, journal: Journal) -> None:
@@ -279,19 +304,6 @@ def _values(problem: Problem, members: NDArray[np.object_]) -> NDArray[np.float6
 def _row(X: NDArray[Any]) -> NDArray[Any]:
     """Return what to make a digest of: the row itself, or the text that shows one of strings or other objects."""
     return X if X.dtype.kind in "biufc" else np.frombuffer(repr(X.tolist()).encode(), np.uint8)
-
-
-class _Recorded:
-    """Stands in for a problem, and answers with the values of a record."""
-
-    def __init__(self, problem: Problem, record: Record) -> None:
-        self._rows = {digest: row for row, digest in enumerate(record.digests)}
-        self._parts = dict(zip("FGH", np.split(record.values, np.cumsum(_sizes(problem))[:2], axis=1), strict=True))
-
-    def evaluate(self, X: Any, *args: Any, **kwargs: Any) -> dict[str, NDArray[np.float64]]:
-        """Return F, G and H of individuals that are in the record."""
-        rows = [self._rows[digest] for digest in row_digests(_row(row) for row in X)]
-        return {name: part[rows] for name, part in self._parts.items()}
 
 
 class _Clock:

@@ -21,7 +21,7 @@ __all__ = [
     "write_result",
 ]
 
-JOURNAL = "journal"
+JOURNAL = "search.journal"
 RESULT = "result.json"
 
 MOST_BYTES = 256 * 2**20
@@ -30,7 +30,7 @@ MOST_BYTES = 256 * 2**20
 
 def unfinished(folder: Path) -> list[Path]:
     """Return the journals of an interrupted run."""
-    return sorted(folder.glob(JOURNAL + ".*"))
+    return sorted(folder.glob(JOURNAL + "*"))
 
 
 def read_result(folder: Path) -> RunResult | None:

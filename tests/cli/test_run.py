@@ -115,7 +115,7 @@ def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_pa
     words = stopped.stderr.splitlines()[-1].split()
     assert words[:2] == ["moerank", "run"]
     assert words[-1] == "--resume"
-    assert (tmp_path / "here" / f"journal.{stage}").is_file()
+    assert (tmp_path / "here" / f"search.journal.{stage}").is_file()
     seen = []
     with monkeypatch.context() as patch:
         patch.setattr(StageProgress, "__call__", lambda self, *state: seen.append(state[::2]))
@@ -129,15 +129,15 @@ def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_pa
 
 def test_a_new_run_discards_an_old_journal_with_a_notice(command, tmp_path):
     (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "journal.ensemble").write_bytes(b"left behind")
+    (tmp_path / "here" / "search.journal.ensemble").write_bytes(b"left behind")
     outcome = command("run", "TINY", "--out", "here")
-    assert "journal.ensemble of an interrupted run is removed (--resume would continue it)" in outcome.stderr
+    assert "search.journal.ensemble of an interrupted run is removed (--resume would continue it)" in outcome.stderr
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
 
 def test_a_foreign_journal_is_refused(command, tmp_path):
     (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "journal.instance_selection").write_bytes(b"something else")
+    (tmp_path / "here" / "search.journal.instance_selection").write_bytes(b"something else")
     outcome = command("run", "TINY", "--out", "here", "--resume")
     assert outcome.exit_code == 2
     assert "is not a journal of moerank" in outcome.stderr
@@ -164,13 +164,13 @@ def test_a_prepared_pickle_runs_nothing(command, tmp_path, tiny_problem_file, ke
         "of a checkpoint": json.dumps({"versions": versions, "configuration": {}}).encode() + b"\n",
     }[header]
     for stage in ("instance_selection", "feature_selection", "ensemble"):
-        for name in ("warm", "here/journal", "here/checkpoint.pkl"):
+        for name in ("warm", "here/search.journal", "here/checkpoint.pkl"):
             path = tmp_path / f"{name}.{stage}"
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(first_line + pickle.dumps(Prepared(victim)))
     text = Path(tiny_problem_file).read_text()
     (tmp_path / "evil.toml").write_text(f'{text}\n[solver.parameters]\n{key} = "warm"\nresume = true\n')
-    for arguments in (["evil.toml"], ["evil.toml", "--resume"], ["TINY", "--resume"]):
+    for arguments in (["TINY", "--resume"], ["evil.toml", "--resume"], ["evil.toml"]):
         outcome = command("run", *arguments, "--out", "here")
         assert outcome.exit_code == 2
         assert not victim.exists()

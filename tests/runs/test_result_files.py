@@ -87,6 +87,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 def test_journals_tell_an_unfinished_run(tmp_path):
+    (tmp_path / "journal.txt").write_text("of the user's own")
     assert unfinished(tmp_path) == []
-    (tmp_path / "journal.ensemble").write_bytes(b"")
-    assert [path.name for path in unfinished(tmp_path)] == ["journal.ensemble"]
+    (tmp_path / "search.journal.ensemble").write_bytes(b"")
+    assert [path.name for path in unfinished(tmp_path)] == ["search.journal.ensemble"]

@@ -1,0 +1,132 @@
+"""Kill single runs at random moments, resume them, and compare what they end with to undisturbed runs.
+
+    python tests/benchmarks/kill_runs.py [--kills 200] [--seed 0]
+
+MOFSRank on a small planted problem with every algorithm of the table and pymoo's own loop of MOEA/D. The kills go in
+turn to each pair of stage and algorithm, again and again until there are as many as asked for; a run is killed up to
+four times before it may end. Prints how many kills each pair had, and what differs; exit code 1 if anything does, if a
+journal stays behind, or if a pair was killed less than twice.
+"""
+
+import argparse
+import collections
+import hashlib
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from moerank.data import load_planted_fold
+from moerank.evolution import ALGORITHMS, make_algorithm
+from moerank.metrics import NDCG
+from moerank.mofsrank import STAGES, MOFSRank
+
+BUDGET = {"population": 16, "generations": 12}
+
+
+def moead_loop(population, operators):
+    """pymoo's MOEA/D as it is, which asks for one individual at a time."""
+    from pymoo.algorithms.moo.moead import MOEAD
+
+    parallel = make_algorithm("moead", population, operators)
+    kept = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
+    algorithm = MOEAD(parallel.ref_dirs, n_neighbors=5, **kept)
+    algorithm.mating.do = partial(algorithm.mating.do, algorithm=algorithm)
+    return algorithm
+
+
+CHOICES = {**{name: name for name in ALGORITHMS}, "MOEAD of pymoo": moead_loop}
+
+
+def run(algorithm, journal, resume):
+    """Return a fitted solver."""
+    train, vali, _ = load_planted_fold(1, n_queries=25, n_documents=14, n_relevant=3, n_redundant=2, n_noise=3, seed=5)
+    return MOFSRank(
+        metric=NDCG(5), instance_selection=BUDGET, feature_selection=BUDGET, ensemble=BUDGET, random_state=0,
+        algorithm=CHOICES[algorithm], journal=journal, resume=resume,
+    ).fit(train.X, train.y, qid=train.qid, validation=vali)  # fmt: skip
+
+
+def digest(solver):
+    """Return a digest of every bit of the result but the times."""
+    whole = hashlib.blake2b(digest_size=16)
+    for stage in STAGES:
+        whole.update(solver.fronts_[stage].tobytes())
+        whole.update(solver.history_[stage].drop(columns="seconds").to_numpy().tobytes())
+    for array in (
+        solver.front_coefs_,
+        solver.coef_,
+        solver.support_,
+        solver.front_[["error", "validation"]].to_numpy(),
+    ):
+        whole.update(array.tobytes())
+    return f"{whole.hexdigest()} {solver.front_['features'].tolist()} {solver.chosen_} {solver.n_evaluations_}"
+
+
+def child(algorithm, journal, resume, out):
+    out.write_text(digest(run(algorithm, journal, resume)))
+
+
+def under_way(folder):
+    """Return the last stage that has begun."""
+    return next((stage for stage in reversed(STAGES) if (folder / f"journal.{stage}").exists()), None)
+
+
+def killed_in(process, folder, stage, seconds):
+    """Kill the process within so many seconds after a stage has begun; return the stage that it was in."""
+    while process.is_alive() and not (folder / f"journal.{stage}").exists():
+        time.sleep(0.001)
+    process.join(seconds)
+    if process.is_alive():
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+    return under_way(folder) if process.exitcode == -signal.SIGKILL else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    rng = random.Random(arguments.seed)
+    fork = multiprocessing.get_context("fork")  # what is compiled and imported here need not be again
+    kills, runs, wrong, expected, lasted = collections.Counter(), 0, [], {}, {}
+    for name in CHOICES:
+        solver = run(name, None, False)
+        expected[name] = digest(solver)
+        lasted[name] = {stage: solver.history_[stage]["seconds"].iloc[-1] for stage in STAGES}
+    with tempfile.TemporaryDirectory() as scratch:
+        while kills.total() < arguments.kills:
+            for name in CHOICES:
+                folder = Path(scratch, str(runs))
+                folder.mkdir()
+                runs += 1
+                out, journal = folder / "out", folder / "journal"
+                stages = sorted((rng.choice(STAGES) for _ in range(rng.randint(1, 4))), key=STAGES.index)
+                for number, stage in enumerate([*stages, None]):
+                    process = fork.Process(target=child, args=(name, journal, number > 0, out))
+                    process.start()
+                    if stage is None:
+                        process.join()
+                    elif hit := killed_in(process, folder, stage, rng.uniform(0, 1.2 * lasted[name][stage])):
+                        kills[name, hit] += 1
+                    if out.exists():
+                        break
+                left = sorted(path.name for path in folder.iterdir())
+                if left != ["out"] or out.read_text() != expected[name]:
+                    wrong.append((name, stages, left))
+            print(f"{runs} runs, {kills.total()} kills, {len(wrong)} differ", flush=True)
+    for name in CHOICES:
+        print(f"{name:15}", *(f"{stage} {kills[name, stage]}" for stage in STAGES))
+    print(f"differing: {wrong or 'none'}")
+    few = [pair for pair in ((name, stage) for name in CHOICES for stage in STAGES) if kills[pair] < 2]
+    sys.exit(bool(wrong) or bool(few))
+
+
+if __name__ == "__main__":
+    main()
