@@ -9,6 +9,7 @@ from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import ConstantFeatureWarning, LinearRanker, RankRLS, RankSVM
 from moerank.solvers import make_solver
+from moerank.training.losses import SquaredHingeLoss
 from moerank.training.pair_problem import PairProblem
 
 
@@ -127,7 +128,7 @@ def test_a_refit_finds_what_was_computed(data, monkeypatch):
         raise AssertionError("this was computed before")
 
     monkeypatch.setattr(PairProblem, "__init__", never)
-    monkeypatch.setattr(PairProblem, "hinge_model", never)
+    monkeypatch.setattr(SquaredHingeLoss, "solve", never)
     for ranker in (RankSVM(C=0.05), RankRLS(alpha=0.3), RankSVM(C=5.0)):
         ranker.fit(data)
     assert PairProblem.of(data) is problem
