@@ -80,7 +80,7 @@ def test_labels_may_be_larger_than_lightgbms_table_of_gains():
 def test_a_query_that_lightgbm_refuses_is_refused_first():
     x = np.linspace(0, 1, 10_001)
     with pytest.raises(ValueError, match="a query has 10001 documents"):
-        fit(LambdaMART(5), RankingData(x[:, None], (x > 0.5).astype(int)))
+        fit(LambdaMART(5), RankingData(x[:, None], (x > 0.5).astype(int), qid=0))
 
 
 def test_constant_features_keep_their_columns(noisy_data, held_out):

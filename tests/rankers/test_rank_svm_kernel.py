@@ -121,7 +121,7 @@ def test_tuning_scores_each_entry_as_its_own_fit_does(noisy_data):
 
 def test_a_matrix_over_the_limit_is_refused_with_its_size():
     n = 4000
-    data = RankingData(np.linspace(0.0, 1.0, n)[:, None], np.arange(n) == 0)
+    data = RankingData(np.linspace(0.0, 1.0, n)[:, None], np.arange(n) == 0, qid=0)
     gib = 8 * n**2 / 2**30
     with pytest.raises(ValueError, match=r"needs 0\.12 GiB for 4,000² kernel values, more than memory_limit=0\.1 GiB"):
         fit(data, memory_limit=0.1)
