@@ -221,3 +221,19 @@ assert lock(second, 1 << 60, wait=True)
 """
     result = on_another_system(code, tmp_path)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_worker_leaves_interrupts_to_its_parent_where_signals_cannot_be_blocked(tmp_path):
+    code = """
+import os, signal, time
+from moerank.systems import leave_interrupts_to, without_interrupts
+os.getppid = lambda: 7
+with without_interrupts():
+    leave_interrupts_to(7)
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(0.1)
+os.getppid = lambda: 1  # the parent has ended
+time.sleep(10)
+"""
+    result = on_another_system(code, tmp_path)
+    assert (result.returncode, result.stderr) == (1, "")  # ended with its parent, and not by the interrupt
