@@ -2,10 +2,10 @@
 
     python tests/benchmarks/kill_runs.py [--kills 200] [--seed 0]
 
-MOFSRank on a small planted problem with every algorithm of the table and pymoo's own loop of MOEA/D. The kills go in
-turn to each pair of stage and algorithm, again and again until there are as many as asked for; a run is killed up to
-four times before it may end. Prints how many kills each pair had, and what differs; exit code 1 if anything does, if a
-journal stays behind, or if a pair was killed less than twice.
+MOFSRank on a small planted problem with every algorithm of the table and pymoo's own loop of MOEA/D. A run is killed up
+to four times before it may end, and runs are begun until there are as many kills as asked for and each pair of stage
+and algorithm had two. Prints how many kills each pair had, and what differs; exit code 1 if anything does, or if a
+journal stays behind.
 """
 
 import argparse
@@ -41,6 +41,7 @@ def moead_loop(population, operators):
 
 
 CHOICES = {**{name: name for name in ALGORITHMS}, "MOEAD of pymoo": moead_loop}
+PAIRS = [(name, stage) for name in CHOICES for stage in STAGES]
 
 
 def run(algorithm, journal, resume):
@@ -97,11 +98,12 @@ def main():
     fork = multiprocessing.get_context("fork")  # what is compiled and imported here need not be again
     kills, runs, wrong, expected, lasted = collections.Counter(), 0, [], {}, {}
     for name in CHOICES:
+        run(name, None, False)  # compiles, which would lengthen the times
         solver = run(name, None, False)
         expected[name] = digest(solver)
         lasted[name] = {stage: solver.history_[stage]["seconds"].iloc[-1] for stage in STAGES}
     with tempfile.TemporaryDirectory() as scratch:
-        while kills.total() < arguments.kills:
+        while kills.total() < arguments.kills or min(kills[pair] for pair in PAIRS) < 2:
             for name in CHOICES:
                 folder = Path(scratch, str(runs))
                 folder.mkdir()
@@ -124,8 +126,7 @@ def main():
     for name in CHOICES:
         print(f"{name:15}", *(f"{stage} {kills[name, stage]}" for stage in STAGES))
     print(f"differing: {wrong or 'none'}")
-    few = [pair for pair in ((name, stage) for name in CHOICES for stage in STAGES) if kills[pair] < 2]
-    sys.exit(bool(wrong) or bool(few))
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -1,19 +1,18 @@
-import json
+import ast
 import os
 import struct
 import tracemalloc
 from hashlib import blake2b
 from io import FileIO
+from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.journals import WIDTH, opened, read, records, same, write
 from helpers.small_disk import small_disk as small_disk
 
+import moerank
 from moerank.evolution import Journal, Record
-
-ABOUT = {"variables": 60}
-CONFIGURATION = {"problem": "toy", "seed": 3, "grid": (1, 2)}
-WIDTH = 3
 
 
 @pytest.fixture
@@ -24,49 +23,6 @@ def path(tmp_path):
 @pytest.fixture(autouse=True)
 def no_waiting_for_the_disk(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-def records(n=6, seed=0):
-    rng = np.random.default_rng(seed)
-    made = []
-    for k in range(n):
-        size = int(rng.integers(0, 5)) if k else 3
-        digests = [rng.bytes(16) for _ in range(size)]
-        values = rng.normal(size=(size, WIDTH)) * 10.0 ** rng.integers(-300, 300)
-        made.append(Record(0.5 * k, digests, values))
-    made[0].values[0] = [np.inf, -0.0, 5e-324]
-    return made
-
-
-def opened(path, configuration=CONFIGURATION, **settings):
-    journal = Journal(path, configuration, **settings)
-    journal.open(ABOUT, WIDTH)
-    return journal
-
-
-def write(path, content):
-    journal = opened(path)
-    while journal.read() is not None:
-        pass
-    for record in content:
-        journal.append(record)
-    journal.close()
-    return path.read_bytes()
-
-
-def read(path):
-    journal = opened(path)
-    try:
-        return list(iter(journal.read, None))
-    finally:
-        journal.close()
-
-
-def same(here, there):
-    return len(here) == len(there) and all(
-        one.elapsed == other.elapsed and one.digests == other.digests and one.values.tobytes() == other.values.tobytes()
-        for one, other in zip(here, there, strict=True)
-    )
 
 
 def begins(content):
@@ -252,67 +208,6 @@ def test_a_large_empty_file_is_refused_at_once(path):
     assert path.stat().st_size > len(content)
 
 
-def test_the_same_configuration_is_accepted(path):
-    write(path, records())
-    journal = opened(path, {"grid": [1, 2], "seed": 3, "problem": "toy"})
-    assert journal.read() is not None
-
-
-def test_another_configuration_is_refused_by_its_keys(path):
-    before = write(path, records())
-    with pytest.raises(ValueError, match=r"fold is 'missing' there and 1 here, seed is 3 there and 4 here; resume"):
-        opened(path, {"problem": "toy", "seed": 4, "fold": 1, "grid": [1, 2]})
-    with pytest.raises(ValueError, match=r"another configuration: variables is 60 there and 61 here"):
-        Journal(path, CONFIGURATION).open({"variables": 61}, WIDTH)
-    assert path.read_bytes() == before
-
-
-def test_a_configuration_that_cannot_be_written_is_refused_at_once(path):
-    with pytest.raises(TypeError, match="not JSON serializable"):
-        Journal(path, {"seed": np.int64(3)})
-
-
-@pytest.mark.parametrize("key", ["journal format", "moerank", "pymoo", "numpy", "python"])
-def test_other_versions_are_refused(key, path):
-    header, _, rest = write(path, records()).partition(b"\n")
-    header = json.loads(header)
-    header["versions"][key] = "0.0"
-    path.write_bytes(json.dumps(header).encode() + b"\n" + rest)
-    with pytest.raises(ValueError, match=rf"other versions: {key} is '0.0' there and .* here; .* remove it"):
-        opened(path)
-
-
-OTHER_FILES = {
-    "no json": b"no json\n",
-    "list": b"[1, 2]\n",
-    "pickle": b"\x80\x05\xff\n",
-    "no configuration": b'{"format": "moerank journal", "versions": {}}\n',
-    "wrong types": b'{"format": "moerank journal", "versions": [], "configuration": 3}\n',
-    "other format": b'{"format": "other", "versions": {}, "configuration": {}}\n',
-    "nested": b"[" * 200_000,
-    "long number": b'{"format": ' + b"9" * 100_000 + b"}\n",
-    "long line": b"{" * 3_000_000,
-}
-
-
-@pytest.mark.parametrize("content", OTHER_FILES.values(), ids=OTHER_FILES)
-def test_other_files_are_refused_and_stay_as_they_are(content, path):
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match="is not a journal of moerank"):
-        opened(path)
-    assert path.read_bytes() == content
-
-
-def test_a_sentence_about_a_strange_header_is_short(path):
-    header = json.loads(write(path, []))
-    header["configuration"]["\x1b[2J" + "x" * 5000] = "y" * 100_000
-    path.write_bytes(json.dumps(header).encode() + b"\n")
-    with pytest.raises(ValueError, match="another configuration") as told:
-        opened(path)
-    assert "\x1b" not in str(told.value)
-    assert len(str(told.value)) < 1000
-
-
 def test_what_is_no_file_is_refused_without_waiting(path):
     os.mkfifo(path)
     with pytest.raises(ValueError, match="something else than a file"):
@@ -388,6 +283,24 @@ def test_short_writes_are_completed(path, monkeypatch):
     write(path, records())
     monkeypatch.undo()
     assert same(read(path), records())
+
+
+def test_nothing_in_the_package_can_read_a_pickle():
+    found = []
+    for path in Path(moerank.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [entry.name for entry in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            elif isinstance(node, ast.Call):
+                allowed = [word.value for word in node.keywords if word.arg == "allow_pickle"]
+                names = ["allow_pickle"] if any(not isinstance(v, ast.Constant) or v.value for v in allowed) else []
+            else:
+                continue
+            readers = {"pickle", "cloudpickle", "dill", "marshal", "shelve", "allow_pickle"}
+            found += [(path.name, name) for name in names if name.partition(".")[0] in readers]
+    assert found == []
 
 
 def test_remove_leaves_nothing(path):

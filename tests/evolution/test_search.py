@@ -153,7 +153,7 @@ def test_a_clock_that_goes_backwards_changes_nothing(monkeypatch):
     result = search(WeighedBits(), ALGORITHMS["NSGA2"](), ("time", 0.1), seed=1)
     elapsed = [generation.elapsed for generation in result.history]
     assert np.all(np.diff(elapsed) > 0)
-    assert elapsed[-2] < 0.1 <= elapsed[-1] < 20
+    assert max(elapsed[:-1], default=0.0) < 0.1 <= elapsed[-1] < 20
     assert result.algorithm.result().exec_time == elapsed[-1]
 
 
