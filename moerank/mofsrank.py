@@ -83,8 +83,8 @@ class MOFSRank(RankingEstimator):
     workers : int, default 1
         Threads. The result is the same to the bit for any number.
     journal : path, optional
-        Where the run writes down what it evaluates, one file per stage with this name as the beginning; removed when
-        it ends, left there by whatever interrupts it.
+        Where the run writes down what it evaluates, one file per stage with this name as the beginning. The files stay
+        when it ends, since what becomes of its result is not its own; remove them once that is safe.
     resume : bool, default False
         Go on from the journal if there is one: the run is repeated, without training again what stands there. It
         needs the same data, arguments and `random_state`.
@@ -220,9 +220,6 @@ class MOFSRank(RankingEstimator):
             if self.ensemble is not False:
                 front = self._combine(train, require_weights(front.population, self.backend_))
             self._choose(front, train, validation)
-        for stage in STAGES:
-            if (journal := self._journal(stage, train)) is not None:
-                journal.remove()
 
     def _scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._population.take(np.array([self.chosen_])).scores(X)[:, 0]

@@ -100,6 +100,8 @@ class FoldRuns:
                         progress=report,
                     )
             write_result(result, folder)
+            for journal in unfinished(folder):  # only now: whoever is killed before goes on from them
+                journal.unlink()
             yield result
 
     def _finished(self, fold: int, folder: Path) -> RunResult | None:

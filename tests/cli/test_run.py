@@ -127,6 +127,22 @@ def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_pa
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
 
+def test_a_run_that_ends_before_its_result_is_written_loses_nothing(command, tmp_path, monkeypatch, tiny_result):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("moerank.runs.folders.write_result", interrupt)
+        assert command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here").exit_code == 130
+    seen = []
+    with monkeypatch.context() as patch:
+        patch.setattr(StageProgress, "__call__", lambda self, *state: seen.append(state[2]))
+        assert command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here", "--resume").exit_code == 0
+    assert not [text for text in seen if text.startswith("generation")]
+    assert what_stays((tmp_path / "here" / "result.json").read_text()) == what_stays(tiny_result.to_json())
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
+
+
 def test_a_new_run_discards_an_old_journal_with_a_notice(command, tmp_path):
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "search.journal.ensemble").write_bytes(b"left behind")
