@@ -188,7 +188,12 @@ class MOFSRank(RankingEstimator):
     def _check_parameters(self) -> None:
         if self.backend is not None and not callable(getattr(self.backend, "fit_population", None)):
             name = type(self.backend).__name__
-            raise ValueError(f"backend must have fit_population, and {name} has not; wrap it: RankerAdapter({name}(…))")
+            remedy = f"wrap it: RankerAdapter({name}(…))"
+            if isinstance(self.backend, str):
+                remedy = (
+                    f"give a ranker: make_backend({self.backend!r}), or on the command line --backend {self.backend}"
+                )
+            raise ValueError(f"backend must have fit_population, and {name} has not; {remedy}")
         self._metric = as_metric(self.metric, NDCG(10))
         self._objectives = read_objectives(self.objectives)
         if self.feature_selection is False:
@@ -198,6 +203,8 @@ class MOFSRank(RankingEstimator):
         self._ensemble = read_plan(EnsembleSettings, "ensemble", self.ensemble)
         if isinstance(self.algorithm, str) and self.algorithm not in ALGORITHMS:
             raise ValueError(unknown("algorithm", self.algorithm, ALGORITHMS))
+        if not isinstance(self.algorithm, str) and not callable(self.algorithm):
+            raise ValueError(f"algorithm must be a name or a factory of pymoo algorithms, not {self.algorithm!r}")
         check_choice(get_args(Final), final=self.final)
         check_at_least(1, workers=self.workers)
         check_switch(adaptive_mutation=self.adaptive_mutation, tune=self.tune, resume=self.resume, verbose=self.verbose)

@@ -240,6 +240,28 @@ def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path, stage, genera
     assert sorted(os.listdir(tmp_path)) == [*sorted(f"journal.{name}" for name in STAGES), "solver.pkl"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        *(
+            ({"feature_selection": {"termination": value}}, "feature_selection: termination must be")
+            for value in ("x", 5, (), ("x", 3), ("n_gen", "3"), ("n_gen", 0), ("n_eval", 2, 3), ("n_eval", True))
+        ),
+        *(
+            ({"ensemble": {"termination": ("time", value)}}, "ensemble: termination must be")
+            for value in ("x", 0, -1, float("nan"), float("inf"), True, None)
+        ),
+        ({"ensemble": {"initial": "x"}}, "ensemble: initial must be an array"),
+        ({"algorithm": 5}, "algorithm must be a name or a factory of pymoo algorithms, not 5"),
+        ({"backend": "rankrls"}, r"give make_backend\('rankrls'\), or on the command line --backend rankrls"),
+    ],
+)
+def test_what_pymoo_would_fail_at_is_refused_by_name(fold, changes, sentence):
+    train, _, _ = fold
+    with pytest.raises(ValueError, match=sentence):
+        MOFSRank(**SMALL | changes).fit(train)
+
+
 def test_a_population_beyond_the_limit_is_refused_before_the_search(monkeypatch):
     data = make_planted(n_queries=20).data
     with pytest.raises(ValueError, match=r"ensemble: a population of 1,000,000,000 individuals would take 953 GiB"):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
 from pymoo.core.sampling import Sampling
 from pymoo.core.termination import Termination
+from pymoo.termination import get_termination
+from pymoo.termination.max_time import TimeBasedTermination
 
 from moerank.checks import check_at_least, check_room, check_switch, unknown
 from moerank.evolution import DECAY, DENSITY, FORM, Decay, Form
@@ -148,4 +151,31 @@ def read_plan(kind: type[Settings], name: str, value: StageArgument) -> StagePla
         if first["type"] == "value_error":
             raise ValueError(f"{name}: {first['ctx']['error']}") from None
         raise ValueError(f"{name}: {'.'.join(map(str, first['loc']))} {first['msg'].removeprefix('Input ')}") from None
-    return StagePlan(settings, value.get("termination"), value.get("initial"))
+    termination, initial = value.get("termination"), value.get("initial")
+    _check_termination(name, termination)
+    if isinstance(initial, str | Mapping):
+        raise ValueError(f"{name}: initial must be an array of individuals or a pymoo Sampling, not {initial!r}")
+    return StagePlan(settings, termination, initial)
+
+
+def _check_termination(name: str, value: Any) -> None:
+    """Refuse what pymoo would take without a word or refuse without naming it."""
+    if value is None or isinstance(value, Termination):
+        return
+    kind, *arguments = value if isinstance(value, list | tuple) and value else (value,)
+    try:
+        if kind in ("n_gen", "n_iter", "n_eval", "n_evals"):
+            (number,) = arguments
+            check_at_least(1, **{kind: number})
+        elif kind == "time":
+            (limit,) = arguments
+            seconds = TimeBasedTermination(limit).max_time
+            if isinstance(limit, bool) or not 0 < seconds < inf:
+                raise ValueError
+        else:
+            get_termination(kind, *arguments)
+    except Exception:  # pymoo raises Exception itself
+        raise ValueError(
+            f'{name}: termination must be ("n_gen", 50), ("n_eval", 5000), ("time", "00:01:00"), another one that '
+            f"pymoo knows by name, or a pymoo Termination, not {value!r}"
+        ) from None
