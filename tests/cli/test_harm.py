@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import sys
+from importlib import import_module
 import time
 
 import pytest
@@ -21,18 +22,15 @@ BUDGET = [word for stage in ("instance_selection", "ensemble") for word in ("--s
 @pytest.mark.parametrize("broken", ["import", "drawing", "disk"])
 def test_figures_that_cannot_be_drawn_lose_no_result(command, tmp_path, monkeypatch, broken):
     if broken == "import":
-        for name in [
-            name for name in sys.modules if name.startswith(("moerank.figures.of_run", "moerank.figures.style"))
-        ]:
-            monkeypatch.delitem(sys.modules, name)
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
-        reason = "ModuleNotFoundError: import of matplotlib halted; None in sys.modules"
+        for name in ("matplotlib", "moerank.figures.of_run"):
+            monkeypatch.setitem(sys.modules, name, None)
+        reason = "ModuleNotFoundError: import of moerank.figures.of_run halted; None in sys.modules"
     elif broken == "drawing":
 
         def fail(*_):
             raise RuntimeError("no backend\nat all")
 
-        monkeypatch.setattr("moerank.figures.of_run.draw_run_figures", fail)
+        monkeypatch.setattr(import_module("moerank.figures.of_run"), "draw_run_figures", fail)
         reason = "RuntimeError: no backend at all"
     else:
 
