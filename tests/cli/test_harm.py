@@ -4,8 +4,8 @@ import errno
 import json
 import os
 import sys
-from importlib import import_module
 import time
+from importlib import import_module
 
 import pytest
 
