@@ -253,7 +253,7 @@ def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path, stage, genera
         ),
         ({"ensemble": {"initial": "x"}}, "ensemble: initial must be an array"),
         ({"algorithm": 5}, "algorithm must be a name or a factory of pymoo algorithms, not 5"),
-        ({"backend": "rankrls"}, r"give make_backend\('rankrls'\), or on the command line --backend rankrls"),
+        ({"backend": "rankrls"}, r"give a ranker: make_backend\('rankrls'\), or on the command line --backend rankrls"),
     ],
 )
 def test_what_pymoo_would_fail_at_is_refused_by_name(fold, changes, sentence):
