@@ -34,6 +34,7 @@ from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, read_objectives
 from moerank.stages.settings import (
+    STAGES,
     EnsembleSettings,
     FeatureSelectionSettings,
     Final,
@@ -47,8 +48,6 @@ from moerank.stages.stage import Stage
 __all__ = ["MOFSRank"]
 
 Progress: TypeAlias = Callable[[str, float, int, int], object]
-
-STAGES = ("instance_selection", "feature_selection", "ensemble")
 
 
 class MOFSRank(RankingEstimator):

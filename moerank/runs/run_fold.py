@@ -24,6 +24,7 @@ from moerank.runs.solver_spec import SolverSpec, read_solver
 from moerank.selectors.single import single_feature_values
 from moerank.solvers import make_backend, make_solver
 from moerank.stages.objectives import read_objectives
+from moerank.stages.settings import STAGES
 from moerank.version import VERSION
 
 __all__ = ["configuration", "run_fold"]
@@ -178,7 +179,7 @@ def configuration(
     spec = problem.spec(solver)
     known = spec.takes()
     settings = problem.configuration()
-    unused = [name for name in ("instance_selection", "feature_selection", "ensemble") if name not in known]
+    unused = [name for name in STAGES if name not in known]
     unused += ["search"] if not settings["search"].keys() & known.keys() else []
     unused += ["backend"] if not baselines and "backend" not in known else []
     return {
