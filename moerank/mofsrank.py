@@ -99,6 +99,8 @@ class MOFSRank(RankingEstimator):
         One row for each non-dominated member of the last stage, by size: ``n_features``, ``error`` (1 − metric on
         the training data), further objectives by their names, ``validation`` (metric, NaN without data) and
         ``features`` (tuple of columns of X).
+    front_support_ : ndarray of bool, shape (n_members, n_features)
+        The features of these members, a row for each.
     front_coefs_ : ndarray, shape (n_members, n_features)
         The rankers of these members; None if the backend's rankers have no weights.
     chosen_ : int
@@ -178,11 +180,9 @@ class MOFSRank(RankingEstimator):
         sizes, errors = self.front_["n_features"].to_numpy(), self._front_errors()
         k = np.arange(1, self.n_features_in_ + 1)
         best = np.where(sizes <= k[:, None], errors, np.inf).argmin(axis=1)
-        masks = np.zeros((len(sizes), self.n_features_in_), bool)
-        for member, features in enumerate(self.front_["features"]):
-            masks[member, list(features)] = True
         small = sizes[best] <= k  # some member of the front is
-        return SelectionPath(masks[best] & small[:, None], self._population.take(np.where(small, best, -1)))
+        rankers = self._population.take(np.where(small, best, -1))
+        return SelectionPath(self.front_support_[best] & small[:, None], rankers)
 
     def _check_parameters(self) -> None:
         if self.backend is not None and not callable(getattr(self.backend, "fit_population", None)):
@@ -322,19 +322,19 @@ class MOFSRank(RankingEstimator):
             quality = self._metric.batch(validation, front.population.scores(validation.X))
         sizes = np.count_nonzero(front.feature_mask, axis=1)
         order = np.lexsort((*front.F.T[::-1], errors, sizes))
-        masks = front.feature_mask[order]
+        self.front_support_ = front.feature_mask[order]
         self.front_ = pd.DataFrame(
             {
                 "n_features": sizes[order],
                 "error": errors[order],
                 **{name: entry[order] for name, entry in values.items() if name not in FRONT},
                 "validation": quality[order],
-                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in masks],
+                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.front_support_],
             }
         )
         # The rows are sorted by size, so the first of several equals is the smallest.
         self.chosen_ = int(np.argmin(self._front_errors()))
-        self.support_ = masks[self.chosen_]
+        self.support_ = self.front_support_[self.chosen_]
         self._population = front.population.take(order)
         self.front_coefs_ = self._population.coefs
         if self.front_coefs_ is not None:

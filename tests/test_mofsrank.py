@@ -51,8 +51,9 @@ def test_the_front_says_what_its_rankers_do(fold, backend):
     np.testing.assert_allclose(front["error"], 1.0 - NDCG(5).score(train, scores), rtol=0, atol=1e-15)
     scores = linear_scores(vali.X, solver.front_coefs_)
     np.testing.assert_allclose(front["validation"], NDCG(5).score(vali, scores), rtol=0, atol=1e-15)
-    for features, weights in zip(front["features"], solver.front_coefs_, strict=True):
-        assert features == tuple(np.flatnonzero(weights))
+    np.testing.assert_array_equal(solver.front_support_, solver.front_coefs_ != 0, strict=True)
+    assert front["features"].tolist() == [tuple(np.flatnonzero(weights)) for weights in solver.front_coefs_]
+    np.testing.assert_array_equal(solver.support_, solver.front_support_[solver.chosen_])
 
 
 def test_predict_transform_and_support_belong_to_the_chosen_member(fold):
@@ -130,6 +131,7 @@ def test_a_ranker_without_weights_serves_feature_selection_only(fold):
     trees = RankerAdapter(DecisionTreeRegressor(max_depth=3, random_state=0))
     solver = fitted(fold, backend=trees, instance_selection=False, ensemble=False)
     assert solver.front_coefs_ is None
+    assert list(map(tuple, map(np.flatnonzero, solver.front_support_))) == solver.front_["features"].tolist()
     scores = solver.predict(fold[0].X)
     assert 1.0 - NDCG(5).score(fold[0], scores) == pytest.approx(solver.front_["error"][solver.chosen_], abs=1e-15)
     with pytest.raises(ValueError, match="ensemble stage adds up weights"):

@@ -251,10 +251,7 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[ScoredRank
         # The arguments of a search are in the configuration, and its threads do not belong to the result.
         only = measure.fitted(name, estimator)
         return [replace(only, model=replace(only.model, parameters={}))], 0
-    support = np.zeros(coefs.shape, bool)
-    for member, features in enumerate(estimator.front_["features"]):
-        support[member, list(features)] = True
-    members = measure.population(name, LinearPopulation(coefs), support)
+    members = measure.population(name, LinearPopulation(coefs), estimator.front_support_)
     return [member if i == chosen else replace(member, per_query={}) for i, member in enumerate(members)], chosen
 
 
