@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, get_args
 
@@ -294,7 +295,7 @@ class MOFSRank(RankingEstimator):
         report = self.progress
         result = search(
             stage,
-            make_algorithm(self.algorithm, plan.settings.population, operators, stage.n_obj),
+            make_algorithm(self.algorithm, population, operators, stage.n_obj),
             plan.termination or ("n_gen", plan.settings.generations),
             seed=int(sequence.generate_state(1)[0]),
             journal=journal,
@@ -349,10 +350,9 @@ class MOFSRank(RankingEstimator):
         if self.journal is None:
             return None
         path = Path(self.journal)
-        digest = hashlib.blake2b(train.X.tobytes() + train.y.tobytes() + train.offsets.tobytes(), digest_size=16)
         configuration = {
             "stage": stage,
-            "data": digest.hexdigest(),
+            "data": train.remember("digest of the data", partial(_digest, train)),
             "backend": repr(self.backend_),
             "metric": repr(self._metric),
             "objectives": [repr(objective) for objective in self._objectives],
@@ -372,3 +372,11 @@ class _Front(NamedTuple):
     F: NDArray[np.float64]
     feature_mask: NDArray[np.bool_]
     population: Population
+
+
+def _digest(train: RankingData) -> str:
+    """Return what tells data apart, one pass over them and no copy."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in (train.X, train.y, train.offsets):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -1,3 +1,5 @@
+import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
+from moerank import mofsrank
 from moerank.data import load_planted_fold, make_planted
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG
@@ -240,6 +243,18 @@ def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path, stage, genera
         same_bits(pickle.load(file), fitted(fold))
     # The journals stay: whoever keeps the result removes them.
     assert sorted(os.listdir(tmp_path)) == [*sorted(f"journal.{name}" for name in STAGES), "solver.pkl"]
+
+
+def test_the_journals_of_all_stages_know_the_data_by_one_digest(tmp_path, monkeypatch):
+    train = make_planted(n_queries=20, seed=1).data
+    taken, digest = [], mofsrank._digest
+    monkeypatch.setattr(mofsrank, "_digest", lambda data: taken.append(data) or digest(data))
+    MOFSRank(**SMALL, random_state=0, journal=tmp_path / "journal").fit(train)
+    whole = hashlib.blake2b(train.X.tobytes() + train.y.tobytes() + train.offsets.tobytes(), digest_size=16)
+    for stage in STAGES:
+        header = json.loads((tmp_path / f"journal.{stage}").read_bytes().partition(b"\n")[0])
+        assert header["configuration"]["data"] == whole.hexdigest()
+    assert taken == [train]
 
 
 @pytest.mark.parametrize(
