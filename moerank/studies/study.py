@@ -11,14 +11,13 @@ from typing import Annotated, Any, Self
 import pandas as pd
 from pydantic import Field, ValidationError
 
-from moerank.checks import check_at_least, size
+from moerank.checks import check_at_least, first_mistake, size
 from moerank.data.folds import N_FOLDS
 from moerank.runs.frame import results_frame
 from moerank.runs.problem import Parameters, Problem, Section
 from moerank.runs.problem_files import load_problem
 from moerank.runs.result import RunResult
 from moerank.runs.solver_spec import SolverSpec, read_solver
-from moerank.runs.stored import first_mistake
 from moerank.solvers import solvers as solver_table
 from moerank.solvers import with_ablations
 from moerank.studies.cell import Cell

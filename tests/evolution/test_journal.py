@@ -14,15 +14,7 @@ from helpers.small_disk import small_disk as small_disk
 import moerank
 from moerank.evolution import Journal, Record
 
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.journal"
-
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def begins(content):

@@ -231,9 +231,9 @@ def interrupted(asked, folder, workers, number, moment, times=1, whole_group=Tru
 
 @pytest.fixture
 def slow(tmp_path, tiny_problem_file):
-    """The words of a study whose cells take about a second: no signal of a test comes after its end."""
+    """The words of a study whose cells take about half a second: no signal of a test comes after its end."""
     path = tmp_path / "slow.toml"
-    path.write_text(tiny_problem_file.read_text().replace("generations = 3", "generations = 240"))
+    path.write_text(tiny_problem_file.read_text().replace("generations = 3", "generations = 120"))
 
     def words(folder, *more):
         return ("study", path, "--solvers", "fsmrank,mofsrank", "--folds", "1,2", "--seeds", 3, "--out", folder, *more)
@@ -247,7 +247,7 @@ def test_interrupted_from_the_keyboard_it_says_so_and_goes_on(slow, tmp_path, wo
     study = tmp_path / "study"
     for times in (1, 3):
         before = keys(study)
-        code, err = interrupted(slow, study, workers, signal.SIGINT, rng.uniform(0, 1), times)
+        code, err = interrupted(slow, study, workers, signal.SIGINT, rng.uniform(0, 0.5), times)
         *cells, said, again = err.splitlines()
         assert code == 130
         assert all(line[0].isdigit() for line in cells)
