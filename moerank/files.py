@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import secrets
 import tempfile
@@ -151,7 +152,7 @@ def read_json(text: str) -> Any:
     ValueError: the key 'seeds' is given twice
     """
     try:
-        values = json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_key_once)
+        values = json.loads(text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_each_key_once)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if "\\ud" in text.lower():  # half a character, which nothing could write or show again
@@ -161,6 +162,13 @@ def read_json(text: str) -> Any:
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"{digits[:20]} is no number: it is too large")
+    return value
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

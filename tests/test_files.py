@@ -52,6 +52,8 @@ def test_texts_that_are_too_large_or_not_utf8_are_refused_by_name(tmp_path):
         ("[" * 200_000, "nested too deeply"),
         ('{"a":' * 200_000, "nested too deeply"),
         ('{"a": NaN}', "NaN is no number"),
+        ('{"a": [0.1, 1e999]}', "1e999 is no number: it is too large"),
+        ('{"a": -2.5E+400}', "-2.5E.400 is no number: it is too large"),
         ("[-Infinity]", "-Infinity is no number"),
         ('{"b": {"a": 1, "c": 2, "a": 3}}', "the key 'a' is given twice"),
         ("9" * 5000, "digits"),
