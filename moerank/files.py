@@ -32,6 +32,9 @@ __all__ = [
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """What the operating system calls a full disk and a used up quota."""
 
+LONGEST = 60
+"""Characters that a file of a run or a study has in its name at most, while it is written."""
+
 OLD = 3600.0
 """Seconds after which nobody is writing a temporary file any more."""
 
@@ -43,7 +46,9 @@ def cannot_write(what: object, error: OSError) -> OSError:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make a folder for results and prove that files can be written there.
+    """Make a folder for results and prove that files can be written there, of names as long as they will be.
+
+    Windows allows 260 characters for a file with all its folders, and a result must not fail for that when it is there.
 
     Raises
     ------
@@ -52,7 +57,7 @@ def prepare_folder(folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder):
+        with tempfile.NamedTemporaryFile(dir=folder, prefix="x" * (LONGEST - 8)):  # it adds eight
             pass
     except OSError as error:
         raise cannot_write(f"results to {folder}", error) from None
@@ -112,6 +117,8 @@ def remove_old_remains(path: Path) -> None:
 def read_text(path: Path, limit: int) -> str:
     """Return the text of a regular file; what may be there instead is refused without waiting for it.
 
+    A mark of byte order in front, as editors on Windows put it there, is no part of the text.
+
     Parameters
     ----------
     path : Path
@@ -131,7 +138,7 @@ def read_text(path: Path, limit: int) -> str:
     if len(content) > limit:
         raise ValueError(f"{path}: larger than {limit // 2**20} MiB, which no such file is")
     try:
-        return content.decode()
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not a text in UTF-8: {error.reason} at byte {error.start}") from None
 

@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.files import cannot_write
+from moerank.systems import remove
 from moerank.version import VERSION
 
 __all__ = ["Journal", "Record"]
@@ -130,7 +131,7 @@ class Journal:
 
     def remove(self) -> None:
         """Delete the file: the run has ended."""
-        self.path.unlink(missing_ok=True)
+        remove(self.path)
 
     def open(self, about: dict[str, Any], width: int) -> None:
         """Open the file, or begin it where there is none.

@@ -311,3 +311,19 @@ def test_remove_leaves_nothing(path):
     journal.remove()
     assert list(path.parent.iterdir()) == []
     assert not journal.exists()
+
+
+def test_a_journal_that_another_process_reads_on_windows_is_removed_when_that_lets_go(path, monkeypatch):
+    write(path, records())
+    left, unlink = [1, 2], Path.unlink
+
+    def held(path, missing_ok=False):
+        if left:
+            left.pop()
+            raise PermissionError(13, "the process cannot access the file")
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", held)
+    monkeypatch.setattr(moerank.systems, "fcntl", None)
+    Journal(path, {}).remove()
+    assert not path.exists()
