@@ -169,7 +169,8 @@ class Journals:
         journal = self._journal()
         try:
             journal.open(_about(3), WIDTH)
-            return list(iter(journal.read, None))
+            # A search knows how many individuals it asks for; a hole would take long to read without that.
+            return list(iter(lambda: journal.read(POPULATION if self.hole else None), None))
         finally:
             journal.close()
 
