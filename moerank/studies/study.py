@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from moerank.studies.cell import Cell
 from moerank.studies.executors import find_executor
 from moerank.studies.running import run_cells
 from moerank.studies.store import Failure, Store
+from moerank.systems import command_line
 
 __all__ = ["Study"]
 
@@ -272,7 +272,7 @@ class Study:
     def commands(self) -> list[str]:
         """Return the commands that ask for this study, one for each request."""
         return [
-            shlex.join(
+            command_line(
                 [
                     *("moerank", "study", *(problem.name for problem in grid.problems)),
                     *("--solvers", ",".join(solver.label for solver in grid.solvers)),
