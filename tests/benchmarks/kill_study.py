@@ -1,10 +1,10 @@
 """Kill a study at random moments and compare what it ends with to an undisturbed run.
 
-    python tests/benchmarks/kill_study.py [--kills 20] [--studies 1] [--seed 0]
+    python tests/benchmarks/kill_study.py [--kills 20] [--studies 1] [--most 50] [--seed 0]
 
 Two small problems, five folds, six solvers, two seeds of those that draw. Two runners of two workers each share one
-study; one of them, drawn at random, is killed and started again until the study is finished, then the next study
-begins, until both numbers are reached. Prints what differs; exit code 1 if anything does, if a temporary file stays,
+study; one of them, drawn at random, is killed and started again, --most times before the study may end in peace; then
+the next study begins, until both numbers are reached. Prints what differs; exit code 1 if anything does, if a temporary file stays,
 if a finished cell was started again, or if a runner ended with an error.
 """
 
@@ -94,6 +94,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--studies", type=int, default=1)
+    parser.add_argument("--most", type=int, default=50, help="kills of one study")
     parser.add_argument("--longest", type=float, default=5.0, help="seconds between kills, at most")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -110,7 +111,8 @@ def main():
                 undisturbed[data] = files, contents(reference)
             files, expected = undisturbed[data]
             out.parent.mkdir()
-            wrong, n = kill_until_finished(out, files, rng, arguments.kills - n_kills, arguments.longest)
+            left = max(arguments.kills - n_kills, 1)
+            wrong, n = kill_until_finished(out, files, rng, min(left, arguments.most), arguments.longest)
             same = contents(out) == expected
             n_kills, n_studies, bad = n_kills + n, n_studies + 1, bad + bool(wrong or not same)
             print(f"study {n_studies}: {n} kills, equal files: {same} {'; '.join(wrong)}", flush=True)
