@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from numbers import Integral
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from moerank.data.label_runs import LabelRuns
 from moerank.data.pairs import PreferencePairs
 
 __all__ = ["RankingData"]
@@ -115,6 +116,29 @@ class RankingData:
         """All preference pairs, by query, then better row, then worse row."""
         return PreferencePairs.of(self.y, self.offsets)
 
+    @cached_property
+    def label_runs(self) -> LabelRuns:
+        """The documents of each query by label, from which sums over all pairs are taken without listing them."""
+        return LabelRuns.of(self.y, self.offsets)
+
+    def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
+        """Cut the queries into runs of at most `n_documents`, or of one query; yield where each begins and ends."""
+        begin = 0
+        while begin < self.n_queries:
+            most = self.offsets[begin] + n_documents
+            end = max(begin + 1, int(np.searchsorted(self.offsets, most, side="right")) - 1)
+            yield begin, end
+            begin = end
+
+    @property
+    def columns(self) -> NDArray[np.floating[Any]]:
+        """X with the features as rows, shape (n_features, n_documents), C-contiguous.
+
+        Kernels that go through a feature's documents read these. Where X itself lies in memory by columns, as a
+        Fortran-ordered array does, they are X; else they are made once and remembered.
+        """
+        return self.remember("columns", lambda: np.ascontiguousarray(self.X.T))
+
     def with_features(self, mask: NDArray[np.bool_]) -> RankingData:
         """Return the same documents with the features of `mask` only, remembered; these data if it keeps all.
 
@@ -130,14 +154,16 @@ class RankingData:
             names = [name for name, kept in zip(self.feature_names, mask, strict=True) if kept]
             data = RankingData(self.X[:, mask], self.y, self.qid, names, name=self.name)
             data.given_names = data.feature_names if self.given_names else None
-            data.__dict__["pairs"] = self.pairs
+            data.__dict__["label_runs"] = self.label_runs
+            if "pairs" in self.__dict__:
+                data.__dict__["pairs"] = self.pairs
             return data
 
         return self.remember(("with features", mask.tobytes()), make)
 
     def require_pairs(self) -> None:
         """Raise a ValueError if no query has two documents with different labels."""
-        if len(self.pairs) == 0:
+        if self.label_runs.n_pairs == 0:
             raise ValueError(
                 f"{self.name}: no preference pair: no query has two documents with different labels, so there is "
                 "nothing to learn an order from; check the labels and the query ids"
@@ -170,6 +196,7 @@ class RankingData:
         state["_memory"] = {}
         del state["_lock"]
         state.pop("pairs", None)
+        state.pop("label_runs", None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from moerank.rankers.base import LinearBackend, Mask, Matrix
 from moerank.rankers.masks import read_masks
 from moerank.training.dense_newton import solve_positive_definite
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
+from moerank.training.pair_moments import PairMoments
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["RankRLS"]
@@ -55,9 +56,10 @@ class RankRLS(LinearBackend):
 
     Notes
     -----
-    A population on shared pairs costs one Gram matrix, O(n_pairs · n_features), then a Cholesky factor per subset,
-    O(k³ / 3) for k features. With own pairs it is solved by conjugate gradients that the Gram matrix of all pairs
-    preconditions. The query loss has no pairs to choose from and refuses a `pair_mask`.
+    A population on shared pairs costs one Gram matrix, O(n_documents · n_features²) for all pairs, which are counted,
+    and O(n_pairs · n_features) for a subset of them, then a Cholesky factor per subset of the features, O(k³ / 3) for k
+    features. With own pairs it is solved by conjugate gradients that the Gram matrix of all pairs preconditions. The
+    query loss has no pairs to choose from and refuses a `pair_mask`.
 
     References
     ----------
@@ -96,7 +98,12 @@ class RankRLS(LinearBackend):
                 )
             A, b = _query_loss_system(train)
             return ridge_subsets(A + self.alpha * np.eye(len(b)), b, features)
-        problem = PairProblem.of(train, subset, TARGETS[self.target])
+        target = TARGETS[self.target]
+        if subset is None and pairs is None:
+            moments = PairMoments.of(train)
+            B = moments.gram + self.alpha * np.eye(train.n_features)
+            return ridge_subsets(B, moments.moment(target), features)
+        problem = PairProblem.of(train, subset, target)
         if pairs is None:
             return ridge_subsets(problem.gram + self.alpha * np.eye(train.n_features), problem.moment, features)
         C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
@@ -137,7 +144,7 @@ class RankRLS(LinearBackend):
         if self.loss == "query":
             return [{"alpha": 2.0**k} for k in range(14, -16, -1)]
         train.require_moderate_values()
-        scale = float(np.trace(PairProblem.of(train, None, TARGETS[self.target]).gram)) / train.n_features
+        scale = float(np.trace(PairMoments.of(train).gram)) / train.n_features
         if scale * 1e-5 < np.finfo(float).tiny:
             raise ValueError(
                 f"{train.name}: the differences of the feature values within queries are too small to square: the "

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from moerank.checks import unknown
 from moerank.data import RankingData
-from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, Population
 
@@ -88,7 +87,10 @@ class Candidates:
     @cached_property
     def per_query(self) -> NDArray[np.float64]:
         """The metric of each query, shape (n_queries, n_candidates)."""
-        return self.metric.per_query(self.data, self.scores)
+        coefs = self.population.coefs
+        if coefs is None:
+            return self.metric.per_query(self.data, self.scores)
+        return self.metric.of_linear(self.data, coefs)
 
 
 class Objective(ABC):
@@ -210,6 +212,4 @@ def errors_of(data: RankingData, metric: Metric, population: Population) -> Vect
     coefs = population.coefs
     if coefs is None:
         return 1.0 - metric.batch(data, population.scores(data.X))
-    spans = metric.counted_spans(data)
-    blocks = (coefs[begin : begin + PIECE] for begin in range(0, len(coefs), PIECE))
-    return 1.0 - np.concatenate([metric.batch(data, linear_scores(data.X, block, spans)) for block in blocks])
+    return 1.0 - metric.mean_of_linear(data, coefs)
