@@ -112,7 +112,7 @@ def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingDa
     def subset(queries: list[NDArray[np.int64]], part: str) -> RankingData:
         rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in np.concatenate(queries)])
         name = f"{data.name}, fold {fold}, {part}"
-        return RankingData(data.X[rows], data.y[rows], data.qid[rows], data.given_names, name=name)
+        return data.with_rows(rows, name=name)
 
     return subset(turned[:3], "training"), subset(turned[3:4], "validation"), subset(turned[4:], "test")
 
