@@ -18,7 +18,7 @@ Floats = NDArray[np.floating[Any]]
 def number_runs(
     y: NDArray[np.int64], offsets: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Number the runs, which are the documents of one label in one query: by query, then by label, the least first.
+    """Give a number to each run, the documents of one label in one query: by query, then by label, the least first.
 
     Returns
     -------

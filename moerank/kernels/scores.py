@@ -18,7 +18,6 @@ Matrix: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 
-
 def linear_scores(X: NDArray[np.floating[Any]], W: Matrix) -> Matrix:
     """Return the scores (n_documents, n_individuals) of the rankers in the rows of W (n_individuals, n_features).
 

@@ -16,7 +16,7 @@ from moerank.rankers.base import LinearBackend, Mask, Matrix
 from moerank.rankers.masks import read_masks
 from moerank.training.dense_newton import solve_positive_definite
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
-from moerank.training.pair_moments import PairMoments
+from moerank.training.pair_moments import PairMoments, QueryMoments
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["RankRLS"]
@@ -109,6 +109,38 @@ class RankRLS(LinearBackend):
         C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
         model = problem.model(C, SQUARED)
         return problem.solve_population(C, SQUARED, model, pairs, features, tolerance=self.tol, start=start)
+
+    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps.
+
+        Parameters
+        ----------
+        train : RankingData
+        query_mask : ndarray of bool, shape (n_individuals, n_queries) or (n_queries,)
+            Each row keeps a query with a preference pair; one row without the first axis is shared by all.
+        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+
+        Returns
+        -------
+        ndarray, shape (n_individuals, n_features)
+
+        Notes
+        -----
+        One matrix per query once, O(n_documents · n_features²) and n_queries · n_features² / 2 numbers; then
+        O(n_queries · n_features²) per subset of the queries to add them up. No pair is listed.
+        """
+        self._check_parameters()
+        if self.loss == "query":
+            raise ValueError('RankRLS(loss="query") does not train on chosen queries; use loss="pair"')
+        train.require_pairs()
+        train.require_moderate_values()
+        squares, moments = QueryMoments.of(train).means(np.atleast_2d(query_mask), TARGETS[self.target])
+        ridge = self.alpha * np.eye(train.n_features)
+        if query_mask.ndim == 1 and feature_mask is not None:
+            return ridge_subsets(squares[0] + ridge, moments[0], feature_mask)
+        features = np.ones((len(squares), train.n_features), bool) if feature_mask is None else feature_mask
+        own = zip(squares, moments, features, strict=True)
+        return np.concatenate([ridge_subsets(A + ridge, b, mask[None]) for A, b, mask in own])
 
     def leave_query_out(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None

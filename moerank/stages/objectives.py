@@ -41,8 +41,9 @@ class Candidates:
         Returns the rankers, a Population.
     errors : ndarray, shape (n_candidates,), optional
         1 − metric of each ranker on `data`, where it is known already.
-    pair_mask : ndarray of bool, shape (n_candidates, n_pairs), optional
-        The preference pairs that each was trained on, where they have pairs of their own.
+    n_pairs : callable, optional
+        Returns the number of preference pairs that each was trained on, shape (n_candidates,), where they have pairs
+        of their own.
     backend : fitness backend, optional
         What trained them, for objectives that compare with another ranker of its kind.
     """
@@ -55,13 +56,13 @@ class Candidates:
         train: Callable[[], Population],
         *,
         errors: Vector | None = None,
-        pair_mask: NDArray[np.bool_] | None = None,
+        n_pairs: Callable[[], NDArray[np.int64]] | None = None,
         backend: FitnessBackend | None = None,
     ) -> None:
         self.data = data
         self.metric = metric
         self.feature_mask = feature_mask
-        self.pair_mask = pair_mask
+        self._n_pairs = n_pairs
         self.backend = backend
         self._train = train
         self._errors = errors
@@ -73,6 +74,11 @@ class Candidates:
     def population(self) -> Population:
         """The rankers."""
         return self._train()
+
+    @cached_property
+    def n_pairs(self) -> NDArray[np.int64] | None:
+        """The number of preference pairs that each was trained on; None if they have no pairs of their own."""
+        return None if self._n_pairs is None else self._n_pairs()
 
     @cached_property
     def errors(self) -> Vector:
@@ -152,15 +158,15 @@ class Pairs(Objective):
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """Count the pairs of each candidate."""
-        if candidates.pair_mask is None:
+        if candidates.n_pairs is None:
             raise ValueError(
                 'the objective "pairs" is for instance selection: these rankers have no pairs of their own'
             )
-        return np.array([np.count_nonzero(row) for row in candidates.pair_mask])  # faster than along an axis
+        return candidates.n_pairs
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return 0 and the number of all pairs."""
-        return 0.0, float(n_var)
+        return 0.0, float(data.label_runs.n_pairs)
 
 
 class Error(Objective):

@@ -36,7 +36,7 @@ def test_moments_are_those_of_the_differences(n_labels, block, monkeypatch):
 
 def test_single_precision_with_a_large_mean_keeps_its_digits():
     data = ranking_data(5, np.float32, mean=100.0)
-    gram, unit, difference = explicit(data)
+    gram, _, difference = explicit(data)
     moments = PairMoments.of(data)
     np.testing.assert_allclose(moments.gram, gram, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(moments.difference, difference, rtol=1e-10, atol=1e-11)
