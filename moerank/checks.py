@@ -8,6 +8,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from math import inf
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # every command loads this file, and some of them no pydantic
+    from pydantic import ValidationError
 
 __all__ = [
     "check_at_least",
@@ -17,6 +21,7 @@ __all__ = [
     "check_room",
     "check_share",
     "check_switch",
+    "first_mistake",
     "size",
     "unknown",
 ]
@@ -155,6 +160,24 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     nearest = get_close_matches(name, known, n=1)
     advice = f"did you mean {nearest[0]!r}?" if nearest else f"choose one of {', '.join(known)}"
     return f"unknown {kind} {name!r}; {advice}"
+
+
+def first_mistake(error: ValidationError) -> str:
+    """Return where in the values that a pydantic model refused the first mistake is, and what would be right.
+
+    Examples
+    --------
+    >>> from pydantic import TypeAdapter, ValidationError
+    >>> try:
+    ...     TypeAdapter(dict[str, list[int]]).validate_python({"folds": [1, "x"]})
+    ... except ValidationError as error:
+    ...     print(first_mistake(error))
+    folds.1: Input should be a valid integer, unable to parse string as an integer
+    """
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(map(str, mistake["loc"]))
+    reason = str(mistake["ctx"]["error"]) if mistake["type"] == "value_error" else mistake["msg"]
+    return f"{place}: {reason}" if place else reason
 
 
 def size(number: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import secrets
 import tempfile
@@ -31,6 +32,9 @@ __all__ = [
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """What the operating system calls a full disk and a used up quota."""
 
+LONGEST = 60
+"""Characters that a file of a run or a study has in its name at most, while it is written."""
+
 OLD = 3600.0
 """Seconds after which nobody is writing a temporary file any more."""
 
@@ -42,7 +46,9 @@ def cannot_write(what: object, error: OSError) -> OSError:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make a folder for results and prove that files can be written there.
+    """Make a folder for results and prove that files can be written there, of names as long as they will be.
+
+    Windows allows 260 characters for a file with all its folders, and a result must not fail for that when it is there.
 
     Raises
     ------
@@ -51,7 +57,7 @@ def prepare_folder(folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder):
+        with tempfile.NamedTemporaryFile(dir=folder, prefix="x" * (LONGEST - 8)):  # it adds eight
             pass
     except OSError as error:
         raise cannot_write(f"results to {folder}", error) from None
@@ -111,6 +117,8 @@ def remove_old_remains(path: Path) -> None:
 def read_text(path: Path, limit: int) -> str:
     """Return the text of a regular file; what may be there instead is refused without waiting for it.
 
+    A mark of byte order in front, as editors on Windows put it there, is no part of the text.
+
     Parameters
     ----------
     path : Path
@@ -130,7 +138,7 @@ def read_text(path: Path, limit: int) -> str:
     if len(content) > limit:
         raise ValueError(f"{path}: larger than {limit // 2**20} MiB, which no such file is")
     try:
-        return content.decode()
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not a text in UTF-8: {error.reason} at byte {error.start}") from None
 
@@ -151,7 +159,7 @@ def read_json(text: str) -> Any:
     ValueError: the key 'seeds' is given twice
     """
     try:
-        values = json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_key_once)
+        values = json.loads(text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_each_key_once)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if "\\ud" in text.lower():  # half a character, which nothing could write or show again
@@ -161,6 +169,13 @@ def read_json(text: str) -> Any:
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"{digits[:20]} is no number: it is too large")
+    return value
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

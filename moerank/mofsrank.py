@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, get_args
 
@@ -35,6 +36,7 @@ from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.instance_units import Unit, default_unit
 from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, read_objectives
 from moerank.stages.settings import (
+    STAGES,
     EnsembleSettings,
     FeatureSelectionSettings,
     Final,
@@ -48,8 +50,6 @@ from moerank.stages.stage import Stage
 __all__ = ["MOFSRank"]
 
 Progress: TypeAlias = Callable[[str, float, int, int], object]
-
-STAGES = ("instance_selection", "feature_selection", "ensemble")
 
 
 class MOFSRank(RankingEstimator):
@@ -101,6 +101,8 @@ class MOFSRank(RankingEstimator):
         One row for each non-dominated member of the last stage, by size: ``n_features``, ``error`` (1 − metric on
         the training data), further objectives by their names, ``validation`` (metric, NaN without data) and
         ``features`` (tuple of columns of X).
+    front_support_ : ndarray of bool, shape (n_members, n_features)
+        The features of these members, a row for each.
     front_coefs_ : ndarray, shape (n_members, n_features)
         The rankers of these members; None if the backend's rankers have no weights.
     chosen_ : int
@@ -182,11 +184,9 @@ class MOFSRank(RankingEstimator):
         sizes, errors = self.front_["n_features"].to_numpy(), self._front_errors()
         k = np.arange(1, self.n_features_in_ + 1)
         best = np.where(sizes <= k[:, None], errors, np.inf).argmin(axis=1)
-        masks = np.zeros((len(sizes), self.n_features_in_), bool)
-        for member, features in enumerate(self.front_["features"]):
-            masks[member, list(features)] = True
         small = sizes[best] <= k  # some member of the front is
-        return SelectionPath(masks[best] & small[:, None], self._population.take(np.where(small, best, -1)))
+        rankers = self._population.take(np.where(small, best, -1))
+        return SelectionPath(self.front_support_[best] & small[:, None], rankers)
 
     def _check_parameters(self) -> None:
         if self.backend is not None and not callable(getattr(self.backend, "fit_population", None)):
@@ -308,7 +308,7 @@ class MOFSRank(RankingEstimator):
         report = self.progress
         result = search(
             stage,
-            make_algorithm(self.algorithm, plan.settings.population, operators, stage.n_obj),
+            make_algorithm(self.algorithm, population, operators, stage.n_obj),
             plan.termination or ("n_gen", plan.settings.generations),
             seed=int(sequence.generate_state(1)[0]),
             journal=journal,
@@ -336,19 +336,19 @@ class MOFSRank(RankingEstimator):
             quality = self._metric.batch(validation, front.population.scores(validation.X))
         sizes = np.count_nonzero(front.feature_mask, axis=1)
         order = np.lexsort((*front.F.T[::-1], errors, sizes))
-        masks = front.feature_mask[order]
+        self.front_support_ = front.feature_mask[order]
         self.front_ = pd.DataFrame(
             {
                 "n_features": sizes[order],
                 "error": errors[order],
                 **{name: entry[order] for name, entry in values.items() if name not in FRONT},
                 "validation": quality[order],
-                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in masks],
+                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.front_support_],
             }
         )
         # The rows are sorted by size, so the first of several equals is the smallest.
         self.chosen_ = int(np.argmin(self._front_errors()))
-        self.support_ = masks[self.chosen_]
+        self.support_ = self.front_support_[self.chosen_]
         self._population = front.population.take(order)
         self.front_coefs_ = self._population.coefs
         if self.front_coefs_ is not None:
@@ -363,10 +363,9 @@ class MOFSRank(RankingEstimator):
         if self.journal is None:
             return None
         path = Path(self.journal)
-        digest = hashlib.blake2b(train.X.tobytes() + train.y.tobytes() + train.offsets.tobytes(), digest_size=16)
         configuration = {
             "stage": stage,
-            "data": digest.hexdigest(),
+            "data": train.remember("digest of the data", partial(_digest, train)),
             "backend": repr(self.backend_),
             "metric": repr(self._metric),
             "objectives": [repr(objective) for objective in self._objectives],
@@ -386,3 +385,11 @@ class _Front(NamedTuple):
     F: NDArray[np.float64]
     feature_mask: NDArray[np.bool_]
     population: Population
+
+
+def _digest(train: RankingData) -> str:
+    """Return what tells data apart, one pass over them and no copy."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in (train.X, train.y, train.offsets):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

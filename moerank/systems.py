@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import signal
 import stat
+import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 try:
     import fcntl
@@ -20,6 +22,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
+    "command_line",
     "file_name",
     "is_own",
     "is_private",
@@ -40,8 +43,13 @@ PATIENCE = 10.0
 POLL = 0.05
 """Seconds between two attempts, and between two looks at a lock that is waited for."""
 
+T = TypeVar("T")
+
 KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
 """What may stand where a file should; anything else is a device."""
+
+DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in "123456789¹²³")}
+"""Names that are devices on Windows, in every folder and with any ending."""
 
 PLACES = 2**31 - 1
 """How many bytes of a file Windows' C library can lock. Two places that fall together only wait for each other."""
@@ -134,8 +142,9 @@ def _wait_for_end(parent: int) -> None:
     if sys.platform == "win32":  # where a process keeps the number of a parent that has ended
         import _winapi
 
-        handle = _winapi.OpenProcess(_winapi.SYNCHRONIZE, False, parent)
-        _winapi.WaitForSingleObject(handle, _winapi.INFINITE)
+        with suppress(OSError):  # it has ended already
+            handle = _winapi.OpenProcess(_winapi.SYNCHRONIZE, False, parent)
+            _winapi.WaitForSingleObject(handle, _winapi.INFINITE)
         return
     while os.getppid() == parent:
         sleep(1)
@@ -159,8 +168,8 @@ def remove(path: Path) -> None:
     _patiently(lambda: path.unlink(missing_ok=True))
 
 
-def _patiently(action: Callable[[], None]) -> None:
-    """Act on a file; Windows refuses that for as long as another process has the file open, if only to read it."""
+def _patiently(action: Callable[[], T]) -> T:
+    """Act on a file; Windows refuses that while another process reads it, or puts another in its place."""
     end = monotonic() + (PATIENCE if fcntl is None else 0.0)
     while True:
         try:
@@ -196,7 +205,10 @@ def open_regular(path: Path, *, through_links: bool = False) -> BinaryIO:
         If it cannot be opened, or is no regular file; the message names what it is.
     """
     names = ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC") + (() if through_links else ("O_NOFOLLOW",))
-    descriptor = os.open(path, os.O_RDONLY | sum(getattr(os, name, 0) for name in names))
+    flags = os.O_RDONLY | sum(getattr(os, name, 0) for name in names)
+    if fcntl is None and path.is_dir():  # which would be refused as a file that another process holds
+        raise OSError(f"{path} is {KINDS[stat.S_IFDIR]}, not a file")
+    descriptor = _patiently(lambda: os.open(path, flags))
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
@@ -223,7 +235,14 @@ def is_private(folder: Path) -> bool:
 
 
 def file_name(text: str) -> str:
-    """Return a text as the name of a file or folder: as it is, but for the signs that Windows refuses there."""
+    """Return a text as the name of a file or folder: as it is, but for what Windows refuses or takes for a device."""
     if fcntl is not None:
         return text
-    return "".join("_" if sign in '<>:"/\\|?*' or sign < " " else sign for sign in text).rstrip(" .")
+    name = "".join("_" if sign in '<>:"/\\|?*' or sign < " " else sign for sign in text).rstrip(" .")
+    stem, dot, ending = name.partition(".")
+    return f"{stem.rstrip()}_{dot}{ending}" if stem.rstrip().lower() in DEVICES else name
+
+
+def command_line(words: Sequence[str]) -> str:
+    """Return a command as it is typed: quoted for a POSIX shell, or as a program on Windows takes it apart."""
+    return shlex.join(words) if fcntl is not None else subprocess.list2cmdline(words)

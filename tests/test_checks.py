@@ -2,6 +2,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
+from pydantic import BaseModel, ValidationError, field_validator
 
 from moerank.checks import (
     check_at_least,
@@ -11,6 +12,7 @@ from moerank.checks import (
     check_room,
     check_share,
     check_switch,
+    first_mistake,
     unknown,
 )
 
@@ -118,3 +120,29 @@ def test_what_is_shown_of_a_value_has_an_end():
         with pytest.raises(ValueError) as error:
             check(x=deep)
         assert len(str(error.value)) < 200
+
+
+class Table(BaseModel):
+    rows: list[int]
+
+    @field_validator("rows")
+    @classmethod
+    def _not_empty(cls, rows):
+        if not rows:
+            raise ValueError("a table has rows")
+        return rows
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('{"rows": [1, 2, "x", "y"]}', "rows.2: Input should be a valid integer, unable to parse string as an integer"),
+        ('{"rows": []}', "rows: a table has rows"),
+        ("{}", "rows: Field required"),
+        ("{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
+    ],
+)
+def test_the_first_mistake_is_told_by_its_place(text, sentence):
+    with pytest.raises(ValidationError) as refused:
+        Table.model_validate_json(text)
+    assert first_mistake(refused.value) == sentence

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import socket
@@ -5,7 +6,7 @@ import time
 
 import pytest
 
-from moerank.files import read_json, read_text, remains_of, remove_old_remains, replace_file
+from moerank.files import prepare_folder, read_json, read_text, remains_of, remove_old_remains, replace_file
 
 
 def test_a_text_is_read_as_it_stands(tmp_path):
@@ -14,6 +15,31 @@ def test_a_text_is_read_as_it_stands(tmp_path):
     assert read_text(path, 4) == "ä\r\n"
     (tmp_path / "link").symlink_to(path)
     assert read_text(tmp_path / "link", 4) == "ä\r\n"
+
+
+def test_the_mark_that_editors_on_windows_put_in_front_is_no_part_of_a_text(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b'\xef\xbb\xbf{"a": 1}')
+    assert read_json(read_text(path, 100)) == {"a": 1}
+
+
+def test_a_folder_too_deep_for_its_files_is_refused_before_the_work(tmp_path, monkeypatch):
+    """On Windows a path has at most 259 characters; the file of a cell has 51 while it is written."""
+
+    def limited(path, *arguments, opened=os.open, **keywords):
+        if len(os.path.abspath(path)) > 259:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return opened(path, *arguments, **keywords)
+
+    monkeypatch.setattr(os, "open", limited)
+    for length, fits in ((190, True), (215, False), (240, False)):
+        folder = tmp_path / ("x" * (length - len(str(tmp_path)) - 1))
+        if fits:
+            prepare_folder(folder)
+        else:
+            with pytest.raises(OSError, match=r"cannot write results to .*choose another folder with --out"):
+                prepare_folder(folder)
+        assert not list(folder.glob("*"))
 
 
 def test_what_is_no_file_is_refused_without_waiting(tmp_path):
@@ -52,6 +78,8 @@ def test_texts_that_are_too_large_or_not_utf8_are_refused_by_name(tmp_path):
         ("[" * 200_000, "nested too deeply"),
         ('{"a":' * 200_000, "nested too deeply"),
         ('{"a": NaN}', "NaN is no number"),
+        ('{"a": [0.1, 1e999]}', "1e999 is no number: it is too large"),
+        ('{"a": -2.5E+400}', "-2.5E.400 is no number: it is too large"),
         ("[-Infinity]", "-Infinity is no number"),
         ('{"b": {"a": 1, "c": 2, "a": 3}}', "the key 'a' is given twice"),
         ("9" * 5000, "digits"),

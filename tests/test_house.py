@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from helpers.windows_view import check_name
 
 import moerank
 from moerank.solvers import solvers
@@ -40,6 +41,38 @@ def test_no_file_is_over_400_lines():
         if (n := len(path.read_text(encoding="utf-8").splitlines())) > 400
     }
     assert long == {}
+
+
+def texts_in_the_encoding_of_the_country(source):
+    """The lines that open a text without saying its encoding, which is not UTF-8 on Windows."""
+    for call in ast.walk(ast.parse(source)):
+        if not isinstance(call, ast.Call) or any(keyword.arg in ("encoding", None) for keyword in call.keywords):
+            continue
+        called = ast.unparse(call.func)
+        given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+        texts = [value.value for value in given if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+        opens = called in ("open", "os.fdopen", "io.open", "io.TextIOWrapper") or (
+            called.endswith(".open") and called != "os.open" and (texts or not call.args)
+        )
+        if called.endswith((".read_text", ".write_text")) or (opens and not any("b" in text for text in texts)):
+            yield call.lineno
+
+
+def test_every_text_is_opened_with_its_encoding():
+    for line in ("open(p)", "p.open()", "p.open('a')", "p.read_text()", "p.write_text(t)", "os.fdopen(d, mode='w')"):
+        assert list(texts_in_the_encoding_of_the_country(line)) == [1]
+    for line in ("open(p, 'rb')", "os.open(p, f)", "p.read_text(encoding='utf-8')", "journal.open(about, 2)"):
+        assert list(texts_in_the_encoding_of_the_country(line)) == []
+    for path in [*FILES, *(PROJECT / "plots").rglob("*.py")]:
+        assert list(texts_in_the_encoding_of_the_country(path.read_text(encoding="utf-8"))) == [], path
+
+
+def test_every_file_can_lie_on_windows():
+    for folder in ("moerank", "tests", "problems", "plots"):
+        there = [path.relative_to(PROJECT) for path in (PROJECT / folder).rglob("*") if "__pycache__" not in path.parts]
+        assert len({str(path).lower() for path in there}) == len(there)
+        for path in there:
+            check_name(path)
 
 
 def test_every_room_has_a_layer():

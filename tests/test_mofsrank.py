@@ -1,3 +1,5 @@
+import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
+from moerank import mofsrank
 from moerank.data import load_planted_fold, make_planted
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG
@@ -51,8 +54,9 @@ def test_the_front_says_what_its_rankers_do(fold, backend):
     np.testing.assert_allclose(front["error"], 1.0 - NDCG(5).score(train, scores), rtol=0, atol=1e-15)
     scores = linear_scores(vali.X, solver.front_coefs_)
     np.testing.assert_allclose(front["validation"], NDCG(5).score(vali, scores), rtol=0, atol=1e-15)
-    for features, weights in zip(front["features"], solver.front_coefs_, strict=True):
-        assert features == tuple(np.flatnonzero(weights))
+    np.testing.assert_array_equal(solver.front_support_, solver.front_coefs_ != 0, strict=True)
+    assert front["features"].tolist() == [tuple(np.flatnonzero(weights)) for weights in solver.front_coefs_]
+    np.testing.assert_array_equal(solver.support_, solver.front_support_[solver.chosen_])
 
 
 def test_predict_transform_and_support_belong_to_the_chosen_member(fold):
@@ -130,6 +134,7 @@ def test_a_ranker_without_weights_serves_feature_selection_only(fold):
     trees = RankerAdapter(DecisionTreeRegressor(max_depth=3, random_state=0))
     solver = fitted(fold, backend=trees, instance_selection=False, ensemble=False)
     assert solver.front_coefs_ is None
+    assert list(map(tuple, map(np.flatnonzero, solver.front_support_))) == solver.front_["features"].tolist()
     scores = solver.predict(fold[0].X)
     assert 1.0 - NDCG(5).score(fold[0], scores) == pytest.approx(solver.front_["error"][solver.chosen_], abs=1e-15)
     with pytest.raises(ValueError, match="ensemble stage adds up weights"):
@@ -199,12 +204,12 @@ def test_it_is_an_estimator(fold):
 
 
 KILLED = """
-    import os, pickle, signal, sys
+    import os, signal, sys
     from moerank.data import load_planted_fold
     from moerank.metrics import NDCG
     from moerank.mofsrank import MOFSRank
 
-    journal, stage, generation, resume, out = sys.argv[1:]
+    journal, stage, generation = sys.argv[1:]
     train, vali, _ = load_planted_fold(1, n_queries=25, n_documents=14, n_relevant=3, n_redundant=2, n_noise=3, seed=5)
     budget = {"population": 16, "generations": 6}
 
@@ -212,11 +217,10 @@ KILLED = """
         if (name, n_gen) == (stage, int(generation)):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    solver = MOFSRank(
+    MOFSRank(
         metric=NDCG(5), instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0,
-        journal=journal, resume=resume == "resume", progress=progress,
+        journal=journal, progress=progress,
     ).fit(train.X, train.y, qid=train.qid, validation=vali)
-    pickle.dump(solver.set_params(progress=None), open(out, "wb"))
 """
 
 
@@ -224,20 +228,29 @@ KILLED = """
     ("stage", "generation"), [("instance_selection", 3), ("feature_selection", 6), ("ensemble", 2)]
 )
 def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path, stage, generation):
-    def run(*arguments):
-        script = textwrap.dedent(KILLED)
-        return subprocess.run([sys.executable, "-c", script, *map(str, arguments)], check=False, env=os.environ)
-
-    journal, out = tmp_path / "journal", tmp_path / "solver.pkl"
-    assert run(journal, stage, generation, "fresh", out).returncode == -signal.SIGKILL
-    assert not out.exists()
-    assert run(journal, "none", 0, "resume", out).returncode == 0
-    import pickle
-
-    with out.open("rb") as file:
-        same_bits(pickle.load(file), fitted(fold))
+    journal = tmp_path / "journal"
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), str(journal), stage, str(generation)]
+    assert subprocess.run(command, check=False, env=os.environ).returncode == -signal.SIGKILL
+    assert sorted(os.listdir(tmp_path)) == sorted(f"journal.{name}" for name in STAGES[: STAGES.index(stage) + 1])
+    told = []
+    resumed = fitted(fold, journal=journal, resume=True, progress=lambda *call: told.append(call[::2]))
+    same_bits(resumed, fitted(fold))
+    steps = [(name, n_gen) for name in STAGES for n_gen in range(1, 7)]
+    assert told == steps[steps.index((stage, generation)) + 1 :]
     # The journals stay: whoever keeps the result removes them.
-    assert sorted(os.listdir(tmp_path)) == [*sorted(f"journal.{name}" for name in STAGES), "solver.pkl"]
+    assert sorted(os.listdir(tmp_path)) == sorted(f"journal.{name}" for name in STAGES)
+
+
+def test_the_journals_of_all_stages_know_the_data_by_one_digest(tmp_path, monkeypatch):
+    train = make_planted(n_queries=20, seed=1).data
+    taken, digest = [], mofsrank._digest
+    monkeypatch.setattr(mofsrank, "_digest", lambda data: taken.append(data) or digest(data))
+    MOFSRank(**SMALL, random_state=0, journal=tmp_path / "journal").fit(train)
+    whole = hashlib.blake2b(train.X.tobytes() + train.y.tobytes() + train.offsets.tobytes(), digest_size=16)
+    for stage in STAGES:
+        header = json.loads((tmp_path / f"journal.{stage}").read_bytes().partition(b"\n")[0])
+        assert header["configuration"]["data"] == whole.hexdigest()
+    assert taken == [train]
 
 
 @pytest.mark.parametrize(

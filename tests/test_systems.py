@@ -3,6 +3,7 @@
 import errno
 import os
 import pkgutil
+import shlex
 import subprocess
 import sys
 import time
@@ -12,7 +13,17 @@ import pytest
 
 import moerank
 from moerank import systems
-from moerank.systems import file_name, is_private, lock, n_processors, open_regular, remove, replace, unlock
+from moerank.systems import (
+    command_line,
+    file_name,
+    is_private,
+    lock,
+    n_processors,
+    open_regular,
+    remove,
+    replace,
+    unlock,
+)
 
 TESTS = Path(__file__).parent
 HOLD = """
@@ -144,7 +155,19 @@ def test_a_file_that_another_process_holds_is_tried_again_where_that_is_no_fault
         act(10**6)
 
 
-REPLACE, UNLINK = os.replace, Path.unlink
+def test_a_file_that_another_process_replaces_is_opened_again_where_that_is_no_fault_of_rights(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"content")
+    monkeypatch.setattr(systems, "fcntl", None)
+    monkeypatch.setattr(systems.os, "open", Held(OPEN, 3))
+    with open_regular(tmp_path / "file") as file:
+        assert file.read() == b"content"
+    begin = time.monotonic()
+    with pytest.raises(OSError, match="is a folder, not a file"):
+        open_regular(tmp_path)
+    assert time.monotonic() - begin < 1
+
+
+REPLACE, UNLINK, OPEN = os.replace, Path.unlink, os.open
 
 
 def test_names_of_files(monkeypatch):
@@ -153,6 +176,24 @@ def test_names_of_files(monkeypatch):
     monkeypatch.setattr(systems, "fcntl", None)
     assert file_name(label) == "digits-mofsrank[ensemble={_generations__5}]"
     assert file_name("a/b\\c\n. ") == "a_b_c_"
+
+
+@pytest.mark.parametrize("text", ["con", "Aux", "NUL.json", "com1.tar.gz", "lpt9", "COM²", "prn .txt", "nul "])
+def test_a_device_is_no_name_of_a_file(text, monkeypatch):
+    assert file_name(text) == text
+    monkeypatch.setattr(systems, "fcntl", None)
+    stem, _, ending = text.partition(".")
+    assert file_name(text) == f"{stem.strip()}_" + f".{ending}" * bool(ending)
+    for other in ("console", "com", "com0", "com10", "a.con", "_aux"):
+        assert file_name(other) == other
+
+
+def test_a_command_is_quoted_as_the_system_reads_it(monkeypatch):
+    words = ["moerank", "study", "a b", 'fsmrank[x={"y":1}]', "C:\\a\\", ""]
+    assert shlex.split(command_line(words)) == words
+    monkeypatch.setattr(systems, "fcntl", None)
+    # by the rules of Microsoft's C library, under which quotes are doubled by a backslash
+    assert command_line(words) == 'moerank study "a b" fsmrank[x={\\"y\\":1}] C:\\a\\ ""'
 
 
 def test_what_is_replaced_is_synced_with_its_folder(tmp_path, monkeypatch):

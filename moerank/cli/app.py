@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from moerank.cli.data import DESCRIBE_EXAMPLES, describe
-from moerank.cli.messages import notice
+from moerank.cli.messages import escape_what_cannot_be_written, notice
 from moerank.cli.report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
 from moerank.cli.run import RUN_EXAMPLES, run
 from moerank.cli.solvers import solvers
@@ -37,6 +37,7 @@ app.add_typer(data_app, name="data")
 
 def main() -> None:
     """Run the command line."""
+    escape_what_cannot_be_written()
     warnings.showwarning = lambda message, *_: notice(f"warning: {message}")
     app()
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
+import codecs
+import io
+import json
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import current_thread, main_thread
@@ -13,8 +16,9 @@ from unicodedata import category
 import typer
 
 from moerank.files import FULL, cannot_write
+from moerank.systems import command_line
 
-__all__ = ["INTERRUPTED", "interruptible", "notice", "printable", "sentences"]
+__all__ = ["INTERRUPTED", "escape_what_cannot_be_written", "interruptible", "notice", "printable", "sentences"]
 
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C, as shells have it."""
@@ -65,11 +69,27 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
         for number in before if received else ():
             before[number] = signal.SIG_IGN  # the process is about to end
         exec("")  # else Python kills itself with the signal at its end, where it came while text was executed
-        notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {shlex.join(again)}")
+        notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {command_line(again)}")
         raise typer.Exit(128 + received[-1] if received else INTERRUPTED) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def escape_what_cannot_be_written() -> None:
+    r"""Let standard output take signs that its encoding lacks, as JSON and Python write them: α as \u03b1.
+
+    Files and pipes have the encoding of the country on Windows, and an output of an old terminal may have one as well.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        codecs.register_error("moerank.escape", _escaped)
+        sys.stdout.reconfigure(errors="moerank.escape")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def notice(text: str) -> None:

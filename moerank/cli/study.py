@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import interruptible, printable, sentences
+from moerank.systems import command_line
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
@@ -143,7 +143,7 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
         console.print("The tracebacks are in the folder failures; --retry-failed runs these cells again.")
     console.print(f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}", soft_wrap=True)
     if results:
-        report = shlex.join(["moerank", "report", str(study.out)])
+        report = command_line(["moerank", "report", str(study.out)])
         console.print(f"{report} writes a page with tests, figures and chosen features", soft_wrap=True)
     return bool(failures)
 

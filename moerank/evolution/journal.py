@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.files import cannot_write
+from moerank.systems import remove
 from moerank.version import VERSION
 
 __all__ = ["Journal", "Record"]
@@ -130,7 +131,7 @@ class Journal:
 
     def remove(self) -> None:
         """Delete the file: the run has ended."""
-        self.path.unlink(missing_ok=True)
+        remove(self.path)
 
     def open(self, about: dict[str, Any], width: int) -> None:
         """Open the file, or begin it where there is none.
@@ -168,13 +169,18 @@ class Journal:
         self.n_records = 0
         self.resumed = False
 
-    def read(self) -> Record | None:
+    def read(self, asked: int | None = None) -> Record | None:
         """Return the next record, or None where the journal ends; a record that is torn there is cut off.
+
+        Parameters
+        ----------
+        asked : int, optional
+            How many individuals it must hold. A record of another number is refused before it is read.
 
         Raises
         ------
         ValueError
-            If the record is damaged.
+            If the record is damaged, or that of another search.
         """
         if not self._reading:
             return None
@@ -188,6 +194,8 @@ class Journal:
         n, elapsed = _HEAD.unpack(numbers)
         if n > LARGEST_RECORD:
             self._refuse(f"it says that it holds {n:,} individuals; at most {LARGEST_RECORD:,} can be")
+        if asked is not None and n != asked:
+            self._belongs_elsewhere(self.n_records + 1, f"it holds {n} individuals, and {asked} are asked for")
         length = n * (_DIGEST + 8 * self._width)
         if length + _SUM > left - len(head):
             return self._cut()
@@ -237,10 +245,7 @@ class Journal:
 
     def differs(self, how: str) -> NoReturn:
         """Refuse the journal because the search does not go as the last record says."""
-        raise ValueError(
-            f"record {self.n_records} of journal {self.path} belongs to another search: {how}; resume it with the "
-            "data, the problem and the machine it was written with, or remove it to begin anew"
-        )
+        self._belongs_elsewhere(self.n_records, how)
 
     def close(self) -> None:
         """Force to the disk what was written, and close the file."""
@@ -266,6 +271,12 @@ class Journal:
         self._file.seek(self._end)
         self._reading = False
         return None
+
+    def _belongs_elsewhere(self, number: int, how: str) -> NoReturn:
+        raise ValueError(
+            f"record {number} of journal {self.path} belongs to another search: {how}; resume it with the "
+            "data, the problem and the machine it was written with, or remove it to begin anew"
+        )
 
     def _refuse(self, why: str) -> NoReturn:
         raise ValueError(

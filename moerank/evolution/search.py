@@ -217,14 +217,12 @@ def _evaluate_once(
         digests = elimination.digests(members)
     else:
         digests = row_digests(_row(individual.X) for individual in members)
-    record = journal.read()
+    record = journal.read(len(digests))
     if record is None:
         _evaluate(problem, algorithm, offspring)
         clock.read()
         journal.append(Record(clock.elapsed, digests, _values(problem, members)))
         return
-    if len(digests) != len(record.digests):
-        journal.differs(f"it holds {len(record.digests)} individuals, and {len(digests)} are asked for")
     if digests != record.digests:
         i = next(i for i, digest in enumerate(digests) if digest != record.digests[i])
         journal.differs(f"its individual {i + 1} of {len(digests)} is another than the one asked for")

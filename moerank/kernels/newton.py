@@ -22,12 +22,14 @@ from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, project, pull_back
 
-__all__ = ["newton_lanes"]
+__all__ = ["MAX_STEPS", "newton_lanes"]
 
 Floats = NDArray[np.floating[Any]]
 Words = NDArray[np.unsignedinteger[Any]]
 
 MAX_STEPS = 60
+"""Newton steps after which a lane stands where it is; a few are usual."""
+
 # An inexact Newton step ends its conjugate gradients when the residual, in the preconditioner's norm, fell tenfold …
 FORCING = 0.1
 # … but once the Newton decrement is within this factor of the tolerance, the step is the last: what the change of
@@ -55,8 +57,10 @@ def newton_lanes(
     shift: Floats,
     hinge: bool,
     tolerance: float,
-) -> NDArray[np.float64]:
-    """Return the weights (lanes, n_features) that minimise each lane's objective.
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the weights (lanes, n_features) that minimise each lane's objective, and whether each (lanes,) got there.
+
+    A lane that did not stopped at `MAX_STEPS`.
 
     Parameters
     ----------
@@ -175,7 +179,7 @@ def newton_lanes(
                         residual[lane, f] -= length * z[f]
         if finished.all():
             break
-    return W
+    return W, finished
 
 
 @kernel

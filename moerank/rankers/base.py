@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData
+from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers.arguments import Mask, Matrix
 from moerank.rankers.estimator import RankingEstimator
+from moerank.training.losses import PairLoss
+from moerank.training.pair_problem import PairProblem
 
-__all__ = ["Grid", "LinearBackend", "LinearRanker", "Mask", "Matrix", "Ranker"]
+__all__ = ["Grid", "LinearBackend", "LinearRanker", "Mask", "Matrix", "PairBackend", "Ranker"]
 
 Grid: TypeAlias = list[dict[str, Any]]
 
@@ -173,3 +178,33 @@ class LinearBackend(LinearRanker):
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
         """Train each entry of a grid on everything: W (n_candidates, n_features)."""
         return np.concatenate([candidate.fit_population(train) for candidate in candidates])
+
+
+class PairBackend(LinearBackend):
+    """Base of the backends that solve a `PairProblem` for each individual; they have the parameter `tol`."""
+
+    tol: float
+
+    def _solve_population(
+        self,
+        problem: PairProblem,
+        C: float,
+        loss: PairLoss,
+        pair_mask: Mask | None,
+        feature_mask: Mask,
+        start: Matrix | None,
+    ) -> Matrix:
+        """Solve the problem for each row of the masks, and warn where the solver stopped at its bound."""
+        model = problem.model(C, loss)
+        W, converged = problem.solve_population(
+            C, loss, model, pair_mask, feature_mask, tolerance=self.tol, start=start
+        )
+        if not converged.all():
+            # Always the same text, so that a search of many generations shows it once.
+            warnings.warn(
+                f"{type(self).__name__} stopped at {MAX_STEPS} Newton steps for some individuals, before "
+                f"tol={self.tol} was reached; raise tol, or scale the features",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return W

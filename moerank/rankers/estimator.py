@@ -136,17 +136,19 @@ class RankingEstimator(_Estimator):
 
     def predict(self, X: RankingData | ArrayLike) -> Vector:
         """Return the scores (n_documents,) of the rows of X, all features in their columns; higher ranks higher."""
-        check_is_fitted(self, "support_")
-        table = as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        table = self._table(X)
         return self._scores(table).reshape(len(table))
 
     def transform(self, X: RankingData | ArrayLike) -> Any:
         """Return the columns of X, all features, that the estimator uses: an array, or as ``set_output`` says."""
         if isinstance(X, RankingData):
-            check_is_fitted(self, "support_")
-            table = as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
-            return table[:, self.support_]
+            return self._table(X)[:, self.support_]
         return super().transform(X)
+
+    def _table(self, X: RankingData | ArrayLike) -> Matrix:
+        """Return X as a table of the features that the estimator was fitted to, after a check that it is one."""
+        check_is_fitted(self, "support_")
+        return as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     def _learn(self, train: RankingData, validation: RankingData | None = None) -> Self:
         """Fit on checked data, without a warning."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.rankers.base import Matrix, Ranker
+from moerank.training.hinge_problem import no_convergence
 from moerank.training.paired_documents import PairedDocuments
 from moerank.training.trust_region import Minimum
 
@@ -33,6 +35,8 @@ class KernelRanker(Ranker):
         Newton steps tried.
     """
 
+    tol: float
+
     _additive = False
     _trained_together = ("C", "tol")
 
@@ -50,8 +54,13 @@ class KernelRanker(Ranker):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.weights_, minimum = self._solutions(train, [self])[0]
-        self.n_iter_ = minimum.n_iter
+        self.n_iter_, self._converged = minimum.n_iter, minimum.converged
         self.support_ = self.varying_.copy()
+
+    def _reservations(self) -> Iterator[str]:
+        yield from super()._reservations()
+        if not self._converged:
+            yield no_convergence(self.tol, self.n_iter_)
 
     def _solutions(self, train: RankingData, candidates: list[Self]) -> list[tuple[Matrix, Minimum]]:
         """Return the solution for each candidate's C and tol, all with the table of this ranker."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from moerank.checks import check_choice
+from moerank.checks import check_choice, first_mistake
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.forest import Forest, Integer, Number, check_entries
 
@@ -203,7 +203,7 @@ class Model:
                 parameters=stored.parameters,
             )
         except ValidationError as error:
-            raise ValueError(f"not a model: {_sentence(error)}") from None
+            raise ValueError(f"not a model: {first_mistake(error)}") from None
         except ValueError as error:
             raise ValueError(f"not a model: {error}") from None
 
@@ -239,11 +239,3 @@ class _Stored(BaseModel):
         if len(weights) != (len(self.features) if self.score == LINEAR else 0):
             raise ValueError("features: a linear model has a weight for each of them, another model for none")
         return weights if self.score == LINEAR else None
-
-
-def _sentence(error: ValidationError) -> str:
-    """Say where the first mistake is, and what would be right."""
-    problem = error.errors()[0]
-    place = ".".join(map(str, problem["loc"]))
-    message = str(problem["ctx"]["error"]) if problem["type"] == "value_error" else problem["msg"]
-    return f"{place}: {message}"

@@ -12,7 +12,7 @@ from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
 from moerank.rankers.arguments import as_ranking_data
-from moerank.rankers.base import LinearBackend, Mask, Matrix
+from moerank.rankers.base import Mask, Matrix, PairBackend
 from moerank.rankers.masks import read_masks
 from moerank.training.dense_newton import solve_positive_definite
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
@@ -27,7 +27,7 @@ Target = Literal["unit", "difference"]
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 
 
-class RankRLS(LinearBackend):
+class RankRLS(PairBackend):
     """Regularised least squares ranking.
 
     Minimises with ``loss="pair"``, over the p preference pairs (i, j),
@@ -107,8 +107,7 @@ class RankRLS(LinearBackend):
         if pairs is None:
             return ridge_subsets(problem.gram + self.alpha * np.eye(train.n_features), problem.moment, features)
         C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
-        model = problem.model(C, SQUARED)
-        return problem.solve_population(C, SQUARED, model, pairs, features, tolerance=self.tol, start=start)
+        return self._solve_population(problem, C, SQUARED, pairs, features, start)
 
     def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
         """Train one ranker for each row of the masks, on all pairs of the queries that it keeps.

@@ -6,7 +6,7 @@ from typing import Any
 
 from moerank.checks import check_not_negative, check_positive
 from moerank.data import RankingData
-from moerank.rankers.base import LinearBackend, Mask, Matrix
+from moerank.rankers.base import Mask, Matrix, PairBackend
 from moerank.rankers.masks import read_masks
 from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
@@ -14,7 +14,7 @@ from moerank.training.pair_problem import PairProblem
 __all__ = ["RankSVM"]
 
 
-class RankSVM(LinearBackend):
+class RankSVM(PairBackend):
     """Linear RankSVM with squared hinge loss, by truncated Newton.
 
     Minimises, over the p preference pairs (i, j),
@@ -69,10 +69,9 @@ class RankSVM(LinearBackend):
         self._check_parameters()
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
         problem = PairProblem.of(train, subset)
-        model = problem.model(self.C, SQUARED_HINGE)
         if pairs is None and features.all() and start is None:
-            return model.w[None].repeat(len(features), axis=0)
-        return problem.solve_population(self.C, SQUARED_HINGE, model, pairs, features, tolerance=self.tol, start=start)
+            return problem.model(self.C, SQUARED_HINGE).w[None].repeat(len(features), axis=0)
+        return self._solve_population(problem, self.C, SQUARED_HINGE, pairs, features, start)
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from moerank.checks import check_positive
 from moerank.data import RankingData
 from moerank.rankers.base import LinearRanker, Matrix
-from moerank.training.hinge_problem import solve_with_features
+from moerank.training.hinge_problem import no_convergence, solve_with_features
 from moerank.training.paired_documents import PairedDocuments
 
 __all__ = ["RankSVMTRON"]
@@ -61,10 +62,15 @@ class RankSVMTRON(LinearRanker):
     def _check_parameters(self) -> None:
         check_positive(C=self.C, tol=self.tol)
 
+    def _reservations(self) -> Iterator[str]:
+        yield from super()._reservations()
+        if not self._converged:
+            yield no_convergence(self.tol, self.n_iter_)
+
     def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)
         minimum = solve_with_features(train.X[documents.rows], documents.pairs, self.C, self.tol)
-        self.n_iter_ = minimum.n_iter
+        self.n_iter_, self._converged = minimum.n_iter, minimum.converged
         return minimum.x
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:

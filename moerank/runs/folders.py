@@ -14,6 +14,7 @@ from moerank.runs.result import RunResult
 from moerank.runs.result_files import JOURNAL, read_result, unfinished, write_result
 from moerank.runs.run_fold import Progress, configuration, run_fold
 from moerank.runs.solver_spec import SolverSpec
+from moerank.systems import remove
 
 __all__ = ["FoldRuns"]
 
@@ -86,7 +87,7 @@ class FoldRuns:
                 if not resume:
                     for journal in unfinished(folder):
                         say(f"starting anew; {journal} of an interrupted run is removed (--resume would continue it)")
-                        journal.unlink()
+                        remove(journal)
                 with progress() as report:
                     result = run_fold(
                         self.problem,
@@ -101,7 +102,7 @@ class FoldRuns:
                     )
             write_result(result, folder)
             for journal in unfinished(folder):  # only now: whoever is killed before goes on from them
-                journal.unlink()
+                remove(journal)
             yield result
 
     def _finished(self, fold: int, folder: Path) -> RunResult | None:

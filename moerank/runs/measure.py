@@ -81,8 +81,6 @@ class Measure:
     def _measured(
         self, name: str, models: Sequence[Model], rankers: Population, support: NDArray[np.bool_]
     ) -> list[ScoredRanker]:
-        candidates = Candidates(self.parts["train"], self.metrics[0], support, lambda: rankers, backend=self.backend)
-        objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         scores = {part: np.ascontiguousarray(rankers.scores(rows.X)) for part, rows in self.parts.items()}
         means, per_query = (
             {
@@ -91,6 +89,10 @@ class Measure:
             }
             for measured in (lambda metric: metric.batch, lambda metric: metric.per_query)
         )
+        train, metric = self.parts["train"], self.metrics[0]
+        errors = 1.0 - means["train"][metric.name]
+        candidates = Candidates(train, metric, support, lambda: rankers, errors=errors, backend=self.backend)
+        objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         return [
             ScoredRanker(
                 name=name,

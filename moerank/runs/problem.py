@@ -18,6 +18,7 @@ from moerank.metrics import Metric, make_metric
 from moerank.runs.solver_spec import SolverSpec, check_parameters
 from moerank.stages.objectives import FRONT, read_objectives
 from moerank.stages.settings import (
+    STAGES,
     EnsembleSettings,
     FeatureSelectionSettings,
     Final,
@@ -289,8 +290,7 @@ class Problem(Section):
 
     def offers(self) -> dict[str, Any]:
         """Return the arguments that the problem has for a solver, by the names of those who take them."""
-        stages = ("instance_selection", "feature_selection", "ensemble")
-        return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in stages}}
+        return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
 
     def configuration(self) -> dict[str, Any]:
         """Return all settings of the problem that can decide results, defaults included, as plain JSON values."""

@@ -24,6 +24,7 @@ from moerank.runs.solver_spec import SolverSpec, read_solver
 from moerank.selectors.single import single_feature_values
 from moerank.solvers import make_backend, make_solver
 from moerank.stages.objectives import read_objectives
+from moerank.stages.settings import STAGES
 from moerank.version import VERSION
 
 __all__ = ["configuration", "run_fold"]
@@ -178,7 +179,7 @@ def configuration(
     spec = problem.spec(solver)
     known = spec.takes()
     settings = problem.configuration()
-    unused = [name for name in ("instance_selection", "feature_selection", "ensemble") if name not in known]
+    unused = [name for name in STAGES if name not in known]
     unused += ["search"] if not settings["search"].keys() & known.keys() else []
     unused += ["backend"] if not baselines and "backend" not in known else []
     return {
@@ -250,10 +251,7 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[ScoredRank
         # The arguments of a search are in the configuration, and its threads do not belong to the result.
         only = measure.fitted(name, estimator)
         return [replace(only, model=replace(only.model, parameters={}))], 0
-    support = np.zeros(coefs.shape, bool)
-    for member, features in enumerate(estimator.front_["features"]):
-        support[member, list(features)] = True
-    members = measure.population(name, LinearPopulation(coefs), support)
+    members = measure.population(name, LinearPopulation(coefs), estimator.front_support_)
     return [member if i == chosen else replace(member, per_query={}) for i, member in enumerate(members)], chosen
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from moerank.checks import first_mistake
 from moerank.data.folds import N_FOLDS
 from moerank.files import read_json
 from moerank.rankers.forest import Forest
@@ -14,7 +15,7 @@ from moerank.runs.problem import BackendSection, Data, MetricSection, Parameters
 from moerank.stages.settings import EnsembleSettings, FeatureSelectionSettings, InstanceSelectionSettings
 from moerank.version import VERSION
 
-__all__ = ["FORMAT", "PARTS", "StoredRanker", "StoredResult", "check_format", "first_mistake", "read_stored"]
+__all__ = ["FORMAT", "PARTS", "StoredRanker", "StoredResult", "check_format", "read_stored"]
 
 FORMAT = 3
 """Number of the format of results and studies; raised whenever older files cannot be read any more."""
@@ -163,14 +164,6 @@ def check_format(number: object, version: object) -> None:
         writer = f"moerank {version}" if isinstance(version, str) and version else "another version"
         shown = number if isinstance(number, int) and number.bit_length() < 64 else "of another kind"
         raise ValueError(f"format {shown}, written by {writer}; moerank {VERSION} here reads format {FORMAT}")
-
-
-def first_mistake(error: ValidationError) -> str:
-    """Return where the first mistake is, and what would be right."""
-    mistake = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(map(str, mistake["loc"]))
-    reason = str(mistake["ctx"]["error"]) if mistake["type"] == "value_error" else mistake["msg"]
-    return f"{place}: {reason}" if place else reason
 
 
 def _check_older(text: str) -> None:

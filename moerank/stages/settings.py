@@ -18,6 +18,7 @@ from moerank.checks import check_at_least, check_room, check_switch, unknown
 from moerank.evolution import DECAY, DENSITY, FORM, Decay, Form
 
 __all__ = [
+    "STAGES",
     "EnsembleSettings",
     "FeatureSelectionSettings",
     "Final",
@@ -29,6 +30,8 @@ __all__ = [
     "read_plan",
 ]
 
+STAGES = ("instance_selection", "feature_selection", "ensemble")
+"""The stages in their order, by the names of their sections and arguments."""
 
 Final: TypeAlias = Literal["auto", "train", "validation"]
 """By what the final member of the front is chosen; see `MOFSRank`."""

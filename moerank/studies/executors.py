@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from threadpoolctl import threadpool_limits
 
 from moerank.files import FULL
-from moerank.kernels.blas import one_blas_thread
 from moerank.runs.run_fold import run_fold
 from moerank.studies.cell import Cell
 from moerank.systems import leave_interrupts_to, without_interrupts
@@ -103,7 +102,7 @@ def run_cell(cell: Cell, data: str | Path | None) -> Outcome:
         If the disk is full: that is no fault of the cell, and the next one would fare no better.
     """
     try:
-        with one_blas_thread(), threadpool_limits(1, user_api="openmp"):
+        with threadpool_limits(1, user_api="openmp"):  # run_fold sees to linear algebra
             result = run_fold(
                 cell.problem,
                 cell.fold,

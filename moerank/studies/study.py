@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,20 +10,20 @@ from typing import Annotated, Any, Self
 import pandas as pd
 from pydantic import Field, ValidationError
 
-from moerank.checks import check_at_least, size
+from moerank.checks import check_at_least, first_mistake, size
 from moerank.data.folds import N_FOLDS
 from moerank.runs.frame import results_frame
 from moerank.runs.problem import Parameters, Problem, Section
 from moerank.runs.problem_files import load_problem
 from moerank.runs.result import RunResult
 from moerank.runs.solver_spec import SolverSpec, read_solver
-from moerank.runs.stored import first_mistake
 from moerank.solvers import solvers as solver_table
 from moerank.solvers import with_ablations
 from moerank.studies.cell import Cell
 from moerank.studies.executors import find_executor
 from moerank.studies.running import run_cells
 from moerank.studies.store import Failure, Store
+from moerank.systems import command_line
 
 __all__ = ["Study"]
 
@@ -273,7 +272,7 @@ class Study:
     def commands(self) -> list[str]:
         """Return the commands that ask for this study, one for each request."""
         return [
-            shlex.join(
+            command_line(
                 [
                     *("moerank", "study", *(problem.name for problem in grid.problems)),
                     *("--solvers", ",".join(solver.label for solver in grid.solvers)),

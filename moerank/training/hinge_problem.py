@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TypeAlias
@@ -10,13 +9,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsymv
-from sklearn.exceptions import ConvergenceWarning
 
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs, MarginPairs
 from moerank.training.trust_region import Expansion, Minimum, Vector, trust_region_newton
 
-__all__ = ["hessian_diagonal", "solve_with_features", "solve_with_kernel"]
+__all__ = ["hessian_diagonal", "no_convergence", "solve_with_features", "solve_with_kernel"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 Minimiser: TypeAlias = Callable[..., Minimum]
@@ -55,6 +53,11 @@ def hessian_diagonal(X: Matrix, pairs: CountedPairs, C: float) -> Vector:
     degree = (pairs.n_better + pairs.n_worse).astype(np.float64)
     square = np.einsum("i,ij,ij->j", degree, X, X) - (degree @ X) ** 2 / degree.sum()
     return 1.0 + 2.0 * C / pairs.n_pairs * square.clip(0.0)
+
+
+def no_convergence(tol: float, n_iter: int) -> str:
+    """Say of a ranker, after its name, that its solver stopped at the bound of its steps, and what helps."""
+    return f"reached no convergence to tol={tol} in {n_iter} steps; a larger tol or a smaller C is easier"
 
 
 def solve_with_kernel(K: Matrix, pairs: CountedPairs, C: float, tol: float) -> Minimum:
@@ -132,8 +135,4 @@ def _kernel_inner(a: Vector, b: Vector) -> float:
 
 def _solve(minimise: Minimiser, expand: Callable[[Vector], Expansion], start: Vector, tol: float) -> Minimum:
     with one_blas_thread():
-        minimum = minimise(expand, start, tol=tol)
-    if not minimum.converged:
-        message = f"no convergence to tol={tol} in {minimum.n_iter} steps; a larger tol or a smaller C is easier"
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
-    return minimum
+        return minimise(expand, start, tol=tol)

@@ -113,8 +113,10 @@ class PairProblem:
         *,
         tolerance: float,
         start: Matrix | None = None,
-    ) -> Matrix:
+    ) -> tuple[Matrix, Mask]:
         """Return W (n_individuals, n_features), each row the minimum for its pairs and its features.
+
+        Beside it stands whether each row was found before the solver stopped at its bound, shape (n_individuals,).
 
         Parameters
         ----------
@@ -125,6 +127,7 @@ class PairProblem:
         start : (n_individuals, n_features), optional
         """
         W: Matrix = np.empty(feature_mask.shape)
+        converged: Mask = np.empty(len(W), bool)
         feature_mask = feature_mask & self._varies  # the others get weight 0 in any case
         alike = start is None and bool((feature_mask == self._varies).all())
         start_scores = self._start_scores(model) if alike else np.empty(0, np.float32)
@@ -132,7 +135,7 @@ class PairProblem:
         pairs = LanePairs(len(self), np.float32, pair_mask)
         for group in lane_groups(len(W), np.float32):
             words, n_kept = pairs.pack(group)
-            W[group.rows] = newton_lanes(
+            weights, finished = newton_lanes(
                 self.X_lanes,
                 self.pairs.first,
                 self.pairs.winner,
@@ -149,8 +152,9 @@ class PairProblem:
                 shift,
                 loss.one_sided,
                 tolerance,
-            )[: len(group)]
-        return W
+            )
+            W[group.rows], converged[group.rows] = weights[: len(group)], finished[: len(group)]
+        return W, converged
 
     def _start_scores(self, model: QuadraticModel) -> NDArray[np.float32]:
         """Scores (n_documents,) of the model's minimum with all features, the bits that a population's pass gives."""

@@ -1,9 +1,10 @@
-"""Put mutated problem files, results and studies through their readers, and see what comes out.
+"""Put mutated problem files, results, studies and journals through their readers, and see what comes out.
 
-    python tests/benchmarks/fuzz.py [--problems 100000] [--results 100000] [--seed 0]
+    python tests/benchmarks/fuzz.py [--problems 100000] [--results 100000] [--journals 100000] [--seed 0]
 
 A reader may return, or raise a ValueError or OSError that names the file. Anything else is a finding, and so is a call
-that takes over two seconds; exit code 1 if there is any. The first of each kind is kept in the folder that is printed.
+that takes over two seconds, or more than a gigabyte where the system can limit that; exit code 1 if there is any. The
+first of each kind is kept in the folder that is printed. `mutated_journals.py` says what is right for a journal.
 """
 
 import argparse
@@ -20,6 +21,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from mutated_journals import Journals
+
 from moerank.runs.problem_files import load_problem, shipped_problems
 from moerank.runs.result_files import model_of, read_result
 from moerank.runs.run_fold import run_fold
@@ -29,6 +32,8 @@ from moerank.studies.store import Store
 from moerank.studies.study import Study
 
 HANG = 2.0
+MEMORY = 2**30
+"""Bytes that a reader may take beyond what the process has before."""
 
 PROBLEM = """
 name = "tiny"
@@ -161,6 +166,9 @@ class Target:
     bases: list
     read: object
 
+    def mutate(self, base, rng):
+        return mutate(base, rng)
+
 
 def problem_target(folder):
     def read():
@@ -172,7 +180,7 @@ def problem_target(folder):
 
 
 def result_targets(folder):
-    """Results of a run, the files of a study. A target for journals belongs here."""
+    """Results of a run, the files of a study."""
     (folder / "problem.toml").write_text(PROBLEM.replace('x = [1, {y = "z"}]', "").replace("lambda1 = 0.5, ", ""))
     changes = {"published": [], "solver.parameters": {}, "data.grid": None, "metric.gain": None}
     changes |= {"instance_selection.population": 4, "instance_selection.generations": 1}
@@ -227,7 +235,7 @@ def _n_cells(study):
 def attack(target, number, seed):
     """Read one mutated file; return what it came to, the seconds, and the text."""
     rng = random.Random(f"{seed} {target.path.name} {number}")
-    text = mutate(rng.choice(target.bases), rng)
+    text = target.mutate(rng.choice(target.bases), rng)
     target.path.write_bytes(text)
     begin = time.perf_counter()
     try:
@@ -240,16 +248,29 @@ def attack(target, number, seed):
     except BaseException as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         outcome = f"finding: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+        if isinstance(error, AssertionError):
+            outcome += f": {error}"
         if isinstance(error, KeyboardInterrupt):
             raise
     seconds = time.perf_counter() - begin
     return (f"finding: {seconds:.1f} s" if seconds > HANG else outcome), seconds, text
 
 
+def limit_memory():
+    """Let the process grow by so much from here; a reader that wants more gets a MemoryError."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--problems", type=int, default=100_000)
     parser.add_argument("--results", type=int, default=100_000)
+    parser.add_argument("--journals", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     kept = Path(tempfile.mkdtemp(prefix="fuzz-findings-"))
@@ -259,11 +280,13 @@ def main():
         for kind, n_files, targets in (
             ("problem files", arguments.problems, [problem_target(Path(name))]),
             ("result and study files", arguments.results, result_targets(Path(name))),
+            ("journals", arguments.journals, [Journals(Path(name), mutate)]),
         ):
             for target in targets:
                 for text in target.bases:  # these are right
                     target.path.write_bytes(text)
                     target.read()
+            limit_memory()
             outcomes, slowest, begin = Counter(), 0.0, time.perf_counter()
             for number in range(n_files):
                 target = targets[number % len(targets)]
@@ -281,6 +304,8 @@ def main():
                 f"{outcomes['refused']:,} refused, {found} findings; slowest {slowest * 1000:.0f} ms",
                 flush=True,
             )
+            if unnoticed := sum(getattr(target, "unnoticed", 0) for target in targets):
+                print(f"  of these, {unnoticed:,} searches ended with another front of true values", flush=True)
     if n_findings:
         print(f"findings are in {kept}")
     else:

@@ -1,6 +1,5 @@
 """Journals whose check sums are right and whose content is not that of the search: each is refused by name."""
 
-import os
 import time
 
 import numpy as np
@@ -10,20 +9,7 @@ from helpers.toy_search import ALGORITHMS, WeighedBits
 
 from moerank.evolution import Journal, Record, search
 
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.journal"
-
-
-@pytest.fixture
-def nsga2():
-    return ALGORITHMS["NSGA2"]()
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def rewritten(path, change):

@@ -14,15 +14,7 @@ from helpers.small_disk import small_disk as small_disk
 import moerank
 from moerank.evolution import Journal, Record
 
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.journal"
-
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def begins(content):
@@ -311,3 +303,36 @@ def test_remove_leaves_nothing(path):
     journal.remove()
     assert list(path.parent.iterdir()) == []
     assert not journal.exists()
+
+
+def test_a_journal_that_another_process_reads_on_windows_is_removed_when_that_lets_go(path, monkeypatch):
+    write(path, records())
+    left, unlink = [1, 2], Path.unlink
+
+    def held(path, missing_ok=False):
+        if left:
+            left.pop()
+            raise PermissionError(13, "the process cannot access the file")
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", held)
+    monkeypatch.setattr(moerank.systems, "fcntl", None)
+    Journal(path, {}).remove()
+    assert not path.exists()
+
+
+def test_a_record_of_another_number_is_refused_before_it_is_read(path):
+    """A file may have a hole of any size, which takes no place on the disk."""
+    made = records()
+    content = write(path, made)
+    path.write_bytes(forged(content, 10_000_000, 3.0, b"")[:-16])
+    os.truncate(path, 2**30)
+    journal = opened(path)
+    for record in made:
+        assert same([journal.read(len(record.digests))], [record])
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"record 7 of .* it holds 10000000 individuals, and 4 are asked for"):
+        journal.read(4)
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()
+    journal.close()

@@ -9,11 +9,6 @@ from helpers.journals import CONFIGURATION, WIDTH, opened, records, write
 from moerank.evolution import Journal
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.journal"
-
-
 def test_the_same_configuration_is_accepted(path):
     write(path, records())
     journal = opened(path, {"grid": [1, 2], "seed": 3, "problem": "toy"})

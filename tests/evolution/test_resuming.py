@@ -22,6 +22,8 @@ from pymoo.operators.crossover.nox import NoCrossover
 
 from moerank.evolution import Archive, Journal, search
 
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
+
 
 class Slow(WeighedBits):
     """Leaves the time to be killed in."""
@@ -65,21 +67,6 @@ class OtherLetter(Mutation):
         X = X.copy()
         X[:, 0] = [(word + str(random_state.choice(list("abc"))))[int(random_state.integers(3)) :] for word in X[:, 0]]
         return X
-
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.journal"
-
-
-@pytest.fixture
-def nsga2():
-    return ALGORITHMS["NSGA2"]()
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

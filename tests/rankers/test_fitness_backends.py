@@ -1,10 +1,13 @@
 """What the search relies on in every fitness backend."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
-from moerank.data import RankingData, load_fold
+from moerank.data import RankingData, load_fold, make_planted
 from moerank.kernels.scores import linear_scores
 from moerank.rankers import FSMRank, RankRLS, RankSVM
 
@@ -92,3 +95,18 @@ def test_identical_documents_of_real_data_tie_in_every_batch(letor_folder, backe
         first = np.zeros((len(sizes), len(part)))
         first[group] = scores  # one document of each group
         np.testing.assert_array_equal(scores, first[group])
+
+
+@pytest.mark.parametrize("backend", [RankSVM(C=5000.0), RankRLS(alpha=1e-4, tol=0.0)], ids=lambda b: type(b).__name__)
+def test_a_population_that_is_not_solved_is_told(backend):
+    train = make_planted(n_queries=20, seed=1).data
+    few = np.arange(len(train.pairs)) % 101 == np.arange(4)[:, None]
+    name, tol = type(backend).__name__, backend.tol
+    with pytest.warns(
+        ConvergenceWarning, match=f"^{name} stopped at 60 Newton steps .* tol={tol} .*; raise tol"
+    ) as told:
+        backend.fit_population(train, pair_mask=few)
+    assert [entry.filename for entry in told] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        type(backend)().fit_population(train, pair_mask=few)

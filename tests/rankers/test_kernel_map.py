@@ -1,13 +1,18 @@
+from functools import partial
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM
+from moerank.training import hinge_problem
 from moerank.training.hinge_problem import hessian_diagonal, solve_with_features
 from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 from moerank.training.paired_documents import PairedDocuments
+from moerank.training.trust_region import trust_region_newton
 
 # OHSUMED with 500 components, C = 2⁻⁶ and gamma = 2⁻⁶: NDCG@10 and MAP of the five test folds, and their means.
 PUBLISHED = {"N@10": [0.3955, 0.4576, 0.4356, 0.4593, 0.5047], "MAP": [0.3529, 0.4461, 0.4491, 0.5160, 0.4725]}
@@ -167,3 +172,13 @@ def test_published_values_on_ohsumed(letor_folder, maker):
 def test_wrong_parameters_are_refused(noisy_data, maker, parameters, message):
     with pytest.raises(ValueError, match=message):
         fit(maker, noisy_data, **parameters)
+
+
+@pytest.mark.parametrize("kind", [KernelRankSVM, RankFourier, RankNystrom])
+def test_no_convergence_is_told_of_the_fit_and_not_of_the_tuning(noisy_data, kind, monkeypatch, recwarn):
+    monkeypatch.setattr(hinge_problem, "trust_region_newton", partial(trust_region_newton, max_iter=1))
+    ranker = kind(gamma=0.5, tol=1e-9)
+    ranker.tune(noisy_data, noisy_data, [{"C": 10.0}, {"C": 20.0}])
+    assert not recwarn.list
+    with pytest.warns(ConvergenceWarning, match=f"^{kind.__name__} reached no convergence to tol=1e-09 in 1 steps; a"):
+        ranker.fit(noisy_data)

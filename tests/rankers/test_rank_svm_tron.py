@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -81,8 +83,12 @@ def test_no_convergence_is_told(noisy_data, monkeypatch):
         return trust_region.trust_region_newton(*arguments, **options, max_iter=1)
 
     monkeypatch.setattr(hinge_problem, "trust_region_newton", in_one_step)
-    with pytest.warns(ConvergenceWarning, match="no convergence to tol=1e-09 in 1 steps"):
+    with pytest.warns(ConvergenceWarning, match="^RankSVMTRON reached no convergence to tol=1e-09 in 1 steps; a lar"):
         RankSVMTRON(500.0, tol=1e-9).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RankSVMTRON(500.0, tol=1e-9).fit(noisy_data)
 
 
 @pytest.mark.parametrize(

@@ -48,14 +48,14 @@ def test_search_finds_the_exact_front_and_random_search_does_not(stage, enumerat
     exact = front(enumeration[1])
     best = moocore.hypervolume(exact, ref=reference)
     found, random = [], []
-    for seed in range(10):
+    for seed in range(4):
         result = search(stage, NSGA2(100, **stage.operators()), ("n_gen", 100), seed=seed)
         found.append(result.hypervolume(reference)[-1])
         rng = np.random.default_rng(seed)
         X = SubsetSizeSampling()._do(stage, result.history[-1].n_eval, random_state=rng)
         random.append(moocore.hypervolume(stage.evaluate(X), ref=reference))
-    assert np.mean(found) >= 0.999 * best
-    assert np.mean(found) > np.mean(random)
+    assert min(found) >= 0.999 * best
+    assert min(found) > max(random)
 
 
 def test_pair_subsets_count_by_the_best_of_their_rankers(small_data):

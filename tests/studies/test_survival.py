@@ -229,25 +229,39 @@ def interrupted(asked, folder, workers, number, moment, times=1, whole_group=Tru
     return process.returncode, err
 
 
+@pytest.fixture(scope="module")
+def slow_problem_file(tiny_problem_file, tmp_path_factory):
+    """A problem that is searched in about half a second: no signal of a test comes after the end of its study."""
+    path = tmp_path_factory.mktemp("slow") / "slow.toml"
+    path.write_text(tiny_problem_file.read_text().replace("generations = 3", "generations = 120"))
+    return path
+
+
+@pytest.fixture(scope="module")
+def slow_undisturbed(slow_problem_file, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("slow-undisturbed")
+    Study([slow_problem_file], ["fsmrank", "mofsrank"], folder, folds=[1, 2], seeds=3).run()
+    return folder
+
+
 @pytest.fixture
-def slow(tmp_path, tiny_problem_file):
-    """The words of a study whose cells take about a second: no signal of a test comes after its end."""
-    path = tmp_path / "slow.toml"
-    path.write_text(tiny_problem_file.read_text().replace("generations = 3", "generations = 240"))
+def slow(slow_problem_file):
+    """The words of a study of this problem in a folder."""
 
     def words(folder, *more):
-        return ("study", path, "--solvers", "fsmrank,mofsrank", "--folds", "1,2", "--seeds", 3, "--out", folder, *more)
+        grid = ("--solvers", "fsmrank,mofsrank", "--folds", "1,2", "--seeds", 3)
+        return ("study", slow_problem_file, *grid, "--out", folder, *more)
 
     return words
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_interrupted_from_the_keyboard_it_says_so_and_goes_on(slow, tmp_path, workers):
+def test_interrupted_from_the_keyboard_it_says_so_and_goes_on(slow, slow_undisturbed, tmp_path, workers):
     rng = np.random.default_rng(workers)
     study = tmp_path / "study"
     for times in (1, 3):
         before = keys(study)
-        code, err = interrupted(slow, study, workers, signal.SIGINT, rng.uniform(0, 1), times)
+        code, err = interrupted(slow, study, workers, signal.SIGINT, rng.uniform(0, 0.5), times)
         *cells, said, again = err.splitlines()
         assert code == 130
         assert all(line[0].isdigit() for line in cells)
@@ -259,8 +273,7 @@ def test_interrupted_from_the_keyboard_it_says_so_and_goes_on(slow, tmp_path, wo
         assert keys(study) >= before
     words = again.split()[1:]
     assert run(*words)[0] == 0
-    assert run(*slow(tmp_path / "undisturbed"))[0] == 0
-    assert contents(study) == contents(tmp_path / "undisturbed")
+    assert contents(study) == contents(slow_undisturbed)
 
 
 @pytest.mark.parametrize(

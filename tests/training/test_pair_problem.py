@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
 
-from moerank.data import RankingData
+from moerank.data import RankingData, make_planted
 from moerank.training.losses import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
 from moerank.training.pair_problem import PairProblem
 
@@ -113,7 +113,8 @@ def test_populations_reach_the_minimum_of_each_individual(data, keep, target, lo
     masks = rng.random((n_individuals, len(D))) < 0.6
     problem = PairProblem(data, keep, target)
     model = problem.model(C, loss)
-    W = problem.solve_population(C, loss, model, masks if own_pairs else None, features, tolerance=tolerance)
+    W, converged = problem.solve_population(C, loss, model, masks if own_pairs else None, features, tolerance=tolerance)
+    np.testing.assert_array_equal(converged, np.ones(n_individuals, bool), strict=True)
     assert not W[~features].any()
     assert not W[:, -1].any()  # constant in every query
     for w, used, own in zip(W, features, masks if own_pairs else np.ones_like(masks), strict=True):
@@ -133,8 +134,28 @@ def test_a_start_does_not_change_the_minimum(data, keep, loss):
     features = np.ones((5, 10), bool)
     masks = rng.random((5, len(problem))) < 0.5
     model = problem.model(1.0, loss)
-    plain = problem.solve_population(1.0, loss, model, masks, features, tolerance=1e-8)
+    plain, _ = problem.solve_population(1.0, loss, model, masks, features, tolerance=1e-8)
     start = rng.normal(size=(5, 10))
-    begun = problem.solve_population(1.0, loss, model, masks, features, tolerance=1e-8, start=start)
+    begun, _ = problem.solve_population(1.0, loss, model, masks, features, tolerance=1e-8, start=start)
     assert not np.array_equal(plain, begun)
     np.testing.assert_allclose(begun, plain, atol=1e-3)
+
+
+def test_individuals_that_are_far_from_the_common_model_say_that_they_were_not_solved():
+    """With hardly any regularisation the minimum for a few pairs has little to do with that for all."""
+    data = make_planted(n_queries=20, seed=1).data
+    problem, C = PairProblem(data), 5000.0
+    sizes = np.tile([len(problem), 8, 40], 14)[:21]  # more than a vector has lanes
+    masks = np.random.default_rng(6).random((21, len(problem))).argsort(axis=1) < sizes[:, None]
+    features = np.ones((21, data.n_features), bool)
+    model = problem.model(C, SQUARED_HINGE)
+    W, converged = problem.solve_population(C, SQUARED_HINGE, model, masks, features, tolerance=1e-7)
+    excess = []
+    for w, mask in zip(W, masks, strict=True):
+        own = PairProblem(data, mask)
+        best, _ = own.objective(own.model(C, SQUARED_HINGE).w, C, SQUARED_HINGE)
+        excess.append(own.objective(w, C, SQUARED_HINGE)[0] / best - 1.0)
+    excess = np.array(excess)
+    assert converged[sizes == len(problem)].all()
+    assert (excess[converged] < 1e-5).all()
+    assert (excess[~converged] > 0.1).any()

@@ -6,9 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.analysis.results import NoResultsError
 from moerank.figures.limits import beyond, limits_of
-from moerank.figures.notes import named, two_of
+from moerank.figures.notes import fronts_of_fold, named, two_of
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
 from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import in_style
@@ -32,10 +31,7 @@ def fronts_figure(view: View) -> Figure:
         If no solver is left.
     """
     metric, fold = view.metric, view.fold_of(view.results)
-    first = view.results.first_runs(fold)
-    runs = {solver: run for solver, run in first.items() if len(run.front) > 1}
-    if not runs:
-        raise NoResultsError(f"no solver offers more than one size on fold {fold} of {view.where}")
+    runs, without_front = fronts_of_fold(view)
     values = {
         part: {solver: np.array([member.scores[part][metric] for member in run.front]) for solver, run in runs.items()}
         for part in PARTS
@@ -51,8 +47,6 @@ def fronts_figure(view: View) -> Figure:
         look.plot(axes, sizes, values[parts[column]][look.label], **style)
         axes.set_ylim(*limits[parts[column]])
 
-    lacking = named("Not run", [solver for solver in view.results.solvers if solver not in first])
-    sizeless = named("No front, for they offer one size", [solver for solver in first if solver not in runs])
     outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))
     cut = named("Some values lie beyond the axis", outside)
     with in_style():
@@ -63,7 +57,7 @@ def fronts_figure(view: View) -> Figure:
             height=1.1 if len(groups) == 1 else 0.76,
             xlabel="Number of features",
             ylabel=f"{metric}, fold {fold} (higher is better)",
-            notes=[lacking, sizeless, cut, two_of(view.results)],
+            notes=[*without_front, cut, two_of(view.results)],
         )
         panels.draw(draw)
     return panels.figure

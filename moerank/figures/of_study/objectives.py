@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from moerank.analysis.fronts import front_points
 from moerank.analysis.results import NoResultsError, Results
 from moerank.figures.lettering import folded
-from moerank.figures.notes import named
+from moerank.figures.notes import fronts_of_fold, named
 from moerank.figures.objectives import non_dominated, pairs_of, title_of
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
 from moerank.figures.study_figure import StudyFigure, View
@@ -33,12 +33,9 @@ def objectives_figure(view: View) -> Figure:
         If no solver is left, or there is one objective.
     """
     fold, objectives = view.fold_of(view.results), view.results.objectives
-    first = view.results.first_runs(fold)
-    runs = {solver: run for solver, run in first.items() if len(run.front) > 1}
     if len(objectives) < 2:
         raise NoResultsError(f"the study of {view.where} has one objective: there is no pair to draw")
-    if not runs:
-        raise NoResultsError(f"no solver offers more than one size on fold {fold} of {view.where}")
+    runs, without_front = fronts_of_fold(view)
     groups = by_family(list(runs), FEW_LINES)
     pairs, left_out = pairs_of(objectives), []
     words = {name: title_of(name, view.metric) for name in objectives}
@@ -59,8 +56,6 @@ def objectives_figure(view: View) -> Figure:
             look.plot(axes, *points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
         look.plot(axes, *best.T, drawstyle="steps-post", markevery=1)
 
-    lacking = named("Not run", [solver for solver in view.results.solvers if solver not in first])
-    sizeless = named("No front, for they offer one size", [solver for solver in first if solver not in runs])
     roomless = named("No room for", [f"{y} by {x}" for x, y in left_out])
     with in_style():
         panels = Panels(
@@ -70,7 +65,7 @@ def objectives_figure(view: View) -> Figure:
             xlabel=xlabel,
             ylabel=ylabel,
             same_x=False,
-            notes=[lacking, sizeless, roomless],
+            notes=[*without_front, roomless],
         )
         panels.draw(draw)
     return panels.figure
