@@ -70,7 +70,7 @@ class StageSettings(BaseModel):
         Generations, the initial population counted.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     population: Annotated[int, at_least(2, 2**63), AfterValidator(_fits)] = 100
     generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 100

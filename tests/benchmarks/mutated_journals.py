@@ -170,7 +170,8 @@ class Journals:
         try:
             journal.open(_about(3), WIDTH)
             # A search knows how many individuals it asks for; a hole would take long to read without that.
-            return list(iter(lambda: journal.read(POPULATION if self.hole else None), None))
+            numbers = iter([record[0] for record in self.records] if self.hole else [])
+            return list(iter(lambda: journal.read(next(numbers, None)), None))
         finally:
             journal.close()
 

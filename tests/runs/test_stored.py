@@ -37,6 +37,7 @@ CHANGES = [
     ("metrics", [], "metrics: "),
     ("metrics", ["MAP"], r"front\.0\.scores\.train must have the keys MAP, not NDCG@10, MAP"),
     ("objectives", DELETED, "objectives: Field required"),
+    ("configuration/instance_selection/density/0", float("-inf"), r"configuration\.instance_selection\.density\.0: "),
     ("new", 1, "new: Extra inputs are not permitted"),
     ("chosen", 10**6, r"chosen is 1000000, but front has \d+ members"),
     ("chosen", -1, "chosen: "),
