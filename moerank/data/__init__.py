@@ -13,3 +13,5 @@ from moerank.data.planted import PlantedProblem as PlantedProblem
 from moerank.data.planted import load_planted_fold as load_planted_fold
 from moerank.data.planted import make_planted as make_planted
 from moerank.data.ranking_data import RankingData as RankingData
+from moerank.data.web import load_web_fold as load_web_fold
+from moerank.data.web import make_web as make_web

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from moerank.data.letor import load_letor
 from moerank.data.ranking_data import RankingData
 
-__all__ = ["load_fold", "split_fold"]
+__all__ = ["N_FOLDS", "fold_queries", "load_fold", "split_fold"]
 
 N_FOLDS = 5
 
@@ -104,17 +104,29 @@ def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingDa
     """
     if fold not in range(1, N_FOLDS + 1):
         raise ValueError(f"fold is {fold}; there are folds 1 to {N_FOLDS}")
-    if data.n_queries < N_FOLDS:
-        raise ValueError(f"{data.name}: {data.n_queries} queries cannot be dealt into {N_FOLDS} parts; give more")
-    parts = np.array_split(np.arange(data.n_queries), N_FOLDS)
+    train, vali, test = (
+        _subset(data, queries, f"{data.name}, fold {fold}, {part}")
+        for part, queries in fold_queries(data.n_queries, fold, data.name).items()
+    )
+    return train, vali, test
+
+
+def fold_queries(n_queries: int, fold: int, name: str) -> dict[str, NDArray[np.int64]]:
+    """Return the queries of each part of a fold, counted from 0, by the name of the part.
+
+    `name` is how messages call the data set.
+    """
+    if n_queries < N_FOLDS:
+        raise ValueError(f"{name}: {n_queries} queries cannot be dealt into {N_FOLDS} parts; give more")
+    parts = np.array_split(np.arange(n_queries), N_FOLDS)
     turned = parts[fold - 1 :] + parts[: fold - 1]
+    return {"training": np.concatenate(turned[:3]), "validation": turned[3], "test": turned[4]}
 
-    def subset(queries: list[NDArray[np.int64]], part: str) -> RankingData:
-        rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in np.concatenate(queries)])
-        name = f"{data.name}, fold {fold}, {part}"
-        return RankingData(data.X[rows], data.y[rows], data.qid[rows], data.given_names, name=name)
 
-    return subset(turned[:3], "training"), subset(turned[3:4], "validation"), subset(turned[4:], "test")
+def _subset(data: RankingData, queries: NDArray[np.int64], name: str) -> RankingData:
+    """Return the documents of some queries, in the order given."""
+    rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in queries])
+    return RankingData(data.X[rows], data.y[rows], data.qid[rows], data.given_names, name=name)
 
 
 def _part_paths(directory: Path) -> list[Path]:
