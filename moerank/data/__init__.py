@@ -13,5 +13,7 @@ from moerank.data.planted import PlantedProblem as PlantedProblem
 from moerank.data.planted import load_planted_fold as load_planted_fold
 from moerank.data.planted import make_planted as make_planted
 from moerank.data.ranking_data import RankingData as RankingData
+from moerank.data.tables import load_table as load_table
+from moerank.data.tables import load_table_fold as load_table_fold
 from moerank.data.web import load_web_fold as load_web_fold
 from moerank.data.web import make_web as make_web

@@ -55,7 +55,7 @@ def run_fold(
     ----------
     problem : Problem
     fold : int, default 1
-        From 1 to 5.
+        From 1 to `Problem.n_folds`.
     solver : SolverSpec or str, default "mofsrank"
         As `read_solver` reads it. What the problem's file gives to solvers comes beneath.
     seed : int, default 0
@@ -65,7 +65,7 @@ def run_fold(
     workers : int, default 1
         Threads; the result is the same for any number.
     data : path, optional
-        Where LETOR folders are; see `Problem.load_fold`.
+        Where files of data are; see `Problem.load_fold`.
     journal : path, optional
         Where a search writes down what it evaluates.
     resume : bool, default False

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from moerank.data.folds import N_FOLDS
+from moerank.data.folds import MOST_FOLDS
 from moerank.files import read_json
 from moerank.rankers.forest import Forest
-from moerank.runs.problem import BackendSection, Data, MetricSection, Parameters, SearchSection, Section
+from moerank.runs.problem import BackendSection, MetricSection, SearchSection
+from moerank.runs.section import Parameters, Section
+from moerank.runs.sources import Data
 from moerank.stages.settings import EnsembleSettings, FeatureSelectionSettings, InstanceSelectionSettings
 from moerank.version import VERSION
 
@@ -105,7 +107,7 @@ class StoredResult(BaseModel):
 
     format: int
     problem: str
-    fold: Annotated[int, Field(ge=1, le=N_FOLDS)]
+    fold: Annotated[int, Field(ge=1, le=MOST_FOLDS)]
     solver: str
     seed: Natural
     random_state: Natural
