@@ -2,6 +2,7 @@
 
 from .data import RankingData as RankingData
 from .data import describe as describe
+from .data import fit_scaling as fit_scaling
 from .data import load_digits_fold as load_digits_fold
 from .data import load_fold as load_fold
 from .data import load_letor as load_letor

@@ -239,7 +239,7 @@ def count_folds(directory: Path) -> int:
 def _subset(data: RankingData, queries: NDArray[np.int64], name: str) -> RankingData:
     """Return the documents of some queries, in the order given."""
     rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in queries])
-    return RankingData(data.X[rows], data.y[rows], data.qid[rows], data.given_names, name=name)
+    return data.with_rows(rows, name=name)
 
 
 def _part_paths(directory: Path) -> list[Path]:

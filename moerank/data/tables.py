@@ -93,6 +93,7 @@ def load_table(
         features = list(features)
     read = read_parquet_table if is_parquet(path) else read_csv_table
     table = read(path, label, query, features, dtype=dtype, missing=missing is not None)
+    table.X.setflags(write=False)  # so that it is not copied
     return RankingData(table.X, table.y, table.qid, table.names, name=name or str(path), missing=missing)
 
 

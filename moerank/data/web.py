@@ -151,7 +151,7 @@ def _documents(
         X[begin:end] = values[:, order] if rows.all() else values[np.ix_(rows, order)]
         y[begin:end] = labels[rows]
     names = _names()
-    X.setflags(write=False)
+    X.setflags(write=False)  # so that it is not copied
     return RankingData(X, y, np.repeat(queries + 1, lengths), [names[feature] for feature in order], name=name)
 
 

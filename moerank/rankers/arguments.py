@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.data import RankingData
-from moerank.data.ranking_data import refuse_large_values, refuse_missing_values
+from moerank.data.checked import refuse_infinite_values, refuse_large_values, refuse_missing_values
 
 __all__ = ["Mask", "Matrix", "Validation", "Vector", "as_feature_table", "as_ranking_data", "as_validation_data"]
 
@@ -94,6 +94,7 @@ def as_feature_table(
     if table.ndim != 2 or table.shape[1] != n_features:
         raise ValueError(f"X must have shape (n_documents, {n_features}), the features of the fit, not {table.shape}")
     known = None if names is None else list(names)
+    refuse_infinite_values(table, known)
     refuse_missing_values(table, known)
     refuse_large_values(table, known)
     return table

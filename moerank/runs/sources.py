@@ -277,6 +277,10 @@ class FileData(DataSection):
     def _is_fold(self, folder: Path) -> bool:
         return folder.is_dir() and any(path.name.startswith("train") and path.is_file() for path in folder.iterdir())
 
+    def _reading(self) -> dict[str, Any]:
+        """Return the arguments of the readers that are not their defaults."""
+        return self.model_dump(include={"missing", "dtype"}, exclude_defaults=True)
+
     def _read_fold(self, folder: Path) -> Fold:
         raise NotImplementedError
 
@@ -290,10 +294,10 @@ class LetorData(FileData):
     source: Literal["letor"]
 
     def _read_fold(self, folder: Path) -> Fold:
-        return load_fold(folder, missing=self.missing, dtype=self.dtype)
+        return load_fold(folder, **self._reading())
 
     def _read_file(self, path: Path) -> RankingData:
-        return load_letor(path, missing=self.missing, dtype=self.dtype)
+        return load_letor(path, **self._reading())
 
 
 class TableData(FileData):
@@ -312,14 +316,14 @@ class TableData(FileData):
     query: str
     features: tuple[str, ...] | None = None
 
-    def _columns(self) -> dict[str, Any]:
-        return self.model_dump(include={"label", "query", "features", "missing", "dtype"})
+    def _reading(self) -> dict[str, Any]:
+        return super()._reading() | self.model_dump(include={"label", "query", "features"})
 
     def _read_fold(self, folder: Path) -> Fold:
-        return load_table_fold(folder, **self._columns())
+        return load_table_fold(folder, **self._reading())
 
     def _read_file(self, path: Path) -> RankingData:
-        return load_table(path, **self._columns())
+        return load_table(path, **self._reading())
 
 
 SOURCES = (DigitsData, PlantedData, WebData, LetorData, TableData)
