@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,6 @@ from moerank.cli.messages import notice, sentences
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
-    from moerank.data.missing import MissingRule
 
 __all__ = ["DESCRIBE_EXAMPLES", "describe"]
 
@@ -59,7 +58,7 @@ def describe(
     with sentences():
         from moerank.data import describe as describe_data
 
-        parts = _read(what, label, query, _rule(missing), fold, data)
+        parts = _read(what, label, query, missing, fold, data)
         descriptions = [describe_data(part) for part in parts]
         if as_json:
             typer.echo(json.dumps([entry.as_dict() for entry in descriptions], indent=1, ensure_ascii=False))
@@ -72,7 +71,7 @@ def describe(
 
 
 def _read(
-    what: str, label: str | None, query: str | None, missing: MissingRule | None, fold: int, data: Path | None
+    what: str, label: str | None, query: str | None, missing: str | None, fold: int, data: Path | None
 ) -> Sequence[RankingData]:
     """Return the data that are meant: a file's, or the parts of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
@@ -80,7 +79,7 @@ def _read(
     from moerank.data.tables import find_part, guess_columns, is_table
     from moerank.runs.problem_files import load_problem
 
-    path = Path(what)
+    path, rule = Path(what), _rule(missing)
     if path.suffix == ".toml" or not path.exists():
         options = {"--label": label, "--query": query, "--missing": missing}
         given = [name for name, value in options.items() if value is not None]
@@ -95,24 +94,20 @@ def _read(
             notice(f"fold {fold} of {n_folds}; --fold names another")
     first = find_part(path) if path.is_dir() else path
     if first is None or not is_table(first):
-        return load_fold(path, missing=missing) if path.is_dir() else [load_letor(path, missing=missing)]
+        return load_fold(path, **rule) if path.is_dir() else [load_letor(path, **rule)]
     columns = guess_columns(first, label, query)
     if label is None or query is None:
         notice(f"label: column {columns[0]!r}, query: column {columns[1]!r}")
     if path.is_dir():
-        return load_table_fold(path, label=columns[0], query=columns[1], missing=missing)
-    return [load_table(path, label=columns[0], query=columns[1], missing=missing)]
+        return load_table_fold(path, label=columns[0], query=columns[1], **rule)
+    return [load_table(path, label=columns[0], query=columns[1], **rule)]
 
 
-def _rule(missing: str | None) -> MissingRule | None:
-    """Return what --missing says: a number, or the name of a rule."""
-    from moerank.data.missing import check_missing_rule
-
+def _rule(missing: str | None) -> dict[str, Any]:
+    """Return what --missing says, a number or the name of a rule, as an argument of the readers."""
     if missing is None:
-        return None
+        return {}
     try:
-        rule: object = float(missing)
+        return {"missing": float(missing)}
     except ValueError:
-        rule = missing
-    check_missing_rule(rule)
-    return cast("MissingRule", rule)
+        return {"missing": missing}

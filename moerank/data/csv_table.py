@@ -1,8 +1,7 @@
 """CSV files as ranking data: pandas reads the numbers, and what it lets pass in silence is refused here first.
 
-A file is read twice. The first reading counts the fields of each row, so that no row is filled up or cut; it needs no
-memory, and its count says how much the table will take. Whatever goes wrong in the second is looked for in a third,
-value by value, which tells the line.
+Before pandas reads a file, the fields of each row are counted, so that no row is filled up or cut; that needs no memory
+and says how much the table will take. What pandas stumbles over is looked for value by value, which tells the line.
 """
 
 from __future__ import annotations
@@ -41,6 +40,8 @@ SEPARATORS = ",;\t"
 BLOCK = 2**24
 """Bytes that are looked at together."""
 
+WORDS = (b"True", b"TRUE", b"true", b"False", b"FALSE", b"false")
+
 VALUES = 2**21
 """Values that pandas reads together."""
 
@@ -59,12 +60,15 @@ def read_csv_table(
     """Read a CSV file; `missing` says whether a value may be missing. The arguments are those of `load_table`."""
     names, separator = csv_header(path, [label, query])
     columns = choose_columns(path, names, label, query, features)
-    n_rows = _count_rows(path, separator, columns, len(names), np.dtype(dtype).itemsize)
+    quoted, words = _traits(path)
+    n_rows = _count_rows(path, separator, columns, len(names), np.dtype(dtype).itemsize, quoted=quoted)
     places = [names.index(name) for name in columns.all]
     X = np.empty((n_rows, len(columns.features)), dtype)
     y = np.empty(n_rows, np.int64)
     queries = QueryRuns(path, query)
     end = 0
+    if words:
+        _refuse_first_mistake(path, separator, names, columns, dtype, missing=missing)
     try:
         for labels, ids, values in _chunks(path, separator, places, len(names)):
             begin, end = end, end + len(values)
@@ -109,7 +113,7 @@ def _split(line: str, separator: str) -> list[str]:
         return []
 
 
-def _count_rows(path: Path, separator: str, columns: Columns, n_fields: int, itemsize: int) -> int:
+def _count_rows(path: Path, separator: str, columns: Columns, n_fields: int, itemsize: int, *, quoted: bool) -> int:
     """Return the number of rows; refuse one with another number of fields than the header, and too large a table."""
     n_features, n_rows = len(columns.features), 0
 
@@ -117,7 +121,7 @@ def _count_rows(path: Path, separator: str, columns: Columns, n_fields: int, ite
         check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_rows * (n_features * itemsize + 16))
 
     with _opened(path) as file:
-        for number, n_found in _counts(path, file, separator):
+        for number, n_found in _counts(file, separator, quoted=quoted):
             if n_found != n_fields:
                 raise ValueError(
                     f"{path}, line {number}: {n_found} fields, but the header names {n_fields} columns; "
@@ -132,28 +136,35 @@ def _count_rows(path: Path, separator: str, columns: Columns, n_fields: int, ite
     return n_rows
 
 
-def _counts(path: Path, file: BinaryIO, separator: str) -> Iterator[tuple[int, int]]:
+def _traits(path: Path) -> tuple[bool, bool]:
+    """Return whether a file has quotes, and whether it has a word that pandas takes for the number 0 or 1."""
+    quoted = words = False
+    with _opened(path) as file:
+        while lines := file.readlines(BLOCK):
+            block = b"".join(lines)
+            if b"\0" in block:
+                raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
+            block.decode()
+            quoted = quoted or b'"' in block
+            words = words or any(word in block for word in WORDS)
+    return quoted, words
+
+
+def _counts(file: BinaryIO, separator: str, *, quoted: bool) -> Iterator[tuple[int, int]]:
     """Yield the number of the last line of each row below the header, and the number of its fields."""
+    if quoted:
+        reader = csv.reader(_lines(file), delimiter=separator, strict=True)
+        next(reader)
+        for fields in reader:
+            if not _is_blank(fields):
+                yield reader.line_num, len(fields)
+        return
     sign, number = separator.encode(), 0
     while lines := file.readlines(BLOCK):
-        block = b"".join(lines)
-        if b'"' in block:
-            break
-        if b"\0" in block:
-            raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
-        block.decode()
-        for line in block.splitlines():
+        for line in b"".join(lines).splitlines():
             number += 1
             if number > 1 and line.strip(b" \t"):
                 yield number, line.count(sign) + 1
-    else:
-        return
-    file.seek(0)  # with quotes there is no counting of signs
-    done = number
-    reader = csv.reader(_lines(file), delimiter=separator, strict=True)
-    for row, fields in enumerate(reader):
-        if row > 0 and reader.line_num > done and not _is_blank(fields):
-            yield reader.line_num, len(fields)
 
 
 def _is_blank(fields: list[str]) -> bool:

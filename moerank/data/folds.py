@@ -166,7 +166,7 @@ def split_queries(
     --------
     >>> data = RankingData([[0.5]] * 10, y=[0, 1] * 5, qid=[1, 1, 2, 2, 3, 3, 4, 4, 5, 5])
     >>> [part.qid[::2].tolist() for part in split_queries(data)]
-    [[1, 4, 5], [2], [3]]
+    [[1, 2, 5], [3], [4]]
     """
     check_share(one=False, validation=validation, test=test)
     check_at_least(0, seed=seed)
@@ -214,7 +214,7 @@ def deal_queries(
     --------
     >>> data = RankingData([[0.5]] * 8, y=[0, 1] * 4, qid=[1, 1, 2, 2, 3, 3, 4, 4])
     >>> [[part.qid[::2].tolist() for part in deal_queries(data, fold, 4)] for fold in (1, 2)]
-    [[[2, 4], [3], [1]], [[1, 3], [2], [4]]]
+    [[[3, 4], [2], [1]], [[2, 3], [1], [4]]]
     """
     check_at_least(3, MOST_FOLDS, n_folds=n_folds)
     check_at_least(1, n_folds, fold=fold)

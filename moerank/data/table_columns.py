@@ -65,8 +65,6 @@ def choose_columns(
                 f"{path}: there is no column beside {label!r} and {query!r}; at least one feature is needed"
             )
         return Columns(label, query, chosen)
-    if isinstance(features, str):
-        raise ValueError(f"features must be a list of names of columns, not the text {features!r}")
     chosen = tuple(features)
     if not chosen:
         raise ValueError(f"{path}: features is empty; at least one column is needed")

@@ -89,10 +89,11 @@ def load_table(
         raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
-    if features is not None and not isinstance(features, str):
-        features = list(features)
+    if isinstance(features, str):
+        raise ValueError(f"features must be a list of names of columns, not the text {features!r}")
+    chosen = None if features is None else list(features)
     read = read_parquet_table if is_parquet(path) else read_csv_table
-    table = read(path, label, query, features, dtype=dtype, missing=missing is not None)
+    table = read(path, label, query, chosen, dtype=dtype, missing=missing is not None)
     table.X.setflags(write=False)  # so that it is not copied
     return RankingData(table.X, table.y, table.qid, table.names, name=name or str(path), missing=missing)
 

@@ -134,6 +134,8 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -
         sources = (get_args(source.model_fields["source"].annotation)[0] for source in SOURCES)
         return f"{place}: [{key}] source: choose one of {', '.join(sources)}"
     if problem["type"] == "value_error":
+        if location in (["data"], ["data", "split"]):  # of several keys together
+            table = f"[{'.'.join(location)}] "
         within = "parameters: " * (location[-1:] == ["parameters"])
         return f"{place}: {table}{within}{problem['ctx']['error']}"
     expected = problem["msg"].split(",")[0].removeprefix("Input ")

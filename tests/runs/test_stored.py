@@ -26,7 +26,7 @@ DELETED = object()
 
 CHANGES = [
     ("fold", -1, "fold: "),
-    ("fold", 6, "fold: "),
+    ("fold", 1001, "fold: "),
     ("fold", True, "fold: "),
     ("fold", "2", "fold: "),
     ("seed", -1, "seed: "),
@@ -61,7 +61,7 @@ CHANGES = [
     ("feature_names", ["a"], r"front\.\d\.features has column \d+, but there are 1 features"),
     ("configuration", [], "configuration: "),
     ("configuration/data/source", "x", r"configuration\.data: "),
-    ("configuration/data/grid", DELETED, r"configuration\.data must have the keys normalize, grid"),
+    ("configuration/data/grid", DELETED, r"configuration\.data must have the keys normalize, scaled, grid"),
     ("configuration/data/n_queries", "15", r"configuration\.data\.planted\.n_queries: n_queries must be an integer"),
     (
         "configuration/solver/parameters",
