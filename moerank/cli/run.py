@@ -95,9 +95,10 @@ def run(
         make_backend(chosen.backend.name, **chosen.backend.parameters)
         asked = read_solver(solver)
         folds = _folds(fold, chosen.n_folds(data))
+        several = len(folds) > 1
         label = file_name(chosen.name if solver == "mofsrank" else f"{chosen.name}-{solver}")
-        out = out or Path("results") / (f"{label}-seed{seed}" if fold == "all" else f"{label}-fold{fold}-seed{seed}")
-        folders = {number: out / f"fold{number}" if fold == "all" else out for number in folds}
+        out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
+        folders = {number: out / f"fold{number}" if several else out for number in folds}
         runs = FoldRuns(chosen, asked, folders, seed, data)
         results, undrawn = _run(runs, workers, resume=resume)
         _show(chosen, results, out, as_json=as_json)

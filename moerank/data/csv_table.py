@@ -45,7 +45,7 @@ WORDS = (b"True", b"TRUE", b"true", b"False", b"FALSE", b"false")
 VALUES = 2**21
 """Values that pandas reads together."""
 
-_NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
+_NUMBER = re.compile(r"[ \t\n\r\f\v]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*")
 
 
 def read_csv_table(
@@ -168,7 +168,7 @@ def _counts(file: BinaryIO, separator: str, *, quoted: bool) -> Iterator[tuple[i
 
 
 def _is_blank(fields: list[str]) -> bool:
-    return len(fields) == 0 or (len(fields) == 1 and not fields[0].strip(" \t"))
+    return len(fields) == 0 or (len(fields) == 1 and fields[0] != "" and not fields[0].strip(" \t"))
 
 
 def _chunks(
