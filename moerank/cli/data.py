@@ -42,4 +42,4 @@ def describe(
         from moerank.cli.tables.data import description_table
 
         output().print(description_table(str(path), descriptions))
-        typer.echo("No value is NaN or infinite: such files are refused.")
+        typer.echo("\n".join(dict.fromkeys(remark for entry in descriptions for remark in entry.remarks())))
