@@ -67,7 +67,7 @@ def describe(
         from moerank.cli.tables.data import description_table
 
         output().print(description_table(what, descriptions))
-        typer.echo("No value is NaN or infinite: such files are refused, or a rule says what missing values become.")
+        typer.echo("\n".join(dict.fromkeys(remark for entry in descriptions for remark in entry.remarks())))
 
 
 def _read(

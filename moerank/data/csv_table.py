@@ -98,7 +98,7 @@ def csv_header(path: Path, needed: Iterable[str] = ()) -> tuple[list[str], str]:
     separator = max(SEPARATORS, key=lambda sign: (needed <= set(headers[sign]), len(headers[sign])))
     header = headers[separator]
     if not any(header):
-        raise ValueError(f"{path}: the first line must be a header with the names of the columns")
+        raise ValueError(f"{path}: the first line must be a header with the names of all columns")
     for number, name in enumerate(header):
         if name in header[:number]:
             raise ValueError(f"{path}: the header names the column {name!r} twice; give the columns distinct names")

@@ -32,7 +32,7 @@ def linear_scores(X: Matrix, W: Matrix, spans: NDArray[np.int64] | None = None) 
     -----
     O(n_documents · n_individuals · k), k the number of features that any of 8 neighbours in W uses.
     """
-    scores: Matrix = _span_scores(X, W, np.array([[0, len(X)]]) if spans is None else spans)
+    scores: Matrix = _span_scores(np.asarray(X, np.float64), W, np.array([[0, len(X)]]) if spans is None else spans)
     return scores
 
 

@@ -207,9 +207,8 @@ class Problem(Section):
 
     def configuration(self) -> dict[str, Any]:
         """Return all settings of the problem that can decide results, defaults included, as plain JSON values."""
-        settings = self.model_dump(mode="json", exclude={"name", "solver", "published"})
-        settings["data"].pop("origin", None)
-        return settings
+        settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
+        return {"data": self.data.settings(), **settings}
 
     def _places(self, data: str | Path | None) -> Places:
         """Return where data are looked for: beside the file, and then only in `data` if it is given."""

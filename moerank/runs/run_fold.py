@@ -99,7 +99,7 @@ def run_fold(
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
         backend = _tuned(backend, parts) if problem.backend.tune else backend
         objectives = read_objectives(problem.search.objectives)
-        measure = Measure(parts, metrics, objectives, problem.data.normalize, backend)
+        measure = Measure(parts, metrics, objectives, backend)
         compared = _baselines(backend, problem.backend.name, spec.name, measure, report) if baselines else []
         clock.stop("baselines")
 
@@ -164,6 +164,8 @@ def run_fold(
             "python": platform.python_version(),
             **{library: version(library) for library in LIBRARIES},
         },
+        scaling=train.scaling,
+        missing=train.missing,
     )
 
 

@@ -32,6 +32,12 @@ Fold = tuple[RankingData, RankingData, RankingData]
 
 Precision = Literal["float32", "float64"]
 
+INDIFFERENT = {"origin", "scaled"}
+"""Settings that decide no result: what a model remembers of the scaling stands beside it."""
+
+LATER = ("file", "split", "dtype")
+"""Settings that results of earlier versions do not have."""
+
 
 class Places:
     """Where data are looked for.
@@ -99,6 +105,15 @@ class DataSection(Section):
     def n_folds(self, places: Places) -> int:
         """Return how many folds there are."""
         return N_FOLDS
+
+    def settings(self) -> dict[str, Any]:
+        """Return all settings that can decide results, as plain JSON values.
+
+        Those that came later are there where they are not as they always were: what was computed before still counts.
+        """
+        changed = self.model_dump(mode="json", exclude_defaults=True)
+        later = {name for name in LATER if name not in changed}
+        return self.model_dump(mode="json", exclude=INDIFFERENT | later)
 
 
 class DigitsData(DataSection):

@@ -87,6 +87,6 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
     """
 
     def compute() -> Matrix:
-        return metric.batch(data, np.hstack([data.X, -data.X])).reshape(2, -1)
+        return metric.batch(data, np.hstack([data.X64, -data.X64])).reshape(2, -1)
 
     return data.remember((metric, "of single features"), compute)

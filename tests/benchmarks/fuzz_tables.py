@@ -118,6 +118,8 @@ def judge_csv(text, missing):
         return None
     if any(name == "__index_level_0__" for name in names) or any(len(row) != len(names) for row in rows):
         return None
+    if any(sign in name for name in names for sign in "\r\n"):  # the header is one line
+        return None
     features = [place for place, name in enumerate(names) if name not in ("label", "query")]
     X, y, queries = [], [], []
     for row in rows:

@@ -61,7 +61,7 @@ CHANGES = [
     ("feature_names", ["a"], r"front\.\d\.features has column \d+, but there are 1 features"),
     ("configuration", [], "configuration: "),
     ("configuration/data/source", "x", r"configuration\.data: "),
-    ("configuration/data/grid", DELETED, r"configuration\.data must have the keys normalize, scaled, grid"),
+    ("configuration/data/grid", DELETED, r"configuration\.data must have the keys normalize, grid"),
     ("configuration/data/n_queries", "15", r"configuration\.data\.planted\.n_queries: n_queries must be an integer"),
     (
         "configuration/solver/parameters",
