@@ -17,7 +17,7 @@ __all__ = ["PER_QUERY", "UNSCALED", "FittedKind", "FittedScaling", "Kind", "PerQ
 Table: TypeAlias = NDArray[Any]
 
 FittedKind: TypeAlias = Literal["minmax", "standard"]
-Kind: TypeAlias = Literal["none", "query"] | FittedKind
+Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 
 
 class _HasScaling(Protocol):

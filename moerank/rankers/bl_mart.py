@@ -82,6 +82,7 @@ class BaggedLambdaMART(Ranker):
     """
 
     _additive = False
+    _by_thresholds = True
 
     def __init__(
         self,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from moerank.data import RankingData
 from moerank.metrics import Metric
-from moerank.rankers import FitnessBackend, LinearPopulation, Population, SelectionPath
-from moerank.rankers.model import Model, Scaling
+from moerank.rankers import FitnessBackend, LinearPopulation, Population, RankingEstimator, SelectionPath
+from moerank.rankers.model import Model
 from moerank.runs.result import ScoredRanker
 from moerank.stages.objectives import Candidates, Objective
 
@@ -33,8 +33,6 @@ class Measure:
         That of the objectives, and the second one of the tables.
     objectives : sequence of Objective
         Measured on the training part, for every ranker: also for those that no search has found.
-    scaling : {"none", "query"}
-        How the features of all parts are scaled.
     backend : fitness backend
         For objectives that compare with another ranker of its kind.
     """
@@ -42,12 +40,12 @@ class Measure:
     parts: Parts
     metrics: tuple[Metric, Metric]
     objectives: Sequence[Objective]
-    scaling: Scaling
     backend: FitnessBackend
 
     def fitted(self, name: str, ranker: Any) -> ScoredRanker:
         """Measure a fitted estimator."""
-        model = Model.of(ranker, self.parts["train"].feature_names, self.scaling)
+        train = self.parts["train"]
+        model = replace(Model.of(ranker, train.feature_names, train.scaling), missing=train.missing)
         population = LinearPopulation(ranker.coef_[None]) if model.weights is not None else _One(ranker)
         return self._measured(name, [model], population, ranker.support_[None])[0]
 
@@ -64,7 +62,8 @@ class Measure:
 
     def population(self, name: str, rankers: Population, support: NDArray[np.bool_]) -> list[ScoredRanker]:
         """Measure several rankers, which use the features in the rows of `support` (n_rankers, n_features)."""
-        names = self.parts["train"].feature_names
+        train = self.parts["train"]
+        names = train.feature_names
         models = []
         for i, mask in enumerate(support):
             columns = tuple(np.flatnonzero(mask).tolist())
@@ -73,7 +72,8 @@ class Measure:
                     names=tuple(names[column] for column in columns),
                     columns=columns,
                     weights=None if rankers.coefs is None else tuple(rankers.coefs[i, mask].tolist()),
-                    scaling=self.scaling,
+                    scaling=train.scaling.of_features(mask),
+                    missing=train.missing,
                 )
             )
         return self._measured(name, models, rankers, support)
@@ -116,8 +116,10 @@ class _One:
         return 1
 
     def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        scores: NDArray[np.float64] = self.ranker.predict(X)[:, None]
-        return scores
+        """Return the scores (n_documents, 1) of the rows of X, which are scaled as the training data are."""
+        known = isinstance(self.ranker, RankingEstimator)
+        scores: NDArray[np.float64] = self.ranker._scores(X) if known else self.ranker.predict(X)
+        return scores.reshape(-1, 1)
 
     def take(self, rows: NDArray[np.int64]) -> _One:
         return self

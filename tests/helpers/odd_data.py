@@ -114,6 +114,8 @@ ODD: dict[str, Callable] = {
     "more features than documents": lambda: _ordinary(2, 5, 25),
     "duplicate documents with different labels": _inseparable,
     "integers as features": _integers,
+    "single precision": lambda: (_ordinary()[0].astype(np.float32), *_ordinary()[1:]),
+    "single precision, far from zero": lambda: ((1e4 + _ordinary()[0]).astype(np.float32), *_ordinary()[1:]),
     "minus zero": lambda: _column(3, lambda X, _: np.where(X[:, 3] < 0.1, 1.0, -0.0) * np.where(X[:, 3] < 0.5, 1, -1)),
     "150 columns and 60 documents": lambda: _ordinary(6, 10, 150),
     "perfectly separable": _separable,
