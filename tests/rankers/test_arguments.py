@@ -6,8 +6,9 @@ import pytest
 import scipy.sparse
 
 from moerank.data import PER_QUERY, UNSCALED, RankingData, fit_scaling, query_level_norm
+from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP
-from moerank.rankers import RankRLS, RankSVM
+from moerank.rankers import RankBoost, RankRLS, RankSVM
 from moerank.rankers.arguments import as_feature_table, as_validation_data
 
 
@@ -136,7 +137,7 @@ def test_fitted_scaling_and_missing_values_go_together():
     np.testing.assert_array_equal(ranker.predict(test), ranker.predict(test.X))
 
 
-def test_tables_keep_their_precision_and_are_scored_in_double():
+def test_tables_keep_their_precision_and_linear_rankers_score_in_it():
     test = raw(dtype=np.float32)
     assert as_feature_table(test, 3).dtype == np.float32
     assert as_feature_table(test.X, 3).dtype == np.float32
@@ -144,12 +145,13 @@ def test_tables_keep_their_precision_and_are_scored_in_double():
     ranker = RankRLS().fit(raw())
     scores = ranker.predict(test)
     assert scores.dtype == np.float64
-    np.testing.assert_array_equal(scores, ranker.predict(test.X64))
+    np.testing.assert_array_equal(scores, linear_scores(test.X, ranker.coef_[None])[:, 0])
+    np.testing.assert_allclose(scores, ranker.predict(test.X64), rtol=1e-5)
 
 
 def test_many_rows_of_single_precision_are_scored_piece_by_piece():
     X = np.random.default_rng(0).random((150_000, 3)).astype(np.float32)
-    ranker = RankRLS().fit(raw())
+    ranker = RankBoost(n_rounds=3).fit(raw())  # which has no weights
     np.testing.assert_array_equal(ranker.predict(X), ranker.predict(X.astype(np.float64)))
     assert ranker.predict(X[:0]).shape == (0,)
 
