@@ -34,10 +34,10 @@ def column_names(X: object) -> tuple[str, ...] | None:
 
 
 def as_table(X: Any, names: Sequence[str] | None = None) -> NDArray[Any]:
-    """Return a table (n_documents, n_features) in single precision if it is given so, else in double; C-contiguous.
+    """Return a table (n_documents, n_features) in single precision if it is given so, else in double; contiguous.
 
-    A missing value (None, NA, a masked entry) becomes NaN. An array that nobody can write to is taken as it is, any
-    other is copied.
+    A missing value (None, NA, a masked entry) becomes NaN. An array that nobody can write to is taken as it is, by
+    rows or by columns; any other is copied, by rows.
 
     Parameters
     ----------
@@ -63,7 +63,8 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> NDArray[Any]:
     if table.dtype.kind in "cMm":
         raise ValueError(f"X holds values of type {table.dtype}, not real numbers")
     dtype = np.float32 if table.dtype.kind == "f" and table.dtype.itemsize == 4 else np.float64
-    if is_frozen(table) and table.dtype == dtype and table.dtype.isnative and table.flags.c_contiguous:
+    contiguous = table.flags.c_contiguous or table.flags.f_contiguous
+    if is_frozen(table) and table.dtype == dtype and table.dtype.isnative and contiguous:
         return table.view(np.ndarray)
     if table.dtype.kind == "O" and any(_is_unknown(value) for value in table.flat):
         table = np.where(np.vectorize(_is_unknown, otypes=[np.bool_])(table), np.nan, table)

@@ -174,8 +174,8 @@ class RankingData:
 
     @cached_property
     def X64(self) -> NDArray[np.float64]:
-        """X in double precision: X itself, or a copy of 8 bytes per value that is made on first use and then kept."""
-        table = np.asarray(self.X, np.float64)
+        """X in double precision, row by row in memory: X itself, or a copy that is made on first use and then kept."""
+        table = np.ascontiguousarray(self.X, np.float64)
         table.setflags(write=False)
         return table
 
@@ -218,7 +218,7 @@ class RankingData:
         def make() -> RankingData:
             names = tuple(name for name, kept in zip(self.feature_names, mask, strict=True) if kept)
             return self._changed(
-                X=np.ascontiguousarray(self.X[:, mask]),
+                X=np.ascontiguousarray(self.X[:, mask]) if self.X.flags.c_contiguous else self.X.T[mask].T,
                 feature_names=names,
                 given_names=names if self.given_names else None,
                 n_missing=self.n_missing[mask],

@@ -138,7 +138,7 @@ def _documents(
     """Draw the documents of some queries, which ascend within each block."""
     order = Draws(_generator(seed, 1)).order(N_FEATURES)
     lengths = np.diff(offsets)[queries]
-    X = np.empty((int(lengths.sum()), N_FEATURES), dtype)
+    X = np.empty((int(lengths.sum()), N_FEATURES), dtype, order="F")  # as the scores of a population read it
     y = np.empty(len(X), np.int64)
     end = 0
     for block in _runs(queries // BLOCK):
