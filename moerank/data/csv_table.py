@@ -160,10 +160,11 @@ def _counts(file: BinaryIO, separator: str, *, quoted: bool) -> Iterator[tuple[i
                 yield reader.line_num, len(fields)
         return
     sign, number = separator.encode(), 0
+    blank = b" \t".replace(sign, b"")
     while lines := file.readlines(BLOCK):
         for line in b"".join(lines).splitlines():
             number += 1
-            if number > 1 and line.strip(b" \t"):
+            if number > 1 and line.strip(blank):
                 yield number, line.count(sign) + 1
 
 
