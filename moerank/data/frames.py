@@ -65,6 +65,8 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> NDArray[Any]:
     dtype = np.float32 if table.dtype.kind == "f" and table.dtype.itemsize == 4 else np.float64
     if is_frozen(table) and table.dtype == dtype and table.dtype.isnative and table.flags.c_contiguous:
         return table.view(np.ndarray)
+    if table.dtype.kind == "O" and any(_is_unknown(value) for value in table.flat):
+        table = np.where(np.vectorize(_is_unknown, otypes=[np.bool_])(table), np.nan, table)
     return np.array(table, dtype=dtype, order="C")
 
 
@@ -110,10 +112,10 @@ def as_labels(y: Any) -> NDArray[np.float64]:
             "its categories are no numbers; give the grade of each document as an integer, for instance by "
             "y.map({'irrelevant': 0, 'relevant': 1})"
         )
-    if hasattr(y, "iloc"):
-        y = y.to_numpy(dtype=np.float64, na_value=np.nan)
     if getattr(getattr(y, "dtype", None), "kind", "") in ("c", "M", "m"):
         raise ValueError(f"its values are of type {y.dtype}")
+    if hasattr(y, "iloc"):
+        y = y.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.asarray(y, dtype=np.float64)
 
 
@@ -172,7 +174,7 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
 
 def _number(value: object, name: str) -> float:
     """Return an entry of a column of objects as a number, NaN if it is missing."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if _is_unknown(value):
         return np.nan
     if isinstance(value, Real):
         return float(value)
@@ -182,6 +184,10 @@ def _number(value: object, name: str) -> float:
         return float(value)  # type: ignore[arg-type]  # decimals and whatever else says how
     except (TypeError, ValueError):
         raise ValueError(_no_numbers(name, f"values such as {repr(value)[:30]}")) from None
+
+
+def _is_unknown(value: object) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _no_numbers(name: str, what: str) -> str:

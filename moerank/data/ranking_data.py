@@ -77,8 +77,8 @@ class RankingData:
     ------
     ValueError
         For wrong shapes, NaN without a rule, infinity, columns that hold no numbers, a Series whose index differs from
-        that of X, negative or fractional labels, a query whose rows are not contiguous, a
-        missing query id, or more than 1,000 documents without queries. The message names the place and the remedy.
+        that of X, negative or fractional labels, a query whose rows are not contiguous, a missing query id, or more
+        than 1,000 documents without queries. The message names the place and the remedy.
 
     Notes
     -----
@@ -94,6 +94,9 @@ class RankingData:
     >>> data = RankingData([[0.1], [0.9], [0.5]], y=[0, 2, 1], qid=[7, 7, 7])
     >>> data.pairs.better.tolist(), data.pairs.worse.tolist()
     ([1, 1, 2], [0, 2, 0])
+    >>> data = RankingData([[0.5], [float("nan")], [0.75]], y=[0, 2, 1], missing="query-worst")
+    >>> data.X.ravel().tolist(), data.n_missing.tolist()
+    ([0.5, 0.25, 0.75], [1])
     """
 
     def __init__(

@@ -139,6 +139,16 @@ def test_what_a_frame_does_not_know_is_missing(column):
     assert data.n_missing.tolist() == [0, 1]
 
 
+def test_what_nested_lists_and_arrays_of_objects_do_not_know_is_missing():
+    for unknown in (None, pd.NA, float("nan")):
+        table = [[0.5, 1], [0.25, unknown], [0.75, decimal.Decimal(2)]]
+        for given in (table, np.array(table, dtype=object)):
+            with pytest.raises(ValueError, match=r"X\[1, 1\] is nan"):
+                made(given)
+            data = RankingData(given, LABELS, QUERIES, missing=-1)
+            assert data.X.tolist() == [[0.5, 1.0], [0.25, -1.0], [0.75, 2.0]]
+
+
 def test_masked_values_are_missing():
     masked = np.ma.MaskedArray(VALUES, mask=[[False, False], [False, True], [False, False]])
     for table in (masked, masked.astype(int)):
@@ -304,5 +314,7 @@ def test_labels_of_categories_that_are_no_numbers_are_refused(values):
 def test_labels_that_are_missing_or_dates_are_refused():
     with pytest.raises(ValueError, match=r"y\[1\] is nan"):
         RankingData(VALUES, pd.Series([0, pd.NA, 1], dtype="Int64"), QUERIES)
-    with pytest.raises(ValueError, match=r"y must hold one relevance label per document .*datetime64"):
-        RankingData(VALUES, np.array(LABELS, "datetime64[s]"), QUERIES)
+    dates = np.array(LABELS, "datetime64[s]")
+    for y in (dates, pd.Series(dates), pd.Series(dates).dt.tz_localize("UTC")):
+        with pytest.raises(ValueError, match=r"y must hold one relevance label per document .*datetime64"):
+            RankingData(VALUES, y, QUERIES)
