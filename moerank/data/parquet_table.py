@@ -49,7 +49,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
         try:
             with pq.ParquetFile(stored, page_checksum_verification=True) as file:
                 yield pa, file
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = str(error).partition("\n")[0][:200]
             raise ValueError(f"{path}: not a Parquet file that can be read, or a damaged one ({reason})") from None
 
