@@ -46,6 +46,6 @@ def test_own_data_work_as_they_are_typed(command, own_data, tmp_path, monkeypatc
             assert outcome.exit_code == 0, (line, outcome.stderr)
             done.append((words[0], outcome.stdout))
     assert [name for name, _ in done] == ["data", "run", "data", "run"]
-    assert "missing" in done[0][1]
+    assert ["missing", "values", "43"] in [line.split() for line in done[0][1].splitlines()]
     assert (tmp_path / "results" / "shop-fold1-seed0" / "result.json").is_file()
     assert (tmp_path / "results" / "my_problem-seed0" / "fold2" / "result.json").is_file()

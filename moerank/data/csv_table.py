@@ -61,7 +61,9 @@ def read_csv_table(
     names, separator = csv_header(path, [label, query])
     columns = choose_columns(path, names, label, query, features)
     quoted, words = _traits(path)
-    n_rows = _count_rows(path, separator, columns, len(names), np.dtype(dtype).itemsize, quoted=quoted)
+    counts = _counts_by_rows if quoted else _counts_by_signs
+    with _opened(path) as file:
+        n_rows = _checked_count(path, counts(file, separator), columns, len(names), np.dtype(dtype).itemsize)
     places = [names.index(name) for name in columns.all]
     X = np.empty((n_rows, len(columns.features)), dtype)
     y = np.empty(n_rows, np.int64)
@@ -113,23 +115,27 @@ def _split(line: str, separator: str) -> list[str]:
         return []
 
 
-def _count_rows(path: Path, separator: str, columns: Columns, n_fields: int, itemsize: int, *, quoted: bool) -> int:
-    """Return the number of rows; refuse one with another number of fields than the header, and too large a table."""
+def _checked_count(
+    path: Path, counts: Iterable[tuple[int, int]], columns: Columns, n_fields: int, itemsize: int
+) -> int:
+    """Return the number of rows; refuse one with another number of fields than the header, and too large a table.
+
+    `counts` are the line and the number of fields of each row.
+    """
     n_features, n_rows = len(columns.features), 0
 
     def check_size() -> None:
         check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_rows * (n_features * itemsize + 16))
 
-    with _opened(path) as file:
-        for number, n_found in _counts(file, separator, quoted=quoted):
-            if n_found != n_fields:
-                raise ValueError(
-                    f"{path}, line {number}: {n_found} fields, but the header names {n_fields} columns; "
-                    "correct the line, or quote fields that hold the separator"
-                )
-            n_rows += 1
-            if n_rows % 2**16 == 0:
-                check_size()
+    for number, n_found in counts:
+        if n_found != n_fields:
+            raise ValueError(
+                f"{path}, line {number}: {n_found} fields, but the header names {n_fields} columns; "
+                "correct the line, or quote fields that hold the separator"
+            )
+        n_rows += 1
+        if n_rows % 2**16 == 0:
+            check_size()
     check_size()
     if n_rows == 0:
         raise ValueError(f"{path}: the file holds no row below its header")
@@ -150,21 +156,24 @@ def _traits(path: Path) -> tuple[bool, bool]:
     return quoted, words
 
 
-def _counts(file: BinaryIO, separator: str, *, quoted: bool) -> Iterator[tuple[int, int]]:
-    """Yield the number of the last line of each row below the header, and the number of its fields."""
-    if quoted:
-        reader = csv.reader(_lines(file), delimiter=separator, strict=True)
-        next(reader)
-        for fields in reader:
-            if not _is_blank(fields):
-                yield reader.line_num, len(fields)
-        return
+def _counts_by_signs(file: BinaryIO, separator: str) -> Iterator[tuple[int, int]]:
+    """Yield the number of the line of each row below the header, and how many fields it has: there are no quotes."""
     sign, number = separator.encode(), 0
+    blank = b" \t".replace(sign, b"")
     while lines := file.readlines(BLOCK):
         for line in b"".join(lines).splitlines():
             number += 1
-            if number > 1 and line.strip(b" \t"):
+            if number > 1 and line.strip(blank):
                 yield number, line.count(sign) + 1
+
+
+def _counts_by_rows(file: BinaryIO, separator: str) -> Iterator[tuple[int, int]]:
+    """Yield the number of the last line of each row below the header, and how many fields it has."""
+    reader = csv.reader(_lines(file), delimiter=separator, strict=True)
+    next(reader)
+    for fields in reader:
+        if not _is_blank(fields):
+            yield reader.line_num, len(fields)
 
 
 def _is_blank(fields: list[str]) -> bool:

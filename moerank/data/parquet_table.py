@@ -17,8 +17,11 @@ from moerank.systems import open_regular
 
 __all__ = ["parquet_names", "read_parquet_table"]
 
-ROWS = 2**15
+ROWS = 2**13
 """Rows that are decoded together."""
+
+BUFFER = 2**16
+"""Bytes of each column that are read ahead: whole groups of rows may be as large as the file."""
 
 
 def read_parquet_table(
@@ -47,9 +50,9 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
     pa, pq = _pyarrow()
     with open_regular(path, through_links=True) as stored:
         try:
-            with pq.ParquetFile(stored, page_checksum_verification=True) as file:
+            with pq.ParquetFile(stored, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True) as file:
                 yield pa, file
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = str(error).partition("\n")[0][:200]
             raise ValueError(f"{path}: not a Parquet file that can be read, or a damaged one ({reason})") from None
 

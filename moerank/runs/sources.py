@@ -290,7 +290,9 @@ class FileData(DataSection):
         return found
 
     def _is_fold(self, folder: Path) -> bool:
-        return folder.is_dir() and any(path.name.startswith("train") and path.is_file() for path in folder.iterdir())
+        return folder.is_dir() and any(
+            path.name.lower().startswith("train") and path.is_file() for path in folder.iterdir()
+        )
 
     def _reading(self) -> dict[str, Any]:
         """Return the arguments of the readers that are not their defaults."""

@@ -104,7 +104,8 @@ def _folds(problem: Problem, asked: tuple[int, ...] | None, data: str | Path | N
     for fold in asked:
         check_at_least(0, fold=fold)
     if not set(asked) <= set(range(1, n_folds + 1)):
-        raise ValueError(f"{problem.name}: there are folds 1 to {n_folds}, not {sorted(set(asked))}")
+        there = f"there are folds 1 to {n_folds}" if n_folds > 1 else "there is only fold 1"
+        raise ValueError(f"{problem.name}: {there}, not {sorted(set(asked))}")
     return tuple(sorted(set(asked)))
 
 

@@ -189,7 +189,10 @@ PARQUET_MUTATIONS = (flip, flip, flip, truncate, cut, repeat, insert)
 def judge_parquet(text, missing):
     """Read a Parquet file in one piece and look at it value by value; None if it is no table of numbers."""
     try:
-        table = pq.read_table(io.BytesIO(text), page_checksum_verification=True)
+        file = pq.ParquetFile(io.BytesIO(text), page_checksum_verification=True)
+        table = file.read()
+        if table.num_rows != file.metadata.num_rows:
+            return None
         rows = [
             dict(zip(table.column_names, row, strict=True))
             for row in zip(*(c.to_pylist() for c in table.columns), strict=True)
@@ -215,6 +218,8 @@ def judge_parquet(text, missing):
         if label is None or not 0 <= label < 2**31 or label != int(label) or row["query"] is None:
             return None
         y.append(int(label))
+        if isinstance(row["query"], bytes):
+            row["query"] = row["query"].decode("utf-8", "replace")
         values = [missing if row[name] is None or row[name] != row[name] else float(row[name]) for name in features]
         if None in values or any(math.isinf(entry) for entry in values):
             return None

@@ -158,6 +158,14 @@ def test_what_is_no_parquet_file_is_refused(tmp_path):
         load_table(path, label="label", query="query")
 
 
+def test_names_that_are_no_text_are_refused(tmp_path):
+    path = tmp_path / "train.parquet"
+    pq.write_table(pa.table({**PLAIN, "abcdefgh": [1, 2, 3]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"abcdefgh", b"abc\xf5efgh"))
+    with pytest.raises(ValueError, match=r"train\.parquet: not a Parquet file that can be read, or a damaged one"):
+        load_table(path, label="label", query="query")
+
+
 def test_folds_of_parquet_files(tmp_path):
     for part, value in (("train", 1.0), ("validation", 2.0), ("test", 3.0)):
         pq.write_table(pa.table({**PLAIN, "a": [value] * 3}), tmp_path / f"{part}.parquet")

@@ -152,6 +152,7 @@ REFUSED = [
     ("label,query,a\n1,7,-Infinity\n", r"line 2: the value '-Infinity' of 'a' is not a number"),
     ("label,query,a\n1,7,1e999\n", r"line 2: the value '1e999' of 'a' is too large for the precision"),
     ("label,query,a\n1,7,2020-01-01\n", r"line 2: the value '2020-01-01' of 'a' is not a number"),
+    ("label\tquery\ta\n1\t7\t1\n\t\n", r"line 3: 2 fields, but the header names 3 columns"),
     ("label;query;a\n1;7;1,5\n", r"line 2: the value '1,5' of 'a' is not a number"),
     ("label,query,a\n1.5,7,1\n", r"line 2: the label '1\.5' in the column 'label' is not an integer from 0"),
     ("label,query,a\n-1,7,1\n", r"line 2: the label '-1' in the column 'label' is not"),
