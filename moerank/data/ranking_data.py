@@ -81,8 +81,10 @@ class RankingData:
         feature_names: Sequence[str] | None = None,
         *,
         name: str = "data",
+        missing: float | None = None,
     ) -> None:
         self.name = name
+        X = X if missing is None else np.where(np.isnan(np.asarray(X)), missing, X)
         self.X = _checked_features(X, feature_names, name)
         n_documents, n_features = self.X.shape
         self.y = _checked_labels(y, n_documents, name)

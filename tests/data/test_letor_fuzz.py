@@ -8,7 +8,7 @@ import warnings
 import zlib
 
 import pytest
-from helpers.letor_restated import assert_same_documents
+from helpers.slow_letor import assert_same_documents
 
 from moerank.data import RankingData, load_letor
 from moerank.data.letor import LARGEST_FEATURE
