@@ -80,8 +80,7 @@ def load_letor(
     -----
     Time is O(bytes of the file) plus O(n_documents · n_features); memory is that of X and a few pieces of 16 MiB. A
     label is an integer from 0 to 999,999,999, a query id a text of up to 100 characters without spaces and ``#``, a
-    feature number starts at 1 and increases along the line. Values of up to 19 digits whose number is at most 2^53 and
-    whose power of ten is within ±22 are read fast, all others about as slowly as by Python.
+    feature number starts at 1 and increases along the line. Values of over 19 digits take as long as in Python.
 
     Examples
     --------

@@ -140,6 +140,7 @@ class _Parser:
             )
             refused = [self._queries_begin(text), self._convert(text)]
             first = min((entry for entry in refused if entry), default=None)
+            self._check_room(int(state[State.ROW]), self._width)  # queries take room, too
             if first is not None:
                 line, at, reason = first
                 raise _Refused(refusal(self._path, line, _line_around(text, at), reason))

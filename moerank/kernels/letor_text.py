@@ -3,7 +3,8 @@
 It knows one form, ``label qid:Q 1:v … n:v # comment``, without the query id where these are kept elsewhere. What is
 not of this form is no more than pointed at: `moerank.data.letor_grammar` says in words what is wrong. A decimal of at
 most 2^53 times a power of ten from 10^-22 to 10^22 is one exact product or quotient of two doubles, hence correctly
-rounded (Clinger, How to read floating point numbers accurately, 1990); any other is left to the caller, by its place.
+rounded (Clinger, How to read floating point numbers accurately, 1990); others of up to 19 digits are rounded by
+`nearest_double`. What neither decides is left to the caller, by its place.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
+from moerank.kernels.decimals import UNDECIDED, nearest_double
 
 __all__ = ["N_STATES", "Pause", "State", "narrow_rows", "read_lines", "widen_rows"]
 
@@ -102,7 +104,8 @@ def read_lines(
 
     Notes
     -----
-    O(end). Numbers of over 19 digits are left to the caller even if most of these are zeros.
+    O(end). Left to the caller are numbers of over 19 digits from the first that is not 0, those that are 0 or nearly so
+    (below 10^-307), and those that are infinite.
     """
     at, row, line = state[AT], state[ROW], state[LINE]
     n_columns, n_nulls = state[COLUMNS], state[NULLS]
@@ -238,14 +241,19 @@ def read_lines(
                         exponent += -power if down else power
                     if not (_is_blank(c) or _is_end(c)):
                         break
-                    value = np.float64(mantissa)
-                    exact = n_digits <= DIGITS and mantissa <= np.uint64(EXACT) and -22 <= exponent <= 22
-                    if exact:
+                    if n_digits > DIGITS:
+                        n_digits -= _leading_zeros(text, first)
+                    if n_digits > DIGITS:
+                        value = UNDECIDED
+                    elif mantissa <= np.uint64(EXACT) and -22 <= exponent <= 22:
+                        value = np.float64(mantissa)
                         if exponent < 0:
                             value /= POWERS[-exponent]
                         elif exponent > 0:
                             value *= POWERS[exponent]
-                    if exact and value <= largest:
+                    else:
+                        value = nearest_double(mantissa, exponent) if mantissa > np.uint64(0) else 0.0
+                    if 0.0 <= value <= largest:
                         values[place + feature] = 0.0 - value if negative else value
                     else:
                         if n_hard == len(hard):
@@ -308,6 +316,18 @@ def _largest_number(text: NDArray[np.uint8], at: int, least: int, limit: int) ->
         at += 1
         c = text[at]
     return last
+
+
+@kernel
+def _leading_zeros(text: NDArray[np.uint8], at: int) -> int:
+    """Return how many zeros a number begins with, behind its sign."""
+    n_zeros = 0
+    c = text[at]
+    while c == 48 or c == DOT or (n_zeros == 0 and c in (PLUS, MINUS)):
+        n_zeros += c == 48
+        at += 1
+        c = text[at]
+    return n_zeros
 
 
 @kernel
