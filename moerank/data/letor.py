@@ -136,9 +136,7 @@ def _read(path: Path, n_features: int | None, nulls: bool, precision: Precision,
     return documents
 
 
-def _parse(
-    path: Path, n_features: int | None, nulls: bool, precision: Precision, beside: Path | None, chunk: int = CHUNK
-) -> Documents:
+def _parse(path: Path, n_features: int | None, nulls: bool, precision: Precision, beside: Path | None) -> Documents:
     with path.open("rb", buffering=0) as file:
         documents = parse_letor(
             path,
@@ -147,7 +145,7 @@ def _parse(
             n_features=n_features,
             nulls=nulls,
             side_file=None if beside is None else beside.name,
-            chunk=chunk,
+            chunk=CHUNK,
         )
     if not len(documents.y):
         raise ValueError(f"{path}: the file holds no document; expected lines like '2 qid:1 1:0.5 2:0'")

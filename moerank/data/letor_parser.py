@@ -186,7 +186,7 @@ class _Parser:
                     begin,
                     f"the value of feature {column + 1} is too large for a {bits}-bit floating-point number",
                 )
-            values[row * self._width + column] = value + 0.0  # -0 becomes 0
+            values[row * self._width + column] = values.dtype.type(value) + values.dtype.type(0)  # -0 becomes 0
         return None
 
     def _make_room(self, share: float, end: int) -> None:

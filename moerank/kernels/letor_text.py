@@ -254,7 +254,9 @@ def read_lines(
                     else:
                         value = nearest_double(mantissa, exponent) if mantissa > np.uint64(0) else 0.0
                     if 0.0 <= value <= largest:
-                        values[place + feature] = 0.0 - value if negative else value
+                        values[place + feature] = value
+                        if negative:  # what is rounded to -0 in single precision becomes 0, too
+                            values[place + feature] = 0.0 - values[place + feature]
                     else:
                         if n_hard == len(hard):
                             pause = WORKSPACE

@@ -85,7 +85,7 @@ def _values(tokens, nulls, limit, dtype):
         except ValueError:
             return None
         with np.errstate(over="ignore"):
-            read = dtype(read + 0.0)
+            read = dtype(read) + dtype(0)
         if not np.isfinite(read):
             return None
         values[last] = read
