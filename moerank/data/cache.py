@@ -161,6 +161,7 @@ def remembered(path: Path, reading: str, kind: type[K], make: Callable[[], K]) -
             _make_room(folder, limit - n_bytes)
             with replacing(entry) as file:
                 write_arrays(file, entry.name, arrays)
+            _make_room(folder, limit)  # for what is no array in it, and the entries of others
     return result
 
 
@@ -175,16 +176,21 @@ def _content_digest(path: Path, status: os.stat_result, folder: Path) -> bytes:
                 with suppress(OSError):
                     os.utime(kept)
                 return content[:32]
+    digest = _digest(path)
+    if kept is not None and _state(path.stat()) == _state(status):
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            with replacing(kept) as target:
+                target.write(digest + _digest_of_digest(kept, digest))
+    return digest
+
+
+def _digest(path: Path) -> bytes:
     digest = blake2b(digest_size=32)
     with path.open("rb", buffering=0) as source:
         buffer = memoryview(bytearray(2**20))
         while n_read := source.readinto(buffer):
             digest.update(buffer[:n_read])
-    if kept is not None and _state(path.stat()) == _state(status):
-        with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            with replacing(kept) as target:
-                target.write(digest.digest() + _digest_of_digest(kept, digest.digest()))
     return digest.digest()
 
 

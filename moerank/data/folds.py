@@ -10,25 +10,23 @@ import os
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from moerank.data.letor import load_letor
+from moerank.data.part_names import part_paths
 from moerank.data.ranking_data import RankingData
 
 __all__ = ["load_fold", "split_fold"]
 
 N_FOLDS = 5
 
-_SPELLINGS = {
-    "training": ("train.txt", "trainingset.txt"),
-    "validation": ("vali.txt", "validationset.txt"),
-    "test": ("test.txt", "testset.txt"),
-}
-_COMPRESSIONS = ("", ".gz", ".xz")
-
 
 def load_fold(
-    directory: str | os.PathLike[str], *, missing: float | None = None, cache: bool = True
+    directory: str | os.PathLike[str],
+    *,
+    missing: float | str | None = None,
+    dtype: DTypeLike = np.float64,
+    cache: bool = True,
 ) -> tuple[RankingData, RankingData, RankingData]:
     r"""Read the training, validation and test file of a LETOR fold.
 
@@ -36,8 +34,9 @@ def load_fold(
     ----------
     directory : path-like
         The folder with ``train.txt``, ``vali.txt`` and ``test.txt`` (or ``trainingset.txt``, ``validationset.txt``
-        and ``testset.txt``), each plain or with ``.gz`` or ``.xz`` appended. The first found in this order is read.
-    missing, cache
+        and ``testset.txt``), each plain or with ``.gz`` or ``.xz`` appended, in letters of any size. The first found
+        in this order is read; else the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
+    missing, dtype, cache
         As in `load_letor`.
 
     Returns
@@ -63,14 +62,14 @@ def load_fold(
     >>> train.n_documents, test.n_features
     (2, 2)
     """
-    paths = _part_paths(Path(directory))
-    train, vali, test = (load_letor(path, missing=missing, cache=cache) for path in paths)
+    paths = part_paths(Path(directory))
+    train, vali, test = (load_letor(path, missing=missing, dtype=dtype, cache=cache) for path in paths)
     n_features = max(train.n_features, vali.n_features, test.n_features)
 
     def widened(data: RankingData, path: Path) -> RankingData:
         if data.n_features == n_features:
             return data
-        return load_letor(path, n_features=n_features, missing=missing, cache=cache)
+        return load_letor(path, n_features=n_features, missing=missing, dtype=dtype, cache=cache)
 
     return widened(train, paths[0]), widened(vali, paths[1]), widened(test, paths[2])
 
@@ -115,22 +114,3 @@ def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingDa
         return RankingData(data.X[rows], data.y[rows], data.qid[rows], data.given_names, name=name)
 
     return subset(turned[:3], "training"), subset(turned[3:4], "validation"), subset(turned[4:], "test")
-
-
-def _part_paths(directory: Path) -> list[Path]:
-    if not directory.is_dir():
-        reason = "is a file, not a folder" if directory.exists() else "does not exist"
-        raise FileNotFoundError(f"{directory} {reason}; load_fold reads the folder of one fold, such as MQ2008/Fold1")
-    paths = []
-    for part, spellings in _SPELLINGS.items():
-        candidates = [directory / (spelling + ending) for spelling in spellings for ending in _COMPRESSIONS]
-        path = next((candidate for candidate in candidates if candidate.is_file()), None)
-        if path is None:
-            present = sorted(entry.name for entry in directory.iterdir())
-            listed = ", ".join(present[:10]) + (", …" if len(present) > 10 else "") if present else "nothing"
-            raise FileNotFoundError(
-                f"{directory}: no {part} part; looked for {' and '.join(spellings)} (also .gz and .xz), "
-                f"and found {listed}"
-            )
-        paths.append(path)
-    return paths

@@ -18,6 +18,7 @@ from moerank.data.cache import remembered
 from moerank.data.letor_documents import Documents, Precision
 from moerank.data.letor_grammar import LARGEST_FEATURE
 from moerank.data.letor_parser import parse_letor
+from moerank.data.progress import report_reading
 from moerank.data.query_files import find_query_file, read_query_file
 from moerank.data.ranking_data import RankingData
 from moerank.data.text_chunks import CHUNK
@@ -137,6 +138,7 @@ def _read(path: Path, n_features: int | None, nulls: bool, precision: Precision,
 
 
 def _parse(path: Path, n_features: int | None, nulls: bool, precision: Precision, beside: Path | None) -> Documents:
+    report_reading(path, 0.0)
     with path.open("rb", buffering=0) as file:
         documents = parse_letor(
             path,
@@ -146,7 +148,9 @@ def _parse(path: Path, n_features: int | None, nulls: bool, precision: Precision
             nulls=nulls,
             side_file=None if beside is None else beside.name,
             chunk=CHUNK,
+            report=lambda share: report_reading(path, min(share, 0.999)),
         )
+    report_reading(path, 1.0)
     if not len(documents.y):
         raise ValueError(f"{path}: the file holds no document; expected lines like '2 qid:1 1:0.5 2:0'")
     return documents

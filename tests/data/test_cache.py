@@ -7,7 +7,7 @@ import pytest
 import moerank.data.cache
 import moerank.data.letor
 from moerank.data import load_letor
-from moerank.data.cache import cache_folder, remembered
+from moerank.data.cache import cache_entries, cache_folder, clear_cache, remembered
 from moerank.data.cache_entry import read_arrays, write_arrays
 from moerank.data.letor_documents import Documents
 
@@ -205,4 +205,83 @@ def test_what_make_raises_passes_and_is_not_kept(path, cache):
 
     with pytest.raises(KeyError, match="told so"):
         remembered(path, "any", Documents, fail)
+    assert list(cache.iterdir()) == []
+
+
+def test_entries_that_were_not_used_for_longest_go_first(tmp_path, parsed, cache, monkeypatch):
+    paths = [tmp_path / f"{number}.txt" for number in range(4)]
+    for number, path in enumerate(paths):
+        path.write_bytes(b"1 qid:1 1:%d\n" % number + CONTENT.replace(b"qid:1", b"qid:3"))
+    for age, path in enumerate(paths[:3]):
+        known = set(cache.iterdir())
+        load_letor(path)
+        (entry,) = set(cache.iterdir()) - known
+        os.utime(entry, (1000 + age, 1000 + age))
+    size = cache_entries()[0].n_bytes
+    load_letor(paths[0])  # used again
+    assert [entry.used for entry in cache_entries()][:2] == [1001, 1002]
+    monkeypatch.setenv("MOERANK_CACHE_SIZE", str(3.5 * size / 2**30))
+    other = cache / "notes.txt"
+    other.write_bytes(bytes(10 * size))  # of somebody else
+    parsed.clear()
+    load_letor(paths[3])
+    assert len(cache_entries()) == 3
+    for path in (paths[2], paths[0], paths[3]):
+        load_letor(path)
+    assert parsed == ["3.txt"]
+    load_letor(paths[1])
+    assert parsed == ["3.txt", "1.txt"]
+    assert other.exists()
+
+
+def test_what_is_larger_than_the_cache_is_not_kept(path, parsed, cache, monkeypatch):
+    monkeypatch.setenv("MOERANK_CACHE_SIZE", "0")
+    load_letor(path)
+    assert list(cache.iterdir()) == []
+    monkeypatch.setenv("MOERANK_CACHE_SIZE", "plenty")
+    with pytest.raises(ValueError, match="MOERANK_CACHE_SIZE is a number of GiB, not 'plenty'"):
+        load_letor(path)
+
+
+def test_the_cache_is_cleared_of_its_own_files_only(path, parsed, cache):
+    load_letor(path)
+    earlier = cache / f"{'0' * 32}.npz"
+    earlier.write_bytes(b"of an earlier version")
+    kept = [cache / name for name in ("notes.txt", "kernels-0123", f"{'g' * 32}.arrays")]
+    for other in kept:
+        other.touch()
+    entries = cache_entries()
+    assert {entry.path.suffix for entry in entries} == {".arrays", ".npz"}
+    assert clear_cache() == (2, sum(entry.n_bytes for entry in entries))
+    assert sorted(cache.iterdir()) == sorted(kept)
+    assert clear_cache() == (0, 0)
+
+
+def test_the_digest_of_a_large_file_is_kept_until_it_changes(path, parsed, cache, monkeypatch):
+    monkeypatch.setattr(moerank.data.cache, "LARGE", 10)
+    monkeypatch.setattr(moerank.data.cache, "AGE", -1.0)
+    load_letor(path)
+    (kept,) = cache.glob("*.digest")
+    digests = []
+    monkeypatch.setattr(moerank.data.cache, "_digest", lambda path: digests.append(path) or b"0" * 32)
+    assert load_letor(path).n_documents == 3
+    assert (digests, parsed) == ([], ["train.txt"])
+    kept.write_bytes(kept.read_bytes()[:-1] + b"x")  # damaged
+    load_letor(path)
+    assert digests == [path]
+    monkeypatch.undo()
+    monkeypatch.setattr(moerank.data.cache, "LARGE", 10)
+    before = path.stat()
+    path.write_bytes(CONTENT.replace(b"0.25", b"0.75"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert load_letor(path, cache=True).X[1, 0] == 0.75  # too young to be believed, and changed
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept(path, cache):
+    def make():
+        documents = moerank.data.letor._parse(path, None, False, np.float64, None)
+        path.write_bytes(CONTENT + CONTENT.replace(b"qid:", b"qid:1"))
+        return documents
+
+    assert len(remembered(path, "any", Documents, make).y) == 3
     assert list(cache.iterdir()) == []
