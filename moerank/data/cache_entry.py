@@ -1,8 +1,13 @@
-"""A file of arrays that is read as fast as the memory is filled, and only if nothing in it has changed."""
+"""A file of arrays that opens at the speed of memory, and only if nothing in it has changed.
+
+Large arrays are mapped: they stay in the file, whose pages the processes that read it share. Such a file is never
+written to again, only replaced or removed, which leaves what is mapped as it is.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from hashlib import blake2b
 from math import prod
 from pathlib import Path
@@ -23,6 +28,8 @@ _ALIGNED = 8 * LANES
 """Arrays begin at multiples of so many bytes; check sums take as many at a time."""
 _PIECE = 2**21
 """Bytes that are read at once, and summed while they are in the processor's cache."""
+MAPPED = 2**26
+"""Bytes of an array from which on it is mapped, where a file that is mapped can be removed."""
 _SUM = 32
 _LARGEST_HEADER = 2**20
 
@@ -47,7 +54,7 @@ def write_arrays(file: BinaryIO, name: str, arrays: Arrays) -> None:
 
 
 def read_arrays(path: Path) -> Arrays:
-    """Return the arrays that were written under the name of this file, each with memory of its own.
+    """Return the arrays that were written under the name of this file; large ones can only be read.
 
     Raises
     ------
@@ -73,10 +80,15 @@ def read_arrays(path: Path) -> Arrays:
             place += -place % _ALIGNED
             file.seek(place)
             kind, shape = np.dtype(entry["type"]), entry["shape"]
-            if kind.kind not in "biufU" or min(shape) < 0 or place + kind.itemsize * prod(shape) > n_bytes:
+            if kind.kind not in "biufU" or min(shape, default=0) < 0 or place + kind.itemsize * prod(shape) > n_bytes:
                 raise DamagedEntryError  # somebody else's: memory filled with what are no numbers would be believed
-            array = np.empty(shape, kind)
-            if _array_sum(array, file) != entry["sum"]:
+            if kind.itemsize * prod(shape) >= MAPPED and os.name == "posix":
+                array: NDArray[Any] = np.memmap(file, kind, "r", place, tuple(shape))
+                found = _array_sum(array)
+            else:
+                array = np.empty(shape, kind)
+                found = _array_sum(array, file)
+            if found != entry["sum"]:
                 raise DamagedEntryError
             arrays[entry["name"]] = array
             place += array.nbytes

@@ -26,7 +26,7 @@ class Documents:
     Attributes
     ----------
     values : ndarray of the given precision, shape (n_documents · n_features,)
-        Row by row; NaN is a missing value. It owns its memory, so that it can grow without a copy.
+        Row by row; NaN is a missing value. It owns its memory, so that it can grow without a copy, or is mapped.
     y : ndarray of int32, shape (n_documents,)
     ids : ndarray of int64 or str, shape (n_queries,)
         The queries in order: integers if all are integers of 64 bits, else texts as first written; empty if the lines
@@ -67,6 +67,8 @@ class Documents:
         """Give every document zeros for further features, in the same memory as far as the system allows."""
         n, width = len(self.y), self.n_features
         check_room(f"a table of {n:,} documents × {n_features:,} features", n * n_features * self.values.itemsize)
+        if not self.values.flags.owndata:  # but mapped from a file
+            self.values = np.array(self.values)
         self.values.resize(n * n_features, refcheck=False)
         widen_rows(self.values, n, width, n_features)
         self.n_features = n_features
