@@ -104,7 +104,7 @@ def load_letor(
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
     documents = _read(path, n_features, missing is not None, _precision(dtype), cache)
     if n_features is not None and documents.n_features < n_features:
-        documents.widen(n_features)
+        documents.widen(n_features, path)
     elif documents.n_features == 0:
         raise ValueError(f"{path}: no line lists a feature; expected lines like '2 qid:1 1:0.5 2:0'")
     documents.values.setflags(write=False)  # so that the table is taken as it is, without a copy

@@ -46,12 +46,12 @@ class Documents:
         self.starts = np.zeros(0, np.int64)
         self.n_features = self.n_missing = 0
 
-    def take_queries(self, ids: Sequence[str], starts: Sequence[int]) -> None:
-        """Take the ids of the queries as they are first written, and their first rows."""
+    def take_queries(self, ids: Sequence[str], starts: Sequence[int], where: object = "data") -> None:
+        """Take the ids of the queries as they are first written, and their first rows; `where` is for messages."""
         integers = [_as_integer(text.encode()) for text in ids]
         if None in integers:
             longest = max(map(len, ids))
-            check_room(f"{len(self.y):,} query ids of up to {longest} characters", 4 * longest * len(self.y))
+            check_room(f"{where}: {len(self.y):,} ids of up to {longest} characters", 4 * longest * len(self.y))
             self.ids = np.array(ids, np.str_)
         else:
             self.ids = np.array(integers, np.int64)
@@ -63,10 +63,14 @@ class Documents:
         ids: NDArray[Any] = self.ids
         return np.repeat(ids, np.diff(self.starts, append=len(self.y)))
 
-    def widen(self, n_features: int) -> None:
-        """Give every document zeros for further features, in the same memory as far as the system allows."""
+    def widen(self, n_features: int, where: object = "data") -> None:
+        """Give every document zeros for further features, in the same memory as far as the system allows.
+
+        `where` is how messages call the documents.
+        """
         n, width = len(self.y), self.n_features
-        check_room(f"a table of {n:,} documents × {n_features:,} features", n * n_features * self.values.itemsize)
+        n_bytes = n * n_features * self.values.itemsize
+        check_room(f"{where}: a table of {n:,} documents × {n_features:,} features", n_bytes)
         if not self.values.flags.owndata:  # but mapped from a file
             self.values = np.array(self.values)
         self.values.resize(n * n_features, refcheck=False)

@@ -115,7 +115,7 @@ class _Parser:
             narrow_rows(documents.values, n, self._width, documents.n_features)
         documents.values.resize(n * documents.n_features, refcheck=False)
         documents.y.resize(n, refcheck=False)
-        documents.take_queries(self._ids, self._starts)
+        documents.take_queries(self._ids, self._starts, self._path)
         return documents
 
     def _read(self, text: NDArray[np.uint8], end: int, share: float) -> None:

@@ -116,6 +116,17 @@ def test_a_table_beyond_the_limit_of_memory_is_refused_while_it_grows(tmp_path, 
         parsed(path, pack(b"".join(b"0 qid:%d\n" % query for query in range(60_000))))
 
 
+def test_more_features_and_long_ids_count_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOERANK_MEMORY", "0.001")
+    path = tmp_path / "x.txt"
+    path.write_bytes(b"1 qid:1 1:1\n" * 100)
+    with pytest.raises(ValueError, match=r"x\.txt: a table of 100 documents × 5,000 features would take 0\.00\d+ GiB"):
+        load_letor(path, n_features=5000)
+    path.write_bytes(b"1 qid:1 1:1\n" * 10_000 + b"1 qid:" + b"x" * 90 + b" 1:1\n")
+    with pytest.raises(ValueError, match=r"x\.txt: 10,001 ids of up to 90 characters would take"):
+        load_letor(path)
+
+
 def test_an_archive_that_unpacks_to_more_takes_no_more_memory(tmp_path):
     path = tmp_path / "bomb.txt.xz"
     with lzma.open(path, "wb") as file:
