@@ -5,8 +5,8 @@
 The texts are plain, .gz and .xz, with query ids in the lines or beside them, read in single and double precision and
 in pieces of 1 byte to 4 KiB. A reader may return what the slow parser (tests/helpers/slow_letor.py) returns, to the
 last bit, or raise a ValueError that names the file where that parser refuses it. Anything else is a finding, and so is
-a call that takes over two seconds of
-processor time; exit code 1 if there is any. The first of each kind is kept in the folder printed.
+a call that takes over two seconds of processor time; exit code 1 if there is any. The first of each kind is kept in the
+folder that is printed.
 """
 
 import argparse
