@@ -1,4 +1,4 @@
-"""moerank data: looking at ranking data before anything is learnt from them."""
+"""moerank data: looking at ranking data before anything is learnt from them, and at what is kept of files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moerank.cli.messages import notice, sentences
+from moerank.cli.messages import notice, printable, sentences
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
 
-__all__ = ["DESCRIBE_EXAMPLES", "describe"]
+__all__ = ["DESCRIBE_EXAMPLES", "cache", "describe"]
 
 DESCRIBE_EXAMPLES = """\
 Examples:
@@ -55,7 +55,9 @@ def describe(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False,
 ) -> None:
     """Count documents, queries, labels, pairs, and what deserves a look before anything is learnt."""
-    with sentences():
+    from moerank.cli.reading import shown_reading
+
+    with sentences(), shown_reading():
         from moerank.data import describe as describe_data
 
         parts = _read(what, label, query, missing, fold, data)
@@ -111,3 +113,26 @@ def _rule(missing: str | None) -> dict[str, Any]:
         return {"missing": float(missing)}
     except ValueError:
         return {"missing": missing}
+
+
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove everything that is kept.")] = False,
+) -> None:
+    """Show how much is kept of files that were read, and where; with --clear remove it.
+
+    What is kept makes the next reading of the same file fast, and may be
+    removed at any time. MOERANK_CACHE names another folder, or off;
+    MOERANK_CACHE_SIZE limits its size, in GiB.
+    """
+    with sentences():
+        from moerank.data.cache import cache_entries, cache_folder, cache_limit, clear_cache
+
+        folder = cache_folder()
+        if folder is None:
+            typer.echo("Nothing is kept: MOERANK_CACHE=off, or there is no home folder.")
+            return
+        limit, entries = cache_limit(), cache_entries()
+        n_entries, n_bytes = clear_cache() if clear else (len(entries), sum(entry.n_bytes for entry in entries))
+        files = f"{n_entries:,} file{'s' * (n_entries != 1)}, {n_bytes / 2**30:.3g} GiB"
+        size = f"of at most {limit / 2**30:g} GiB"
+        typer.echo(printable(f"removed {files}, from {folder}" if clear else f"{files} {size}, in {folder}"))

@@ -12,11 +12,12 @@ from math import floor
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from moerank.checks import check_at_least, check_share
 from moerank.data.draws import Draws
 from moerank.data.letor import load_letor
+from moerank.data.part_names import part_paths
 from moerank.data.ranking_data import RankingData
 
 __all__ = [
@@ -35,16 +36,13 @@ N_FOLDS = 5
 
 MOST_FOLDS = 1000
 
-_SPELLINGS = {
-    "training": ("train.txt", "trainingset.txt"),
-    "validation": ("vali.txt", "validationset.txt"),
-    "test": ("test.txt", "testset.txt"),
-}
-_COMPRESSIONS = ("", ".gz", ".xz")
-
 
 def load_fold(
-    directory: str | os.PathLike[str], *, missing: float | None = None, cache: bool = True
+    directory: str | os.PathLike[str],
+    *,
+    missing: float | str | None = None,
+    dtype: DTypeLike = np.float64,
+    cache: bool = True,
 ) -> tuple[RankingData, RankingData, RankingData]:
     r"""Read the training, validation and test file of a LETOR fold.
 
@@ -52,8 +50,9 @@ def load_fold(
     ----------
     directory : path-like
         The folder with ``train.txt``, ``vali.txt`` and ``test.txt`` (or ``trainingset.txt``, ``validationset.txt``
-        and ``testset.txt``), each plain or with ``.gz`` or ``.xz`` appended. The first found in this order is read.
-    missing, cache
+        and ``testset.txt``), each plain or with ``.gz`` or ``.xz`` appended, in letters of any size. The first found
+        in this order is read; else the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
+    missing, dtype, cache
         As in `load_letor`.
 
     Returns
@@ -79,14 +78,14 @@ def load_fold(
     >>> train.n_documents, test.n_features
     (2, 2)
     """
-    paths = _part_paths(Path(directory))
-    train, vali, test = (load_letor(path, missing=missing, cache=cache) for path in paths)
+    paths = part_paths(Path(directory))
+    train, vali, test = (load_letor(path, missing=missing, dtype=dtype, cache=cache) for path in paths)
     n_features = max(train.n_features, vali.n_features, test.n_features)
 
     def widened(data: RankingData, path: Path) -> RankingData:
         if data.n_features == n_features:
             return data
-        return load_letor(path, n_features=n_features, missing=missing, cache=cache)
+        return load_letor(path, n_features=n_features, missing=missing, dtype=dtype, cache=cache)
 
     return widened(train, paths[0]), widened(vali, paths[1]), widened(test, paths[2])
 
@@ -240,22 +239,3 @@ def _subset(data: RankingData, queries: NDArray[np.int64], name: str) -> Ranking
     """Return the documents of some queries, in the order given."""
     rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in queries])
     return data.with_rows(rows, name=name)
-
-
-def _part_paths(directory: Path) -> list[Path]:
-    if not directory.is_dir():
-        reason = "is a file, not a folder" if directory.exists() else "does not exist"
-        raise FileNotFoundError(f"{directory} {reason}; load_fold reads the folder of one fold, such as MQ2008/Fold1")
-    paths = []
-    for part, spellings in _SPELLINGS.items():
-        candidates = [directory / (spelling + ending) for spelling in spellings for ending in _COMPRESSIONS]
-        path = next((candidate for candidate in candidates if candidate.is_file()), None)
-        if path is None:
-            present = sorted(entry.name for entry in directory.iterdir())
-            listed = ", ".join(present[:10]) + (", …" if len(present) > 10 else "") if present else "nothing"
-            raise FileNotFoundError(
-                f"{directory}: no {part} part; looked for {' and '.join(spellings)} (also .gz and .xz), "
-                f"and found {listed}"
-            )
-        paths.append(path)
-    return paths

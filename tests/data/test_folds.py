@@ -31,7 +31,7 @@ SIZES = {  # documents and queries of the parts, and preference pairs of the tra
 
 def write_fold(folder, names):
     for name, content in zip(names, (TRAIN, VALI, TEST), strict=True):
-        compress = {".gz": gzip.compress, ".xz": lzma.compress}.get(name[-3:], bytes)
+        compress = {".gz": gzip.compress, ".xz": lzma.compress}.get(name[-3:].lower(), bytes)
         (folder / name).write_bytes(compress(content))
 
 
@@ -42,6 +42,10 @@ def write_fold(folder, names):
         ("trainingset.txt", "validationset.txt", "testset.txt"),
         ("train.txt.gz", "vali.txt.gz", "test.txt.gz"),
         ("trainingset.txt.xz", "validationset.txt.gz", "test.txt"),
+        ("TRAIN.TXT", "Vali.txt", "Testset.TXT"),
+        ("Trainingset.txt.GZ", "VALIDATIONSET.TXT.xz", "test.TXT"),
+        ("rank.train", "rank.vali.gz", "RANK.TEST"),
+        ("a.train", "b.valid", "c.test.xz"),
     ],
 )
 def test_every_spelling_is_found_and_all_parts_have_the_same_features(tmp_path, names):
@@ -52,6 +56,29 @@ def test_every_spelling_is_found_and_all_parts_have_the_same_features(tmp_path, 
     assert test.X.tolist() == [[0.5, 0, 0, 0]]
     assert [part.qid[0] for part in (train, vali, test)] == [1, 2, 3]
     assert [part.name for part in (train, vali, test)] == [str(tmp_path / name) for name in names]
+
+
+def test_names_as_they_are_spelt_go_first(tmp_path):
+    write_fold(tmp_path, ("train.txt", "vali.txt", "test.txt"))
+    for other in ("TRAIN.TXT", "trainingset.txt", "train.txt.gz", "rank.train"):
+        if not (tmp_path / other).exists():  # on systems that tell capital letters apart
+            (tmp_path / other).write_bytes(b"2 qid:9 1:1\n")
+    assert load_fold(tmp_path)[0].name == str(tmp_path / "train.txt")
+
+
+def test_several_files_that_may_be_a_part_are_named(tmp_path):
+    write_fold(tmp_path, ("a.train", "vali.txt", "test.txt"))
+    (tmp_path / "b.train").touch()
+    with pytest.raises(FileNotFoundError, match=r"a\.train, b\.train may each be the training part; name the one"):
+        load_fold(tmp_path)
+
+
+def test_the_parts_come_in_the_precision_asked_for(tmp_path):
+    write_fold(tmp_path, ("train.txt", "vali.txt", "test.txt"))
+    (tmp_path / "vali.txt").write_bytes(b"1 qid:2 1:0.1 4:1\n")
+    parts = load_fold(tmp_path, dtype=np.float32, cache=False)
+    assert [part.n_features for part in parts] == [4, 4, 4]
+    assert parts[1].X[0, 0] == np.float32(0.1)
 
 
 def test_missing_values_are_passed_on(tmp_path):
