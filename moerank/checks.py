@@ -114,7 +114,7 @@ def check_room(what: str, n_bytes: int) -> None:
     if n_bytes > limit:
         needed = size(n_bytes >> 30) if n_bytes >= 10 * 2**30 else f"{n_bytes / 2**30:.3g}"
         raise ValueError(
-            f"{what} would take {needed} GiB, and the limit is {limit / 2**30:g} GiB; ask for less, or raise the "
+            f"{what} would take {needed} GiB, and the limit is {limit / 2**30:.4g} GiB; ask for less, or raise the "
             "limit with the environment variable MOERANK_MEMORY, in GiB"
         )
 

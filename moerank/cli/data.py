@@ -134,5 +134,5 @@ def cache(
         limit, entries = cache_limit(), cache_entries()
         n_entries, n_bytes = clear_cache() if clear else (len(entries), sum(entry.n_bytes for entry in entries))
         files = f"{n_entries:,} file{'s' * (n_entries != 1)}, {n_bytes / 2**30:.3g} GiB"
-        size = f"of at most {limit / 2**30:g} GiB"
+        size = f"of at most {limit / 2**30:.4g} GiB"
         typer.echo(printable(f"removed {files}, from {folder}" if clear else f"{files} {size}, in {folder}"))

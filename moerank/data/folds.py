@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from moerank.checks import check_at_least, check_share
 from moerank.data.draws import Draws
 from moerank.data.letor import load_letor
+from moerank.data.missing import MissingRule
 from moerank.data.part_names import part_paths
 from moerank.data.ranking_data import RankingData
 
@@ -40,7 +41,7 @@ MOST_FOLDS = 1000
 def load_fold(
     directory: str | os.PathLike[str],
     *,
-    missing: float | str | None = None,
+    missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
     cache: bool = True,
 ) -> tuple[RankingData, RankingData, RankingData]:

@@ -7,17 +7,16 @@ line that is not a document, and the grammar says in words what is wrong with th
 from __future__ import annotations
 
 import os
-from math import isfinite
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from moerank.checks import check_choice
 from moerank.data.cache import remembered
 from moerank.data.letor_documents import Documents, Precision
 from moerank.data.letor_grammar import LARGEST_FEATURE
 from moerank.data.letor_parser import parse_letor
+from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.progress import report_reading
 from moerank.data.query_files import find_query_file, read_query_file
 from moerank.data.ranking_data import RankingData
@@ -25,14 +24,12 @@ from moerank.data.text_chunks import CHUNK
 
 __all__ = ["LARGEST_FEATURE", "load_letor"]
 
-_RULES = ("query-min", "query-mean", "query-worst")
-
 
 def load_letor(
     path: str | os.PathLike[str],
     *,
     n_features: int | None = None,
-    missing: float | str | None = None,
+    missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
     name: str | None = None,
     cache: bool = True,
@@ -96,10 +93,8 @@ def load_letor(
     path = Path(path)
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features is {n_features}; a data set has at least one feature")
-    if isinstance(missing, str):
-        check_choice(_RULES, missing=missing)
-    elif missing is not None and not isfinite(missing):
-        raise ValueError(f"missing is {missing}; NULL values can only become a finite number")
+    if missing is not None:
+        check_missing_rule(missing)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
     documents = _read(path, n_features, missing is not None, _precision(dtype), cache)
@@ -109,7 +104,7 @@ def load_letor(
         raise ValueError(f"{path}: no line lists a feature; expected lines like '2 qid:1 1:0.5 2:0'")
     documents.values.setflags(write=False)  # so that the table is taken as it is, without a copy
     X = documents.values.reshape(-1, documents.n_features)
-    return RankingData(X, documents.y, documents.qid, name=name or str(path), missing=missing)  # type: ignore[arg-type]
+    return RankingData(X, documents.y, documents.qid, name=name or str(path), missing=missing)
 
 
 def _precision(dtype: DTypeLike) -> Precision:
