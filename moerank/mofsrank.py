@@ -34,7 +34,7 @@ from moerank.rankers import (
 from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.instance_units import Unit, default_unit
-from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, read_objectives
+from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, means_of, read_objectives
 from moerank.stages.settings import (
     STAGES,
     EnsembleSettings,
@@ -333,7 +333,7 @@ class MOFSRank(RankingEstimator):
         errors = values["error"] if "error" in values else errors_of(train, self._metric, front.population)
         quality = np.full(len(front.F), np.nan)
         if validation is not None:
-            quality = self._metric.batch(validation, front.population.scores(validation.X))
+            quality = means_of(validation, self._metric, front.population)
         sizes = np.count_nonzero(front.feature_mask, axis=1)
         order = np.lexsort((*front.F.T[::-1], errors, sizes))
         self.front_support_ = front.feature_mask[order]

@@ -147,7 +147,7 @@ def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: boo
         typer.echo(text if len(results) > 1 else results[0].to_json(), nl=False)
         return
     from moerank.cli.tables import output
-    from moerank.cli.tables.run import chosen_features, front_table, summary_table
+    from moerank.cli.tables.run import UNITS, chosen_features, front_table, summary_table
 
     console = output()
     if len(results) > 1:
@@ -156,6 +156,8 @@ def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: boo
     else:
         console.print(front_table(results[0]))
         console.print(printable(chosen_features(results[0])))
+        if results[0].instances in UNITS:
+            console.print(UNITS[results[0].instances])
     files = ", ".join(sorted(path.name for path in out.iterdir() if path.is_file()))
     console.print(f"Wrote to {out}: {files}", soft_wrap=True)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import RankingData
+from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, LinearPopulation, Population, RankingEstimator, SelectionPath
 from moerank.rankers.model import Model
@@ -81,14 +82,11 @@ class Measure:
     def _measured(
         self, name: str, models: Sequence[Model], rankers: Population, support: NDArray[np.bool_]
     ) -> list[ScoredRanker]:
-        scores = {part: np.ascontiguousarray(rankers.scores(rows.X)) for part, rows in self.parts.items()}
-        means, per_query = (
-            {
-                part: {metric.name: measured(metric)(rows, scores[part]) for metric in self.metrics}
-                for part, rows in self.parts.items()
-            }
-            for measured in (lambda metric: metric.batch, lambda metric: metric.per_query)
-        )
+        per_query = {part: self._per_query(rows, rankers) for part, rows in self.parts.items()}
+        means = {
+            part: {name: mean_over_queries(values) for name, values in table.items()}
+            for part, table in per_query.items()
+        }
         train, metric = self.parts["train"], self.metrics[0]
         errors = 1.0 - means["train"][metric.name]
         candidates = Candidates(train, metric, support, lambda: rankers, errors=errors, backend=self.backend)
@@ -103,6 +101,13 @@ class Measure:
             )
             for i, model in enumerate(models)
         ]
+
+    def _per_query(self, rows: RankingData, rankers: Population) -> dict[str, NDArray[np.float64]]:
+        """Return the values (n_queries, n_rankers) of each metric on one part."""
+        if rankers.coefs is not None:
+            return {metric.name: metric.of_linear(rows, rankers.coefs) for metric in self.metrics}
+        scores = np.ascontiguousarray(rankers.scores(rows.X))
+        return {metric.name: metric.per_query(rows, scores) for metric in self.metrics}
 
 
 @dataclass(frozen=True)

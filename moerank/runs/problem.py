@@ -206,8 +206,13 @@ class Problem(Section):
         return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
 
     def configuration(self) -> dict[str, Any]:
-        """Return all settings of the problem that can decide results, defaults included, as plain JSON values."""
+        """Return all settings of the problem that can decide results, defaults included, as plain JSON values.
+
+        One that came later is there where it is not as it always was: what was computed before still counts.
+        """
         settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
+        if settings["instance_selection"]["unit"] == "auto":
+            del settings["instance_selection"]["unit"]
         return {"data": self.data.settings(), **settings}
 
     def _places(self, data: str | Path | None) -> Places:

@@ -12,6 +12,7 @@ import numpy as np
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, Scaling
 from moerank.rankers.model import Model
 from moerank.runs.stored import FORMAT, PARTS, StoredRanker, check_format, read_stored
+from moerank.stages.instance_units import Unit
 from moerank.stages.objectives import FRONT
 
 __all__ = ["FORMAT", "PARTS", "RunResult", "ScoredRanker", "check_format"]
@@ -125,6 +126,8 @@ class RunResult:
         How the features of all parts were scaled.
     missing : float, str or None
         The rule for missing values.
+    instances : {"pair", "document", "query"} or None
+        What instance selection chose among; None without it.
     """
 
     problem: str
@@ -146,6 +149,7 @@ class RunResult:
     versions: dict[str, str]
     scaling: Scaling = UNSCALED
     missing: MissingRule | None = None
+    instances: Unit | None = None
 
     @property
     def best(self) -> ScoredRanker:
@@ -171,6 +175,8 @@ class RunResult:
         """Return the result as JSON keeps it, keys always in the same order."""
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         rankers = {key: [ranker.as_dict() for ranker in values[key]] for key in ("front", "baselines")}
+        if values.pop("instances") not in (None, "pair"):  # as it always was
+            values["instances"] = self.instances
         if values.pop("missing") is not None:
             values["missing"] = self.missing
         if values.pop("scaling").kind != self.configuration["data"]["normalize"]:
@@ -201,6 +207,8 @@ class RunResult:
             values: dict[str, Any] = {name: getattr(stored, name) for name in type(stored).model_fields}
             del values["format"]
             values["scaling"] = scaling
+            if stored.instances is None and "instance_selection" in stored.convergence:
+                values["instances"] = "pair"
             values["convergence"] = {stage: columns.model_dump() for stage, columns in stored.convergence.items()}
             values["times"] = stored.times.model_dump()
             for key in ("front", "baselines"):

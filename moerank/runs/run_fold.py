@@ -167,6 +167,7 @@ def run_fold(
         },
         scaling=train.scaling,
         missing=train.missing,
+        instances=getattr(estimator, "instance_unit_", None),
     )
 
 

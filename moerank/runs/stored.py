@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -137,6 +137,7 @@ class StoredResult(BaseModel):
     feature_names: Annotated[list[str], Field(min_length=1)]
     scaling: StoredScaling | None = None
     missing: float | QueryRule | None = None
+    instances: Literal["document", "query"] | None = None
     queries: dict[str, list[int | float | str]]
     front: Annotated[list[StoredRanker], Field(min_length=1)]
     chosen: Natural

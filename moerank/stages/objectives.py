@@ -15,7 +15,16 @@ from moerank.data import RankingData
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, Population
 
-__all__ = ["FRONT", "OBJECTIVES", "Candidates", "Objective", "ObjectiveLike", "errors_of", "read_objectives"]
+__all__ = [
+    "FRONT",
+    "OBJECTIVES",
+    "Candidates",
+    "Objective",
+    "ObjectiveLike",
+    "errors_of",
+    "means_of",
+    "read_objectives",
+]
 
 FRONT = ("features", "error")
 """What is minimised unless the user says otherwise: the front is one of error against number of features."""
@@ -96,7 +105,7 @@ class Candidates:
         coefs = self.population.coefs
         if coefs is None:
             return self.metric.per_query(self.data, self.scores)
-        return self.metric.of_linear(self.data, coefs)
+        return self.metric.of_linear(self.data, coefs)  # whose scores are never all held at once
 
 
 class Objective(ABC):
@@ -213,9 +222,12 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     return found
 
 
+def means_of(data: RankingData, metric: Metric, population: Population) -> Vector:
+    """Return the metric on `data` of each ranker of a population, shape (n_individuals,)."""
+    coefs = population.coefs
+    return metric.batch(data, population.scores(data.X)) if coefs is None else metric.mean_of_linear(data, coefs)
+
+
 def errors_of(data: RankingData, metric: Metric, population: Population) -> Vector:
     """Return 1 − metric on `data` of each ranker of a population, shape (n_individuals,)."""
-    coefs = population.coefs
-    if coefs is None:
-        return 1.0 - metric.batch(data, population.scores(data.X))
-    return 1.0 - metric.mean_of_linear(data, coefs)
+    return 1.0 - means_of(data, metric, population)

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 import moerank as mr
+from moerank.runs.problem_files import load_problem
+from moerank.runs.result import RunResult
+from moerank.runs.run_fold import run_fold
 from moerank.stages.instance_units import count_units, default_unit, n_pairs_kept, train_on_units
+from moerank.stages.settings import STAGES
 
 
 @pytest.fixture
@@ -90,3 +94,18 @@ def test_pairs_that_do_not_fit_are_refused_by_number(data, monkeypatch):
     monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
     with pytest.raises(ValueError, match=r"preference pairs, listed for each of 2 strings.*MOERANK_MEMORY"):
         train_on_units(mr.RankSVM(), data, "query", np.ones((2, data.n_queries), bool))
+
+
+def test_a_result_remembers_other_instances_than_pairs():
+    budget = {"population": 6, "generations": 2}
+    stages = {f"{stage}.{key}": value for stage in STAGES for key, value in budget.items()}
+    problem = load_problem("planted", stages | {"instance_selection.unit": "query"})
+    result = run_fold(problem, 1)
+    assert result.instances == "query"
+    assert RunResult.from_json(result.to_json()) == result
+    assert result.configuration["instance_selection"]["unit"] == "query"
+    as_always = run_fold(load_problem("planted", stages), 1)
+    assert as_always.instances == "pair"
+    assert "instances" not in as_always.as_dict()
+    assert "unit" not in as_always.configuration["instance_selection"]
+    assert RunResult.from_json(as_always.to_json()) == as_always
