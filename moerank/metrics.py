@@ -32,8 +32,7 @@ ShortQueries = Literal["zero", "own_length"]
 Plan = tuple[NDArray[Any], ...]
 
 BLOCK = 4096
-"""Documents, about, that are scored and ranked together: the scores of a hundred rankers stay in the cache."""
-
+"""Documents, about, that are scored together: the scores of a hundred rankers stay in the cache."""
 LARGEST_EXP2_LABEL = 62
 """The gain of a larger label would not fit a 64-bit integer: such a number is no grade of relevance."""
 
@@ -98,11 +97,10 @@ class Metric(ABC):
         return float(means[0]) if checked.ndim == 1 else means
 
     def batch(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores of many individuals, without any check of the input.
+        """Return the means of many individuals, without any check of the input.
 
         `scores`, of shape (n_documents, n_individuals), is float64, C-contiguous and finite; the result has shape
-        (n_individuals,). The work is done in one thread without the interpreter lock; what depends on `data` alone is
-        prepared once and remembered there. Takes O(n_individuals · Σ_q n_relevant · n_documents) at worst.
+        (n_individuals,). One thread without the interpreter lock; O(n_individuals · Σ_q n_relevant · n_documents).
         """
         means: NDArray[np.float64] = mean_over_queries(self._values(data, scores))
         return means
@@ -111,10 +109,9 @@ class Metric(ABC):
         """Return the value of each query (n_queries, n_individuals) under the linear rankers W, without any check.
 
         `W` is float64, of shape (n_individuals, n_features). The values have the bits that `per_query` gives for the
-        scores of `linear_scores`; these are made and ranked block by block, so that nothing of size n_documents ×
-        n_individuals is ever held. One thread, without the interpreter lock for most of the time.
+        scores of `linear_scores`, which are made and ranked block by block and never all held at once.
         """
-        plan = self._remembered_plan(data)
+        plan = data.remember((self, "plan"), lambda: self._plan(data))
         if self._kernel is normalised_gain and few_ranks_count(*plan):
             return linear_gain(data.columns, W, data.offsets, *plan[:-1])
         return values_by_blocks(self._kernel, plan, data.X, W, data.offsets, data.query_blocks(BLOCK))
@@ -124,11 +121,8 @@ class Metric(ABC):
         means: NDArray[np.float64] = mean_over_queries(self.of_linear(data, W))
         return means
 
-    def _remembered_plan(self, data: RankingData) -> Plan:
-        return data.remember((self, "plan"), lambda: self._plan(data))
-
     def _values(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._kernel(scores, data.offsets, *self._remembered_plan(data))
+        return self._kernel(scores, data.offsets, *data.remember((self, "plan"), lambda: self._plan(data)))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.square import in_order, square
 
 __all__ = ["feature_correlations", "label_correlations"]
 
@@ -17,7 +17,7 @@ Matrix: TypeAlias = NDArray[np.float64]
 # Squares of smaller values lose digits, and in the end vanish: such a feature is scaled up first.
 SMALLEST_SQUARED = 1e-140
 
-BLOCK = 8192
+BLOCK = 2048
 """Documents that are centred at a time, so that no copy of all is made."""
 
 
@@ -32,9 +32,8 @@ def feature_correlations(X: Matrix) -> Matrix:
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     """
     scatter = np.zeros((X.shape[1], X.shape[1]))
-    with one_blas_thread():
-        for _, Z in _centred_blocks(X):
-            scatter += Z.T @ Z
+    for _, Z in _centred_blocks(X):
+        scatter += square(np.ascontiguousarray(Z.T))
     norm = _or_one(np.sqrt(np.diagonal(scatter)))
     share = np.abs(scatter / norm / norm[:, None])
     return 0.5 * (share + share.T)  # as the order of the divisions does not give it
@@ -51,12 +50,12 @@ def label_correlations(X: Matrix, y: NDArray[np.int64]) -> Matrix:
     [1.0, 0.0]
     """
     centred = y - y.mean()
-    product, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    with one_blas_thread():
-        for rows, Z in _centred_blocks(X):
-            product += centred[rows] @ Z
-            square += np.einsum("ij,ij->j", Z, Z)
-        return np.asarray(np.abs(product) / _or_one(np.sqrt(square)) / np.linalg.norm(centred))
+    product, length = np.zeros((2, X.shape[1]))
+    for rows, Z in _centred_blocks(X):
+        columns = np.ascontiguousarray(Z.T)
+        product += in_order(columns, centred[rows])
+        length += (Z * Z).sum(axis=0)
+    return np.asarray(np.abs(product) / _or_one(np.sqrt(length)) / np.sqrt((centred * centred).sum()))
 
 
 def _centred_blocks(X: Matrix) -> Iterator[tuple[slice, Matrix]]:

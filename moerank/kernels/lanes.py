@@ -24,6 +24,7 @@ __all__ = [
     "bits_of",
     "blend",
     "first_bit",
+    "fused",
     "lanes",
     "least",
     "load",
@@ -213,6 +214,20 @@ def bits_of(typing_context: Any, mask: LaneType) -> Any:
         return builder.zext(builder.bitcast(args[0], ir.IntType(mask.width)), ir.IntType(64))
 
     return types.int64(mask), codegen
+
+
+@intrinsic
+def fused(typing_context: Any, a: LaneType, b: LaneType, c: LaneType) -> Any:
+    """Return a · b + c, rounded once: the same bits everywhere, by a call for each number where there is no command."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+        vector = args[0].type
+        name = f"llvm.fma.v{a.width}f{a.element.bitwidth}"
+        form = ir.FunctionType(vector, [vector] * 3)
+        function = builder.module.globals.get(name) or ir.Function(builder.module, form, name)
+        return builder.call(function, args)
+
+    return a(a, b, c), codegen
 
 
 @intrinsic

@@ -153,7 +153,7 @@ class Model:
             raise ValueError("this model has neither weights nor trees: it says only what to train again")
         table = self._table(X)
         if self.trees is not None:
-            return self.trees.scores(table)
+            return self.trees.scores(np.asarray(table, np.float64))
         coef = np.zeros((1, table.shape[1]))
         coef[0, np.array(self.columns, np.int64)] = self.weights
         return linear_scores(table, coef)[:, 0]
@@ -185,8 +185,8 @@ class Model:
                     f"X[{row}, {column}] ({name}) is {values[row]}; replace missing values before ranking{rule}"
                 )
         if not fitted and (self.missing is None or isinstance(self.missing, str)):
-            return np.ascontiguousarray(table, np.float64)
-        completed = np.array(table, np.float64)
+            return np.ascontiguousarray(table)
+        completed = np.array(table)
         completed[:, np.array(self.columns, np.int64)] = own
         return completed
 

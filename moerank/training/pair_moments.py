@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from moerank.checks import check_room
 from moerank.data import RankingData
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.gram_sums import sums_over_queries
 from moerank.kernels.label_runs import centred_stack
+from moerank.kernels.square import in_order, square
 from moerank.training.losses import Target
 
 __all__ = ["PairMoments", "QueryMoments"]
 
 Matrix = NDArray[np.float64]
 
-BLOCK = 4096
+BLOCK = 2048
 """Documents, about, of a block: large enough for the product to be all that costs."""
 
 ROOM = 2**29
@@ -116,12 +116,11 @@ class QueryMoments:
 
 def _moments(data: RankingData) -> PairMoments:
     gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
-    with one_blas_thread():
-        for begin, end in data.query_blocks(BLOCK):
-            stack, sums, excess, label_sum = _stack(data, begin, end)
-            gram += stack @ stack.T
-            unit += sums @ excess
-            difference += sums @ label_sum
+    for begin, end in data.query_blocks(BLOCK):
+        stack, sums, excess, label_sum = _stack(data, begin, end)
+        gram += square(stack)
+        unit += in_order(sums, excess)
+        difference += in_order(sums, label_sum)
     n_pairs = data.label_runs.n_pairs
     return PairMoments(gram / n_pairs, unit / n_pairs, difference / n_pairs)
 
@@ -137,11 +136,10 @@ def _query_moments(data: RankingData) -> QueryMoments:
     )
     packed = np.empty((data.n_queries, len(rows)), dtype)
     unit, difference = np.zeros((2, data.n_queries, n_features))
-    with one_blas_thread():
-        for q in range(data.n_queries):
-            stack, sums, excess, label_sum = _stack(data, q, q + 1)
-            packed[q] = (stack @ stack.T)[rows, columns]
-            unit[q], difference[q] = sums @ excess, sums @ label_sum
+    for q in range(data.n_queries):
+        stack, sums, excess, label_sum = _stack(data, q, q + 1)
+        packed[q] = square(stack)[rows, columns]
+        unit[q], difference[q] = in_order(sums, excess), in_order(sums, label_sum)
     size = np.bincount(runs.run, minlength=len(runs.n_worse))
     n_pairs = np.add.reduceat(runs.n_worse * size, runs.first[:-1])
     return QueryMoments(packed, unit, difference, n_pairs)

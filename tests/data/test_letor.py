@@ -140,7 +140,7 @@ def test_null_becomes_what_missing_says(load):
     for wrong in (b"-NULL", b"+nan", b"NUL", b"NULLS", b"nano", b"na", b"n", b"N/A"):
         with pytest.raises(ValueError, match=r"line 1: the value .* of feature 1 is not a finite number"):
             load(b"1 qid:1 1:%b 2:1\n" % wrong, missing=0.5)
-    with pytest.raises(ValueError, match=r"missing must be one of .* did you mean 'query-min'"):
+    with pytest.raises(ValueError, match=r"missing must be a number, 'query-min', .* did you mean 'query-min'"):
         load(content, missing="query_min")
     for wrong in (np.nan, np.inf):
         with pytest.raises(ValueError, match="only become a finite number"):
