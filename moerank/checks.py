@@ -22,6 +22,8 @@ __all__ = [
     "check_share",
     "check_switch",
     "first_mistake",
+    "gibibytes",
+    "memory_limit",
     "size",
     "unknown",
 ]
@@ -108,17 +110,33 @@ def check_room(what: str, n_bytes: int) -> None:
     ValueError: a population of 1,000,000,000 individuals would take 1,024 GiB, and the limit is 16 GiB; ask for less,
     or raise the limit with the environment variable MOERANK_MEMORY, in GiB
     """
-    given = os.environ.get("MOERANK_MEMORY", "")
-    try:
-        limit = float(given) if given else ROOM
-    except ValueError:
-        raise ValueError(f"the environment variable MOERANK_MEMORY is a number of GiB, not {given!r}") from None
-    if n_bytes > limit * 2**30:
+    limit = memory_limit()
+    if n_bytes > limit:
         needed = size(n_bytes >> 30) if n_bytes >= 10 * 2**30 else f"{n_bytes / 2**30:.3g}"
         raise ValueError(
-            f"{what} would take {needed} GiB, and the limit is {limit:g} GiB; ask for less, or raise the "
+            f"{what} would take {needed} GiB, and the limit is {limit / 2**30:.4g} GiB; ask for less, or raise the "
             "limit with the environment variable MOERANK_MEMORY, in GiB"
         )
+
+
+def memory_limit() -> int:
+    """Return how many bytes one table may take: `ROOM` GiB, or as many as ``MOERANK_MEMORY`` says."""
+    return gibibytes("MOERANK_MEMORY", ROOM)
+
+
+def gibibytes(variable: str, default: float) -> int:
+    """Return the bytes of the number of GiB in an environment variable.
+
+    Raises
+    ------
+    ValueError
+        If it holds something else; the message names it.
+    """
+    given = os.environ.get(variable, "")
+    try:
+        return int(min((float(given) if given else default) * 2**30, 2.0**62))
+    except ValueError:
+        raise ValueError(f"the environment variable {variable} is a number of GiB, not {given!r}") from None
 
 
 def check_switch(**parameters: object) -> None:

@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.data import RankingData
+from moerank.kernels.linear_gain import few_ranks_count, linear_gain
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain
+from moerank.kernels.scores import values_by_blocks
 
 __all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "as_metric", "make_metric"]
 
@@ -29,6 +31,8 @@ ShortQueries = Literal["zero", "own_length"]
 
 Plan = tuple[NDArray[Any], ...]
 
+BLOCK = 4096
+"""Documents, about, that are scored together: the scores of a hundred rankers stay in the cache."""
 LARGEST_EXP2_LABEL = 62
 """The gain of a larger label would not fit a 64-bit integer: such a number is no grade of relevance."""
 
@@ -93,32 +97,32 @@ class Metric(ABC):
         return float(means[0]) if checked.ndim == 1 else means
 
     def batch(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores of many individuals, without any check of the input.
+        """Return the means of many individuals, without any check of the input.
 
         `scores`, of shape (n_documents, n_individuals), is float64, C-contiguous and finite; the result has shape
-        (n_individuals,). The work is done in one thread without the interpreter lock; what depends on `data` alone is
-        prepared once and remembered there. Takes O(n_individuals · Σ_q n_relevant · n_documents) at worst.
+        (n_individuals,). One thread without the interpreter lock; O(n_individuals · Σ_q n_relevant · n_documents).
         """
         means: NDArray[np.float64] = mean_over_queries(self._values(data, scores))
         return means
 
-    def counted_spans(self, data: RankingData) -> NDArray[np.int64]:
-        """Return begin and end of the rows whose scores can matter, shape (n_spans, 2).
+    def of_linear(self, data: RankingData, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the value of each query (n_queries, n_individuals) under the linear rankers W, without any check.
 
-        All other rows belong to queries that have the value 0 under any ranking.
+        `W` is float64, of shape (n_individuals, n_features). The values have the bits that `per_query` gives for the
+        scores of `linear_scores`, which are made and ranked block by block and never all held at once.
         """
+        plan = data.remember((self, "plan"), lambda: self._plan(data))
+        if self._kernel is normalised_gain and few_ranks_count(*plan):
+            return linear_gain(data.columns, W, data.offsets, *plan[:-1])
+        return values_by_blocks(self._kernel, plan, data.X, W, data.offsets, data.query_blocks(BLOCK))
 
-        def compute() -> NDArray[np.int64]:
-            counted = np.zeros(data.n_queries + 2, np.int64)
-            counted[1 + data.remember((self, "plan"), lambda: self._plan(data))[0]] = 1
-            changes = np.diff(counted)
-            return data.offsets[np.column_stack([np.flatnonzero(changes > 0), np.flatnonzero(changes < 0)])]
-
-        return data.remember((self, "spans"), compute)
+    def mean_of_linear(self, data: RankingData, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
+        means: NDArray[np.float64] = mean_over_queries(self.of_linear(data, W))
+        return means
 
     def _values(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        plan = data.remember((self, "plan"), lambda: self._plan(data))
-        return self._kernel(scores, data.offsets, *plan)
+        return self._kernel(scores, data.offsets, *data.remember((self, "plan"), lambda: self._plan(data)))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ from moerank.rankers import (
 )
 from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
-from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, read_objectives
+from moerank.stages.instance_units import Unit, default_unit
+from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, means_of, read_objectives
 from moerank.stages.settings import (
     STAGES,
     EnsembleSettings,
@@ -66,7 +67,7 @@ class MOFSRank(RankingEstimator):
         Settings of the second stage.
     objectives : sequence of str or Objective, default ("features", "error")
         What the second and the third stage minimise; see `moerank.stages.objectives`. The first stage minimises the
-        number of preference pairs and the error.
+        number of preference pairs kept and the error.
     adaptive_mutation : bool, default True
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
@@ -111,6 +112,8 @@ class MOFSRank(RankingEstimator):
     support_ : ndarray of bool, shape (n_features,)
     backend_ : ranker
         The backend with the regularisation that was used.
+    instance_unit_ : {"pair", "document", "query"} or None
+        What the first stage chose among; None without it.
     fronts_ : dict of ndarray, shape (n_members, n_objectives)
         The front of each stage.
     history_ : dict of DataFrame
@@ -241,11 +244,20 @@ class MOFSRank(RankingEstimator):
         return fitness
 
     def _select_instances(self, train: RankingData) -> NDArray[np.bool_] | None:
-        """Stage 1: the pair subsets that the second stage trains on, or None for all pairs."""
+        """Stage 1: the instance subsets that the second stage trains on, or None for all pairs."""
+        self.instance_unit_: Unit | None = None
         if self.instance_selection is False:
             return None
         settings = self._instances.settings
-        stage = InstanceSelection(train, self.backend_, self._metric, density=settings.density, workers=self.workers)
+        self.instance_unit_ = default_unit(train) if settings.unit == "auto" else settings.unit
+        stage = InstanceSelection(
+            train,
+            self.backend_,
+            self._metric,
+            unit=self.instance_unit_,
+            density=settings.density,
+            workers=self.workers,
+        )
         found = self._search("instance_selection", stage, self._instances)
         return spread_along_front(found.X, found.F, settings.max_subsets, include_all=settings.include_all)
 
@@ -257,6 +269,7 @@ class MOFSRank(RankingEstimator):
             self.backend_,
             self._metric,
             pair_masks,
+            unit=self.instance_unit_ or "pair",
             objectives=self._objectives,
             adaptive=self.adaptive_mutation,
             form=settings.form,
@@ -320,7 +333,7 @@ class MOFSRank(RankingEstimator):
         errors = values["error"] if "error" in values else errors_of(train, self._metric, front.population)
         quality = np.full(len(front.F), np.nan)
         if validation is not None:
-            quality = self._metric.batch(validation, front.population.scores(validation.X))
+            quality = means_of(validation, self._metric, front.population)
         sizes = np.count_nonzero(front.feature_mask, axis=1)
         order = np.lexsort((*front.F.T[::-1], errors, sizes))
         self.front_support_ = front.feature_mask[order]

@@ -13,7 +13,7 @@ from helpers.odd_data import ODD, REFUSALS, odd_data
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from moerank.data import RankingData, load_planted_fold
+from moerank.data import RankingData, fit_scaling, load_planted_fold
 from moerank.figures.of_run import draw_run_figures
 from moerank.rankers import ConstantFeatureWarning
 from moerank.runs.problem import SolverSection
@@ -327,6 +327,39 @@ def test_odd_data_are_ranked_by_finite_numbers_or_refused_in_a_sentence(name, od
             return
     assert np.isfinite(estimator.predict(data)).all()
     assert np.isfinite(getattr(estimator, "coef_", 0.0)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_single_precision_gives_what_double_precision_does(name):
+    parts = [(part.X.astype(np.float32), part.y, part.qid) for part in planted()]
+    single = [RankingData(*part) for part in parts]
+    double = [RankingData(X.astype(np.float64), y, qid) for X, y, qid in parts]
+    assert all(part.X.dtype == np.float32 for part in single)
+    estimator, expected = (made(name).fit(train, validation=vali) for train, vali, _ in (single, double))
+    scores = expected.predict(double[2])
+    for table in (single[2], single[2].X):
+        np.testing.assert_allclose(estimator.predict(table), scores, rtol=0, atol=1e-4 * np.ptp(scores))
+    np.testing.assert_array_equal(estimator.support_, expected.support_)
+    if hasattr(estimator, "path"):
+        np.testing.assert_array_equal(
+            estimator.path(single[0]).feature_mask.sum(axis=1), expected.path(double[0]).feature_mask.sum(axis=1)
+        )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_raw_values_are_scaled_as_in_training(name):
+    """Fitted on scaled data: what is predicted of raw values is what is predicted of scaled ones, to the bit."""
+    train, vali, test = (RankingData(1e3 * part.X - 7, part.y, part.qid) for part in planted())
+    scaling = fit_scaling(train, "standard")
+    estimator = made(name).fit(scaling.apply(train), validation=vali)
+    scaled = scaling.apply(test)
+    scores = estimator.predict(scaled)
+    assert np.ptp(scores) > 0
+    for raw in (test, test.X, pd.DataFrame(test.X)):
+        np.testing.assert_array_equal(estimator.predict(raw), scores)
+        np.testing.assert_array_equal(np.asarray(estimator.transform(raw)), scaled.X[:, estimator.support_])
+    with pytest.raises(ValueError, match="this is the scaled table of data, and raw values are scaled here"):
+        estimator.predict(scaled.X)
 
 
 @pytest.mark.parametrize("name", NAMES)

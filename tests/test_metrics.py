@@ -326,16 +326,20 @@ def test_conventions_are_part_of_name_and_identity():
     assert pickle.loads(pickle.dumps(metric)) == metric
 
 
-@pytest.mark.parametrize("metric", [NDCG(5), NDCG(5, short_queries="own_length"), MAP(), Precision(3), MeanNDCG()])
-def test_scores_outside_the_counted_spans_do_not_matter(metric):
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "metric",
+    [NDCG(1), NDCG(10), NDCG(16), NDCG(17), NDCG(5, short_queries="own_length"), MAP(), Precision(3), MeanNDCG()],
+)
+def test_values_under_linear_rankers_are_those_of_their_scores(metric, dtype):
     rng = np.random.default_rng(17)
-    qid = np.repeat(np.arange(40), rng.integers(1, 9, 40))
-    data = RankingData(np.zeros((len(qid), 1)), rng.integers(0, 3, len(qid)) * (qid % 3 > 0), qid)
-    counted = np.zeros(len(qid), bool)
-    for begin, end in metric.counted_spans(data):
-        counted[begin:end] = True
-    scores = rng.normal(size=len(qid))
-    np.testing.assert_array_equal(
-        metric.per_query(data, np.where(counted, scores, 0.0)), metric.per_query(data, scores)
-    )
-    assert counted.any() and not counted.all()
+    sizes = np.append(rng.integers(1, 60, 40), [1, 2, 600, 1100, 3])
+    qid = np.repeat(np.arange(45), sizes)
+    # Few different values: many ties; and some queries without a relevant document.
+    X = rng.integers(0, 3, (len(qid), 7)).astype(dtype) / 8
+    data = RankingData(X, rng.integers(0, 3, len(qid)) * (qid % 3 > 0), qid)
+    W = np.where(rng.random((37, 7)) < 0.6, rng.integers(-4, 5, (37, 7)), 0) / 8.0
+    W[0] = 0.0
+    expected = metric.per_query(data, X.astype(float) @ W.T)  # exact in both precisions
+    np.testing.assert_array_equal(metric.of_linear(data, W), expected)
+    np.testing.assert_array_equal(metric.mean_of_linear(data, W), metric.score(data, X.astype(float) @ W.T))

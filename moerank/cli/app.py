@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from moerank.cli.data import DESCRIBE_EXAMPLES, describe
+from moerank.cli.data import DESCRIBE_EXAMPLES, cache, describe
 from moerank.cli.messages import escape_what_cannot_be_written, notice
 from moerank.cli.report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
 from moerank.cli.run import RUN_EXAMPLES, run
@@ -27,6 +27,7 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Look at ranking data.", no_args_is_help=True)
 data_app.command(epilog=DESCRIBE_EXAMPLES)(describe)
+data_app.command()(cache)
 app.command(epilog=RUN_EXAMPLES)(run)
 app.command(epilog=STUDY_EXAMPLES)(study)
 app.command(epilog=REPORT_EXAMPLES)(report)

@@ -1,16 +1,20 @@
-"""moerank data: looking at ranking data before anything is learnt from them."""
+"""moerank data: looking at ranking data before anything is learnt from them, and at what is kept of files."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moerank.cli.messages import sentences
+from moerank.cli.messages import notice, printable, sentences
 
-__all__ = ["DESCRIBE_EXAMPLES", "describe"]
+if TYPE_CHECKING:
+    from moerank.data import RankingData
+
+__all__ = ["DESCRIBE_EXAMPLES", "cache", "describe"]
 
 DESCRIBE_EXAMPLES = """\
 Examples:
@@ -18,22 +22,45 @@ Examples:
 moerank data describe MQ2008/Fold1
 
 moerank data describe MQ2008/Fold1/train.txt --json
+
+moerank data describe shop.csv --label clicks --query session --missing query-worst
+
+moerank data describe my_problem.toml --fold 2
 """
 
 
 def describe(
-    path: Annotated[Path, typer.Argument(help="A LETOR file, or the folder of a fold.")],
+    what: Annotated[
+        str, typer.Argument(help="A LETOR, CSV or Parquet file, the folder of a fold, or a problem.", metavar="WHAT")
+    ],
+    label: Annotated[
+        str | None, typer.Option(help="Column of the labels of a table, else one of a usual name.", show_default=False)
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option(help="Column of its query ids, else one of a usual name.", show_default=False)
+    ] = None,
     missing: Annotated[
-        float | None, typer.Option(help="What the value NULL stands for; without it NULL is an error.")
+        str | None,
+        typer.Option(
+            help="What missing values become: a number, query-min, query-mean or query-worst; without it they are an "
+            "error.",
+            show_default=False,
+        ),
+    ] = None,
+    fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder of folds.")] = 1,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder that holds a problem's data, else MOERANK_DATA, else ./data.", show_default=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False,
 ) -> None:
     """Count documents, queries, labels, pairs, and what deserves a look before anything is learnt."""
-    with sentences():
-        from moerank.data import describe as describe_data
-        from moerank.data import load_fold, load_letor
+    from moerank.cli.reading import shown_reading
 
-        parts = load_fold(path, missing=missing) if path.is_dir() else [load_letor(path, missing=missing)]
+    with sentences(), shown_reading():
+        from moerank.data import describe as describe_data
+
+        parts = _read(what, label, query, missing, fold, data)
         descriptions = [describe_data(part) for part in parts]
         if as_json:
             typer.echo(json.dumps([entry.as_dict() for entry in descriptions], indent=1, ensure_ascii=False))
@@ -41,5 +68,71 @@ def describe(
         from moerank.cli.tables import output
         from moerank.cli.tables.data import description_table
 
-        output().print(description_table(str(path), descriptions))
-        typer.echo("No value is NaN or infinite: such files are refused.")
+        output().print(description_table(what, descriptions))
+        typer.echo("\n".join(dict.fromkeys(remark for entry in descriptions for remark in entry.remarks())))
+
+
+def _read(
+    what: str, label: str | None, query: str | None, missing: str | None, fold: int, data: Path | None
+) -> Sequence[RankingData]:
+    """Return the data that are meant: a file's, or the parts of a fold."""
+    from moerank.data import load_fold, load_letor, load_table, load_table_fold
+    from moerank.data.folds import count_folds
+    from moerank.data.tables import find_part, guess_columns, is_table
+    from moerank.runs.problem_files import load_problem
+
+    path, rule = Path(what), _rule(missing)
+    if path.suffix == ".toml" or not path.exists():
+        options = {"--label": label, "--query": query, "--missing": missing}
+        given = [name for name, value in options.items() if value is not None]
+        if given:
+            raise ValueError(f"{given[0]} is for files; of a problem its file says this")
+        return load_problem(what).load_fold(fold, data)
+    if path.is_dir() and (n_folds := count_folds(path)):
+        if fold > n_folds:
+            raise ValueError(f"--fold {fold}: {path} has folds 1 to {n_folds}")
+        path = path / f"Fold{fold}"
+        if n_folds > 1:
+            notice(f"fold {fold} of {n_folds}; --fold names another")
+    first = find_part(path) if path.is_dir() else path
+    if first is None or not is_table(first):
+        return load_fold(path, **rule) if path.is_dir() else [load_letor(path, **rule)]
+    columns = guess_columns(first, label, query)
+    if label is None or query is None:
+        notice(f"label: column {columns[0]!r}, query: column {columns[1]!r}")
+    if path.is_dir():
+        return load_table_fold(path, label=columns[0], query=columns[1], **rule)
+    return [load_table(path, label=columns[0], query=columns[1], **rule)]
+
+
+def _rule(missing: str | None) -> dict[str, Any]:
+    """Return what --missing says, a number or the name of a rule, as an argument of the readers."""
+    if missing is None:
+        return {}
+    try:
+        return {"missing": float(missing)}
+    except ValueError:
+        return {"missing": missing}
+
+
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove everything that is kept.")] = False,
+) -> None:
+    """Show how much is kept of files that were read, and where; with --clear remove it.
+
+    What is kept makes the next reading of the same file fast, and may be
+    removed at any time. MOERANK_CACHE names another folder, or off;
+    MOERANK_CACHE_SIZE limits its size, in GiB.
+    """
+    with sentences():
+        from moerank.data.cache import cache_entries, cache_folder, cache_limit, clear_cache
+
+        folder = cache_folder()
+        if folder is None:
+            typer.echo("Nothing is kept: MOERANK_CACHE=off, or there is no home folder.")
+            return
+        limit, entries = cache_limit(), cache_entries()
+        n_entries, n_bytes = clear_cache() if clear else (len(entries), sum(entry.n_bytes for entry in entries))
+        files = f"{n_entries:,} file{'s' * (n_entries != 1)}, {n_bytes / 2**30:.3g} GiB"
+        size = f"of at most {limit / 2**30:.4g} GiB"
+        typer.echo(printable(f"removed {files}, from {folder}" if clear else f"{files} {size}, in {folder}"))

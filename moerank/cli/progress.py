@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Self
@@ -23,7 +24,9 @@ from rich.progress import (
 from rich.text import Text
 
 from moerank.cli.messages import printable
+from moerank.cli.reading import PATIENCE
 from moerank.cli.time_left import TimeLeft, in_words
+from moerank.data.progress import reading_progress
 from moerank.studies.cell import Cell
 
 __all__ = ["CellProgress", "StageProgress"]
@@ -130,7 +133,7 @@ class _Words(ProgressColumn):
 class StageProgress:
     """Shows the progress of a run on standard error: a bar per stage on a terminal, else a line per stage.
 
-    Called as ``progress(stage, fraction, text)``, inside a ``with``.
+    Called as ``progress(stage, fraction, text)``, inside a ``with``. Reading a file is a stage if it takes long.
     """
 
     def __init__(self) -> None:
@@ -149,6 +152,8 @@ class StageProgress:
         self._tasks: dict[str, TaskID] = {}
         self._stage = self._text = ""
         self._begin = monotonic()
+        self._reading: dict[Path, float] = {}
+        self._listening = reading_progress(self._read)
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a word on where it stands."""
@@ -169,7 +174,17 @@ class StageProgress:
             self._console.print(printable(line), soft_wrap=True)
             self._stage = ""
 
+    def _read(self, path: Path, share: float) -> None:
+        """Show how far a file has been read, if that takes long."""
+        begin = self._reading.setdefault(path, monotonic())
+        if monotonic() - begin > PATIENCE:
+            self(f"reading {path.name}", share, f"{share:.0%}")
+            self._begin = begin
+        if share >= 1.0:
+            del self._reading[path]
+
     def __enter__(self) -> Self:
+        self._listening.__enter__()
         if self._console.is_terminal:
             self._bars.start()
         return self
@@ -177,6 +192,7 @@ class StageProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._listening.__exit__(kind, error, traceback)
         if self._console.is_terminal:
             self._bars.stop()
         self._finish_line()

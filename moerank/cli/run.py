@@ -39,12 +39,12 @@ moerank run digits --resume
 
 
 def run(
-    problem: Annotated[str, typer.Argument(help="A problem file, or digits, planted, mq2008 or ohsumed.")],
+    problem: Annotated[str, typer.Argument(help="A problem file, or digits, planted, web, mq2008, ohsumed or mslr.")],
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder that holds the LETOR folders, else MOERANK_DATA, else ./data.", show_default=False),
+        typer.Option(help="Folder that holds the data, else MOERANK_DATA, else ./data.", show_default=False),
     ] = None,
-    fold: Annotated[str, typer.Option(help="1 to 5, or all.")] = "1",
+    fold: Annotated[str, typer.Option(help="A number from 1, or all.")] = "1",
     solver: Annotated[str, typer.Option(help="What selects features; see moerank solvers.")] = "mofsrank",
     backend: Annotated[
         str | None,
@@ -65,7 +65,7 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, nothing else.")] = False,
 ) -> None:
-    """Select features on one fold of a problem, or on all five, and compare with the baselines.
+    """Select features on one fold of a problem, or on all, and compare with the baselines.
 
     The table shows each member of the front, its number of features, and its
     metric and MAP on the training, validation and test queries, beside all
@@ -94,10 +94,11 @@ def run(
         chosen = load_problem(problem, overrides)
         make_backend(chosen.backend.name, **chosen.backend.parameters)
         asked = read_solver(solver)
-        folds = _folds(fold)
+        folds = _folds(fold, chosen.n_folds(data))
+        several = len(folds) > 1
         label = file_name(chosen.name if solver == "mofsrank" else f"{chosen.name}-{solver}")
-        out = out or Path("results") / (f"{label}-seed{seed}" if fold == "all" else f"{label}-fold{fold}-seed{seed}")
-        folders = {number: out / f"fold{number}" if fold == "all" else out for number in folds}
+        out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
+        folders = {number: out / f"fold{number}" if several else out for number in folds}
         runs = FoldRuns(chosen, asked, folders, seed, data)
         results, undrawn = _run(runs, workers, resume=resume)
         _show(chosen, results, out, as_json=as_json)
@@ -146,7 +147,7 @@ def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: boo
         typer.echo(text if len(results) > 1 else results[0].to_json(), nl=False)
         return
     from moerank.cli.tables import output
-    from moerank.cli.tables.run import chosen_features, front_table, summary_table
+    from moerank.cli.tables.run import UNITS, chosen_features, front_table, summary_table
 
     console = output()
     if len(results) > 1:
@@ -155,6 +156,8 @@ def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: boo
     else:
         console.print(front_table(results[0]))
         console.print(printable(chosen_features(results[0])))
+        if results[0].instances in UNITS:
+            console.print(UNITS[results[0].instances])
     files = ", ".join(sorted(path.name for path in out.iterdir() if path.is_file()))
     console.print(f"Wrote to {out}: {files}", soft_wrap=True)
 
@@ -176,12 +179,11 @@ def _override(change: str) -> tuple[str, Any]:
         return key, value
 
 
-def _folds(fold: str) -> list[int]:
-    from moerank.data.folds import N_FOLDS
-
-    folds = list(range(1, N_FOLDS + 1))
+def _folds(fold: str, n_folds: int) -> list[int]:
+    folds = list(range(1, n_folds + 1))
     if fold == "all":
         return folds
     if fold not in map(str, folds):
-        raise ValueError(f"--fold {fold}: there are folds 1 to {N_FOLDS}; all runs every one")
+        there = f"folds 1 to {n_folds}; all runs every one" if n_folds > 1 else "only fold 1"
+        raise ValueError(f"--fold {fold}: there {'are' if n_folds > 1 else 'is'} {there}")
     return [int(fold)]

@@ -52,7 +52,7 @@ def study(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder that holds the LETOR folders, else MOERANK_DATA, else ./data.", show_default=False),
+        typer.Option(help="Folder that holds the data, else MOERANK_DATA, else ./data.", show_default=False),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/study"),
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run the cells that failed again.")] = False,
@@ -148,12 +148,11 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
     return bool(failures)
 
 
-def _folds(folds: str) -> list[int]:
-    from moerank.data.folds import N_FOLDS
-
+def _folds(folds: str) -> list[int] | None:
+    """Return the folds that are named, None for all."""
     if folds == "all":
-        return list(range(1, N_FOLDS + 1))
+        return None
     try:
         return [int(fold) for fold in folds.split(",")]
     except ValueError:
-        raise ValueError(f"--folds {folds}: give numbers from 1 to {N_FOLDS} by commas, or all") from None
+        raise ValueError(f"--folds {folds}: give numbers from 1 by commas, or all") from None

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moerank.data.ranking_data import RankingData
 
@@ -46,6 +47,18 @@ class DataDescription:
         Groups of two or more documents of one query that no feature tells apart: every ranker ties them.
     identical_documents : int
         Documents in such groups.
+    missing_values : int
+        Values that were missing before the rule for them.
+    missing_share : float
+        The same as a share of all values.
+    missing_by_feature : dict of str to int
+        The same for each feature that has any.
+    queries_without_values : dict of str to int
+        For each feature, the queries that know no value of it, where there are any: it orders nothing in them.
+    scaling : str
+        How the features are scaled as far as the data know: "none", "query", "minmax" or "standard".
+    comes_scaled : bool
+        Whether every feature that varies in a query has the smallest value 0 and the largest value 1 there.
     """
 
     name: str
@@ -63,11 +76,33 @@ class DataDescription:
     queries_without_pairs: int
     identical_groups: int
     identical_documents: int
+    missing_values: int
+    missing_share: float
+    missing_by_feature: dict[str, int]
+    queries_without_values: dict[str, int]
+    scaling: str
+    comes_scaled: bool
 
     def as_dict(self) -> dict[str, Any]:
         """Return the attributes in the form JSON keeps: lists for tuples, strings for the labels."""
         labels = {str(label): count for label, count in self.labels.items()}
         return asdict(self) | dict(labels=labels, constant_features=list(self.constant_features))
+
+    def remarks(self) -> list[str]:
+        """Return sentences on what the numbers ask for."""
+        remarks = ["No value is infinite or missing: such files are refused."]
+        if self.missing_values:
+            worst = max(self.missing_by_feature, key=self.missing_by_feature.__getitem__)
+            remarks = [
+                f"{self.missing_values:,} values were missing ({self.missing_share:.1%} of all), most of them of "
+                f"feature {worst}."
+            ]
+        if self.comes_scaled and self.scaling == "none":
+            remarks.append(
+                'The features come scaled per query, as LETOR\'s QueryLevelNorm files are: say scaled = "query" in the '
+                'problem file, or data.declared("query") in Python.'
+            )
+        return remarks
 
 
 def describe(data: RankingData) -> DataDescription:
@@ -95,6 +130,8 @@ def describe(data: RankingData) -> DataDescription:
     lowest = np.minimum.reduceat(data.y, starts)
     labels, counts = np.unique(data.y, return_counts=True)
     constant = data.X.min(axis=0) == data.X.max(axis=0)
+    missing = data.is_missing if data.n_missing.any() else np.zeros((data.n_documents, 0), np.bool_)
+    unknown = np.logical_and.reduceat(missing, starts).sum(axis=0)
     groups = [size for size in _document_copies(data).values() if size > 1]
     return DataDescription(
         name=data.name,
@@ -112,7 +149,26 @@ def describe(data: RankingData) -> DataDescription:
         queries_without_pairs=int((highest == lowest).sum()),
         identical_groups=len(groups),
         identical_documents=sum(groups),
+        missing_values=int(data.n_missing.sum()),
+        missing_share=float(data.n_missing.sum() / data.X.size),
+        missing_by_feature=_where_any(data, data.n_missing),
+        queries_without_values=_where_any(data, unknown),
+        scaling=data.scaling.kind,
+        comes_scaled=_comes_scaled(data),
     )
+
+
+def _where_any(data: RankingData, counts: NDArray[np.int64]) -> dict[str, int]:
+    """Return the counts (n_features,) that are not 0, by the names of the features."""
+    return {data.feature_names[f]: int(counts[f]) for f in np.flatnonzero(counts)}
+
+
+def _comes_scaled(data: RankingData) -> bool:
+    """Whether some feature varies in a query, and each that does goes from 0 to 1 there."""
+    starts = data.offsets[:-1]
+    least, greatest = np.minimum.reduceat(data.X, starts), np.maximum.reduceat(data.X, starts)
+    varies = least != greatest
+    return bool(varies.any() and (least[varies] == 0).all() and (greatest[varies] == 1).all())
 
 
 def _document_copies(data: RankingData) -> Counter[tuple[int, bytes]]:

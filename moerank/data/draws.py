@@ -1,7 +1,7 @@
 """Random draws for the embedded problems that stay the same for ever.
 
-NumPy promises that the words of PCG64 never change, but not what its distributions make of them. The problems shipped
-with the package must be the same with every version, so their draws are made of the words alone.
+NumPy promises that the words of PCG64 and Philox never change, but not what its distributions make of them. The
+problems shipped with the package must be the same with every version, so their draws are made of the words alone.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ __all__ = ["Draws"]
 
 
 class Draws:
-    """Draws made of the 64-bit words of PCG64.
+    """Draws made of the 64-bit words of PCG64, or of another generator.
 
     Parameters
     ----------
-    seed : int
-        Not negative.
+    seed : int or BitGenerator
+        Not negative; or what gives the words.
 
     Examples
     --------
@@ -27,8 +27,8 @@ class Draws:
     ([3, 2, 1, 0, 4], [0.913, 0.607])
     """
 
-    def __init__(self, seed: int) -> None:
-        self._words = np.random.PCG64(seed)
+    def __init__(self, seed: int | np.random.BitGenerator) -> None:
+        self._words = seed if isinstance(seed, np.random.BitGenerator) else np.random.PCG64(seed)
 
     def order(self, n: int) -> NDArray[np.int64]:
         """Return the numbers 0 to n − 1 in a random order."""

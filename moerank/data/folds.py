@@ -1,4 +1,4 @@
-"""Folds: the training, validation and test part of a data set.
+"""Folds and splits: the training, validation and test part of a data set.
 
 LETOR deals the queries into five parts S1 … S5. Fold 1 trains on S1, S2, S3, validates on S4 and tests on S5; each
 further fold moves all three by one part, so that every part is tested on once.
@@ -7,28 +7,43 @@ further fold moves all three by one part, so that every part is tested on once.
 from __future__ import annotations
 
 import os
+from itertools import count
+from math import floor
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from moerank.checks import check_at_least, check_share
+from moerank.data.draws import Draws
 from moerank.data.letor import load_letor
+from moerank.data.missing import MissingRule
+from moerank.data.part_names import part_paths
 from moerank.data.ranking_data import RankingData
 
-__all__ = ["load_fold", "split_fold"]
+__all__ = [
+    "MOST_FOLDS",
+    "N_FOLDS",
+    "count_folds",
+    "deal_queries",
+    "fold_queries",
+    "load_fold",
+    "split_fold",
+    "split_queries",
+]
 
 N_FOLDS = 5
+"""That LETOR's data sets have, and the embedded problems."""
 
-_SPELLINGS = {
-    "training": ("train.txt", "trainingset.txt"),
-    "validation": ("vali.txt", "validationset.txt"),
-    "test": ("test.txt", "testset.txt"),
-}
-_COMPRESSIONS = ("", ".gz", ".xz")
+MOST_FOLDS = 1000
 
 
 def load_fold(
-    directory: str | os.PathLike[str], *, missing: float | None = None, cache: bool = True
+    directory: str | os.PathLike[str],
+    *,
+    missing: MissingRule | None = None,
+    dtype: DTypeLike = np.float64,
+    cache: bool = True,
 ) -> tuple[RankingData, RankingData, RankingData]:
     r"""Read the training, validation and test file of a LETOR fold.
 
@@ -36,8 +51,9 @@ def load_fold(
     ----------
     directory : path-like
         The folder with ``train.txt``, ``vali.txt`` and ``test.txt`` (or ``trainingset.txt``, ``validationset.txt``
-        and ``testset.txt``), each plain or with ``.gz`` or ``.xz`` appended. The first found in this order is read.
-    missing, cache
+        and ``testset.txt``), each plain or with ``.gz`` or ``.xz`` appended, in letters of any size. The first found
+        in this order is read; else the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
+    missing, dtype, cache
         As in `load_letor`.
 
     Returns
@@ -63,14 +79,14 @@ def load_fold(
     >>> train.n_documents, test.n_features
     (2, 2)
     """
-    paths = _part_paths(Path(directory))
-    train, vali, test = (load_letor(path, missing=missing, cache=cache) for path in paths)
+    paths = part_paths(Path(directory))
+    train, vali, test = (load_letor(path, missing=missing, dtype=dtype, cache=cache) for path in paths)
     n_features = max(train.n_features, vali.n_features, test.n_features)
 
     def widened(data: RankingData, path: Path) -> RankingData:
         if data.n_features == n_features:
             return data
-        return load_letor(path, n_features=n_features, missing=missing, cache=cache)
+        return load_letor(path, n_features=n_features, missing=missing, dtype=dtype, cache=cache)
 
     return widened(train, paths[0]), widened(vali, paths[1]), widened(test, paths[2])
 
@@ -104,33 +120,123 @@ def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingDa
     """
     if fold not in range(1, N_FOLDS + 1):
         raise ValueError(f"fold is {fold}; there are folds 1 to {N_FOLDS}")
-    if data.n_queries < N_FOLDS:
-        raise ValueError(f"{data.name}: {data.n_queries} queries cannot be dealt into {N_FOLDS} parts; give more")
-    parts = np.array_split(np.arange(data.n_queries), N_FOLDS)
+    train, vali, test = (
+        _subset(data, queries, f"{data.name}, fold {fold}, {part}")
+        for part, queries in fold_queries(data.n_queries, fold, data.name).items()
+    )
+    return train, vali, test
+
+
+def fold_queries(n_queries: int, fold: int, name: str) -> dict[str, NDArray[np.int64]]:
+    """Return the queries of each part of a fold, counted from 0, by the name of the part.
+
+    `name` is how messages call the data set.
+    """
+    if n_queries < N_FOLDS:
+        raise ValueError(f"{name}: {n_queries} queries cannot be dealt into {N_FOLDS} parts; give more")
+    parts = np.array_split(np.arange(n_queries), N_FOLDS)
     turned = parts[fold - 1 :] + parts[: fold - 1]
-
-    def subset(queries: list[NDArray[np.int64]], part: str) -> RankingData:
-        rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in np.concatenate(queries)])
-        name = f"{data.name}, fold {fold}, {part}"
-        return RankingData(data.X[rows], data.y[rows], data.qid[rows], data.given_names, name=name)
-
-    return subset(turned[:3], "training"), subset(turned[3:4], "validation"), subset(turned[4:], "test")
+    return {"training": np.concatenate(turned[:3]), "validation": turned[3], "test": turned[4]}
 
 
-def _part_paths(directory: Path) -> list[Path]:
-    if not directory.is_dir():
-        reason = "is a file, not a folder" if directory.exists() else "does not exist"
-        raise FileNotFoundError(f"{directory} {reason}; load_fold reads the folder of one fold, such as MQ2008/Fold1")
-    paths = []
-    for part, spellings in _SPELLINGS.items():
-        candidates = [directory / (spelling + ending) for spelling in spellings for ending in _COMPRESSIONS]
-        path = next((candidate for candidate in candidates if candidate.is_file()), None)
-        if path is None:
-            present = sorted(entry.name for entry in directory.iterdir())
-            listed = ", ".join(present[:10]) + (", …" if len(present) > 10 else "") if present else "nothing"
-            raise FileNotFoundError(
-                f"{directory}: no {part} part; looked for {' and '.join(spellings)} (also .gz and .xz), "
-                f"and found {listed}"
-            )
-        paths.append(path)
-    return paths
+def split_queries(
+    data: RankingData, validation: float = 0.2, test: float = 0.2, *, seed: int = 0
+) -> tuple[RankingData, RankingData, RankingData]:
+    """Split a data set by drawing the validation and the test queries at random.
+
+    Parameters
+    ----------
+    data : RankingData
+    validation, test : float, default 0.2
+        Shares of the queries, each above 0 and together below 1; the number of queries is rounded.
+    seed : int, default 0
+        The same seed gives the same queries with every version of NumPy.
+
+    Returns
+    -------
+    train, vali, test : RankingData
+        Each with its queries in the order of `data`.
+
+    Raises
+    ------
+    ValueError
+        For shares outside their range, and if a part would have no query.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.5]] * 10, y=[0, 1] * 5, qid=[1, 1, 2, 2, 3, 3, 4, 4, 5, 5])
+    >>> [part.qid[::2].tolist() for part in split_queries(data)]
+    [[1, 2, 5], [3], [4]]
+    """
+    check_share(one=False, validation=validation, test=test)
+    check_at_least(0, seed=seed)
+    if validation + test >= 1:
+        raise ValueError("validation and test leave no query for training; give smaller shares")
+    n_test, n_validation = (floor(share * data.n_queries + 0.5) for share in (test, validation))
+    if not n_test or not n_validation or n_test + n_validation >= data.n_queries:
+        raise ValueError(
+            f"{data.name}: {data.n_queries} queries cannot be split into shares of {validation:g} for validation and "
+            f"{test:g} for test with a query in each part; give more queries, or other shares"
+        )
+    order = Draws(seed).order(data.n_queries)
+    ends = (n_test, n_test + n_validation)
+    for_test, for_validation, for_training = (np.sort(queries) for queries in np.split(order, ends))
+    return (
+        _subset(data, for_training, f"{data.name}, training"),
+        _subset(data, for_validation, f"{data.name}, validation"),
+        _subset(data, for_test, f"{data.name}, test"),
+    )
+
+
+def deal_queries(
+    data: RankingData, fold: int, n_folds: int, *, seed: int = 0
+) -> tuple[RankingData, RankingData, RankingData]:
+    """Deal the queries of a data set at random into equal parts, and hold two of them out.
+
+    Parameters
+    ----------
+    data : RankingData
+        At least as many queries as parts.
+    fold : int
+        From 1 to `n_folds`. As in LETOR's folds the last part is the test part of fold 1, and the one before it the
+        validation part; with each further fold both move on by one.
+    n_folds : int
+        Number of parts, from 3 to 1,000.
+    seed : int, default 0
+        The same seed gives the same parts with every version of NumPy.
+
+    Returns
+    -------
+    train, vali, test : RankingData
+        Each with its queries in the order of `data`.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.5]] * 8, y=[0, 1] * 4, qid=[1, 1, 2, 2, 3, 3, 4, 4])
+    >>> [[part.qid[::2].tolist() for part in deal_queries(data, fold, 4)] for fold in (1, 2)]
+    [[[3, 4], [2], [1]], [[2, 3], [1], [4]]]
+    """
+    check_at_least(3, MOST_FOLDS, n_folds=n_folds)
+    check_at_least(1, n_folds, fold=fold)
+    check_at_least(0, seed=seed)
+    if data.n_queries < n_folds:
+        raise ValueError(f"{data.name}: {data.n_queries} queries cannot be dealt into {n_folds} parts; give more")
+    parts = np.array_split(Draws(seed).order(data.n_queries), n_folds)
+    turned = parts[fold - 1 :] + parts[: fold - 1]
+    name = f"{data.name}, fold {fold}"
+    return (
+        _subset(data, np.sort(np.concatenate(turned[:-2])), f"{name}, training"),
+        _subset(data, np.sort(turned[-2]), f"{name}, validation"),
+        _subset(data, np.sort(turned[-1]), f"{name}, test"),
+    )
+
+
+def count_folds(directory: Path) -> int:
+    """Return how many of the folders Fold1, Fold2 and so on there are, up to the first that is not."""
+    return next(number for number in count() if not (directory / f"Fold{number + 1}").is_dir())
+
+
+def _subset(data: RankingData, queries: NDArray[np.int64], name: str) -> RankingData:
+    """Return the documents of some queries, in the order given."""
+    rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in queries])
+    return data.with_rows(rows, name=name)

@@ -6,14 +6,18 @@ order — by query, then better row, then worse row — and the columns of every
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.data.label_runs import LabelRuns
 from moerank.kernels.preference_pairs import count_beaten, enumerate_pairs
 
-__all__ = ["PreferencePairs"]
+__all__ = ["LabelledQueries", "PreferencePairs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,3 +59,46 @@ class PreferencePairs:
         better, worse = self.better[keep], self.worse[keep]
         starts = np.flatnonzero(np.diff(better, prepend=-1))
         return PreferencePairs(better, worse, np.append(starts, len(better)), better[starts])
+
+
+class LabelledQueries:
+    """Labels and queries, shared by data that differ in their features alone, so that what follows from them is, too.
+
+    Parameters
+    ----------
+    y : ndarray of int64, shape (n_documents,)
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Where queries begin in the rows of y.
+    """
+
+    def __init__(self, y: NDArray[np.int64], offsets: NDArray[np.int64]) -> None:
+        self.y, self.offsets = y, offsets
+
+    @cached_property
+    def pairs(self) -> PreferencePairs:
+        """All preference pairs, listed: O(n_pairs)."""
+        return PreferencePairs.of(self.y, self.offsets)
+
+    @cached_property
+    def label_runs(self) -> LabelRuns:
+        """The documents of each query by label."""
+        return LabelRuns.of(self.y, self.offsets)
+
+    def blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
+        """Cut the queries into runs of at most `n_documents`, or of one query; yield where each begins and ends.
+
+        Examples
+        --------
+        >>> queries = LabelledQueries(np.zeros(9, np.int64), np.array([0, 2, 4, 8, 9]))
+        >>> list(queries.blocks(4))
+        [(0, 2), (2, 3), (3, 4)]
+        """
+        begin, n_queries = 0, len(self.offsets) - 1
+        while begin < n_queries:
+            most = self.offsets[begin] + n_documents
+            end = max(begin + 1, int(np.searchsorted(self.offsets, most, side="right")) - 1)
+            yield begin, end
+            begin = end
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"y": self.y, "offsets": self.offsets}

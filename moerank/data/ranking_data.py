@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
-from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.data.pairs import PreferencePairs
+from moerank.data.checked import (
+    checked_features,
+    checked_labels,
+    checked_names,
+    checked_queries,
+    query_offsets,
+    refuse_infinite_values,
+    refuse_large_values,
+    refuse_missing_values,
+)
+from moerank.data.frames import column_names, is_frozen, require_same_index
+from moerank.data.label_runs import LabelRuns
+from moerank.data.missing import ROWS, MissingRule, check_missing_rule, fill_in_place
+from moerank.data.pairs import LabelledQueries, PreferencePairs
+from moerank.data.scales import PER_QUERY, UNSCALED, FittedScaling, PerQuery, Scaling
 
-__all__ = ["RankingData"]
+__all__ = ["RankingData", "name_of_scaled_table"]
 
 T = TypeVar("T")
 
-LARGEST_VALUE = 1e30
-"""No ranker is trained on, or asked about, a feature value beyond this; see the notes of `RankingData`."""
-LARGEST_UNNAMED_QUERY = 1000
-"""More rows than this are one query only if the user says so."""
+_SCALED_TABLES: dict[int, tuple[weakref.ref[NDArray[Any]], str]] = {}
+"""The tables that fitted scalings have made, by identity, with the names of their data."""
 
 
 class RankingData:
@@ -28,20 +40,25 @@ class RankingData:
 
     Parameters
     ----------
-    X : array-like, shape (n_documents, n_features)
-        Feature values, finite.
+    X : array-like or DataFrame, shape (n_documents, n_features)
+        Feature values, finite or NaN. They are copied, but for an array that nobody can write to (a file mapped into
+        memory for reading only), which is taken as it is.
     y : array-like, shape (n_documents,)
         Relevance labels: integers, 0 is irrelevant, larger is better.
     qid : array-like, shape (n_documents,), or int, optional
         The query of each document, numbers or texts; the rows of a query must be contiguous. One number, as in
         ``qid=0``, means one query. So does None for up to 1,000 documents; of more, nobody means it.
     feature_names : sequence of str, optional
-        One name per column; by default the feature numbers "1" … as in LETOR files.
+        One name per column; by default those of a DataFrame, else the feature numbers "1" … as in LETOR files.
     name : str, default "data"
         How messages call this data set.
+    missing : float, "query-min", "query-mean" or "query-worst", optional
+        What NaN becomes; see `fill_missing`. By default it is refused.
 
     Attributes
     ----------
+    X : ndarray, shape (n_documents, n_features)
+        Feature values in single precision if they were given so, else in double.
     feature_names : tuple of str
         One name per column.
     given_names : tuple of str or None
@@ -50,12 +67,19 @@ class RankingData:
         Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
     pairs : PreferencePairs
         All preference pairs, enumerated on first use.
+    missing : float, "query-min", "query-mean", "query-worst" or None
+        The rule for missing values.
+    n_missing : ndarray of int64, shape (n_features,)
+        How many values of each feature were missing.
+    scaling : Scaling
+        How the features are scaled, as far as these data know; see `fit_scaling`.
 
     Raises
     ------
     ValueError
-        For wrong shapes, NaN or infinity, negative or fractional labels, a query whose rows are not contiguous, a
-        missing query id, or more than 1,000 documents without queries. The message names the place and the remedy.
+        For wrong shapes, NaN without a rule, infinity, columns that hold no numbers, a Series whose index differs from
+        that of X, negative or fractional labels, a query whose rows are not contiguous, a missing query id, or more
+        than 1,000 documents without queries. The message names the place and the remedy.
 
     Notes
     -----
@@ -71,6 +95,9 @@ class RankingData:
     >>> data = RankingData([[0.1], [0.9], [0.5]], y=[0, 2, 1], qid=[7, 7, 7])
     >>> data.pairs.better.tolist(), data.pairs.worse.tolist()
     ([1, 1, 2], [0, 2, 0])
+    >>> data = RankingData([[0.5], [float("nan")], [0.75]], y=[0, 2, 1], missing="query-worst")
+    >>> data.X.ravel().tolist(), data.n_missing.tolist()
+    ([0.5, 0.25, 0.75], [1])
     """
 
     def __init__(
@@ -81,19 +108,49 @@ class RankingData:
         feature_names: Sequence[str] | None = None,
         *,
         name: str = "data",
+        missing: MissingRule | None = None,
     ) -> None:
+        if missing is not None:
+            check_missing_rule(missing)
         self.name = name
-        self.X = _checked_features(X, feature_names, name)
+        names = column_names(X) if feature_names is None else feature_names
+        self.X = checked_features(X, names, name)
         n_documents, n_features = self.X.shape
-        self.y = _checked_labels(y, n_documents, name)
-        self.qid = _checked_queries(qid, n_documents, name)
-        self.offsets = _query_offsets(self.qid, name)
-        self.given_names = _checked_names(feature_names, n_features, name)
+        try:
+            require_same_index(X, y, "y")
+            require_same_index(X, qid, "qid")
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        self.y = checked_labels(y, n_documents, name)
+        self.qid = checked_queries(qid, n_documents, name)
+        self.offsets = query_offsets(self.qid, name)
+        self.given_names = checked_names(names, n_features, name)
         self.feature_names = self.given_names or tuple(str(number) for number in range(1, n_features + 1))
+        self.missing = missing
+        self.scaling: Scaling = UNSCALED
+        self._fill()
+        self._queries = LabelledQueries(self.y, self.offsets)
         self._memory: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
-        for array in (self.X, self.y, self.offsets):
+        for array in (self.X, self.y, self.offsets, self.n_missing):
             array.setflags(write=False)
+
+    def _fill(self) -> None:
+        """Replace what is missing by the rule, and keep where it was, a bit per value."""
+        self._missing_bits: NDArray[np.uint8] | None = None
+        self.n_missing = np.zeros(self.X.shape[1], np.int64)
+        if not np.isnan(self.X.max()):
+            return
+        if self.missing is None:
+            refuse_missing_values(self.X, self.given_names, f"{self.name}: ")
+        rule: Any = self.missing
+        if is_frozen(self.X):
+            self.X = self.X.copy()
+        self._missing_bits = _packed(self.X)
+        try:
+            self.n_missing = fill_in_place(self.X, self.offsets, rule)
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from None
 
     @property
     def n_documents(self) -> int:
@@ -110,10 +167,42 @@ class RankingData:
         """Number of queries."""
         return len(self.offsets) - 1
 
-    @cached_property
+    @property
     def pairs(self) -> PreferencePairs:
         """All preference pairs, by query, then better row, then worse row."""
-        return PreferencePairs.of(self.y, self.offsets)
+        return self._queries.pairs
+
+    @cached_property
+    def X64(self) -> NDArray[np.float64]:
+        """X in double precision, row by row in memory: X itself, or a copy that is made on first use and then kept."""
+        table = np.ascontiguousarray(self.X, np.float64)
+        table.setflags(write=False)
+        return table
+
+    @property
+    def is_missing(self) -> NDArray[np.bool_]:
+        """Which values were missing before the rule, shape (n_documents, n_features)."""
+        if self._missing_bits is None:
+            return np.zeros(self.X.shape, np.bool_)
+        return np.unpackbits(self._missing_bits, axis=1, count=self.n_features).view(np.bool_)
+
+    @property
+    def label_runs(self) -> LabelRuns:
+        """The documents of each query by label, from which sums over all pairs are taken without listing them."""
+        return self._queries.label_runs
+
+    def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
+        """Cut the queries into runs of at most `n_documents`, or of one query; yield where each begins and ends."""
+        return self._queries.blocks(n_documents)
+
+    @property
+    def columns(self) -> NDArray[np.floating[Any]]:
+        """X with the features as rows, shape (n_features, n_documents), C-contiguous.
+
+        Kernels that go through a feature's documents read these. Where X itself lies in memory by columns, as a
+        Fortran-ordered array does, they are X; else they are made once and remembered.
+        """
+        return self.remember("columns", lambda: np.ascontiguousarray(self.X.T))
 
     def with_features(self, mask: NDArray[np.bool_]) -> RankingData:
         """Return the same documents with the features of `mask` only, remembered; these data if it keeps all.
@@ -127,17 +216,90 @@ class RankingData:
             return self
 
         def make() -> RankingData:
-            names = [name for name, kept in zip(self.feature_names, mask, strict=True) if kept]
-            data = RankingData(self.X[:, mask], self.y, self.qid, names, name=self.name)
-            data.given_names = data.feature_names if self.given_names else None
-            data.__dict__["pairs"] = self.pairs
-            return data
+            names = tuple(name for name, kept in zip(self.feature_names, mask, strict=True) if kept)
+            return self._changed(
+                X=np.ascontiguousarray(self.X[:, mask]) if self.X.flags.c_contiguous else self.X.T[mask].T,
+                feature_names=names,
+                given_names=names if self.given_names else None,
+                n_missing=self.n_missing[mask],
+                _missing_bits=None if self._missing_bits is None else np.packbits(self.is_missing[:, mask], axis=1),
+                scaling=self.scaling.of_features(mask),
+            )
 
         return self.remember(("with features", mask.tobytes()), make)
 
+    def with_rows(self, rows: NDArray[np.int64], *, name: str | None = None) -> RankingData:
+        """Return some of the documents, with all that is known of their features.
+
+        Parameters
+        ----------
+        rows : ndarray of int64, shape (n_rows,)
+            Those of a query must be contiguous.
+        name : str, optional
+            How messages call the new data set; by default as this one.
+        """
+        X = self.X[rows]
+        X.setflags(write=False)  # so that it is not copied again
+        part = RankingData(X, self.y[rows], self.qid[rows], self.given_names, name=name or self.name)
+        part.missing, part.scaling = self.missing, self.scaling
+        if self._missing_bits is not None:
+            part._missing_bits = self._missing_bits[rows]
+            part.n_missing = part.is_missing.sum(axis=0)
+        part._register()
+        return part
+
+    def scaled_by(self, scaling: PerQuery | FittedScaling) -> RankingData:
+        """Return the same documents with features scaled by a scaling, which they then carry; see `fit_scaling`.
+
+        Raises
+        ------
+        ValueError
+            If these features are scaled already, if there are others in the scaling, and for a value so far from those
+            of the training that it becomes infinite.
+        """
+        if self.scaling != UNSCALED and not self.scaling == scaling == PER_QUERY:
+            raise ValueError(
+                f"{self.name}: the features are scaled already ({self.scaling.kind}), and cannot be scaled again "
+                f"({scaling.kind}); give raw values"
+            )
+        X = scaling.table(self.X, self.offsets)
+        refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
+        return self._changed(X=X, scaling=scaling)
+
+    def declared(self, kind: Literal["query"]) -> RankingData:
+        """Return the same documents, known to have come scaled per query; no value is touched.
+
+        Raises
+        ------
+        ValueError
+            For another kind, and for data that something else has scaled.
+        """
+        if kind != "query":
+            raise ValueError(f"data can come scaled per query, so kind must be 'query', not {kind!r}")
+        if self.scaling not in (UNSCALED, PER_QUERY):
+            raise ValueError(f"{self.name}: the features are scaled already ({self.scaling.kind})")
+        return self._changed(scaling=PER_QUERY)
+
+    def _changed(self, **attributes: Any) -> Self:
+        """Return the same documents with other attributes; X, if it is among them, is checked already."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.pop("X64", None)
+        copy.__dict__.update(attributes)
+        copy.X.setflags(write=False)
+        copy._memory, copy._lock = {}, threading.RLock()
+        copy._register()
+        return copy
+
+    def _register(self) -> None:
+        """Note that X is a scaled table, which must not be taken for raw values."""
+        if isinstance(self.scaling, FittedScaling):
+            key = id(self.X)
+            _SCALED_TABLES[key] = weakref.ref(self.X, lambda _: _SCALED_TABLES.pop(key, None)), self.name
+
     def require_pairs(self) -> None:
         """Raise a ValueError if no query has two documents with different labels."""
-        if len(self.pairs) == 0:
+        if self.label_runs.n_pairs == 0:
             raise ValueError(
                 f"{self.name}: no preference pair: no query has two documents with different labels, so there is "
                 "nothing to learn an order from; check the labels and the query ids"
@@ -169,12 +331,13 @@ class RankingData:
         state = self.__dict__.copy()
         state["_memory"] = {}
         del state["_lock"]
-        state.pop("pairs", None)
+        state.pop("X64", None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.RLock()
+        self._register()
 
     def __repr__(self) -> str:
         return (
@@ -183,114 +346,19 @@ class RankingData:
         )
 
 
-def refuse_large_values(X: NDArray[np.float64], names: Sequence[str] | None, where: str = "") -> None:
-    """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) beyond 1e30 in size."""
-    large = np.abs(X) > LARGEST_VALUE
-    if large.any():
-        row, column = np.argwhere(large)[0]
-        raise ValueError(
-            f"{where}X[{row}, {column}] is {X[row, column]:g} ({_place(row, column, names)}); values beyond "
-            f"{LARGEST_VALUE:g} cannot be computed with, so scale the feature, for instance by query_level_norm"
-        )
+def name_of_scaled_table(X: object) -> str | None:
+    """Return the name of the data whose table, scaled by fitted values, X is or shows a part of; None for others."""
+    while isinstance(X, np.ndarray):
+        table, name = _SCALED_TABLES.get(id(X), (None, None))
+        if table is not None and table() is X:
+            return name
+        X = X.base
+    return None
 
 
-def refuse_missing_values(X: NDArray[np.float64], names: Sequence[str] | None, where: str = "") -> None:
-    """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is not finite."""
-    if not np.isfinite(X).all():
-        row, column = np.argwhere(~np.isfinite(X))[0]
-        raise ValueError(
-            f"{where}X[{row}, {column}] is {X[row, column]} ({_place(row, column, names)}); "
-            "replace missing values before ranking, for instance by the smallest value in the query"
-        )
-
-
-def _place(row: int, column: int, names: Sequence[str] | None) -> str:
-    return f"row {row}, feature {column + 1 if names is None else repr(str(names[column]))}"
-
-
-def _checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> NDArray[np.float64]:
-    try:
-        X = np.array(X, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: X must be a table of numbers, one row per document ({error})") from None
-    if X.ndim != 2:
-        raise ValueError(f"{name}: X must have shape (n_documents, n_features), not {X.shape}")
-    if X.shape[0] == 0:
-        raise ValueError(f"{name}: X has no rows; at least one document is needed")
-    if X.shape[1] == 0:
-        raise ValueError(f"{name}: X has no columns; at least one feature is needed")
-    refuse_missing_values(X, names if names is not None and len(names) == X.shape[1] else None, f"{name}: ")
-    return X
-
-
-def _checked_labels(y: ArrayLike, n_documents: int, name: str) -> NDArray[np.int64]:
-    try:
-        values = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: y must hold one relevance label per document ({error})") from None
-    if values.shape != (n_documents,):
-        raise ValueError(f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each")
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values))))
-    if len(wrong):
-        raise ValueError(
-            f"{name}: y[{wrong[0]}] is {values[wrong[0]]:g}; relevance labels are integers from 0 (irrelevant) upwards"
-        )
-    return values.astype(np.int64)
-
-
-def _checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> NDArray[Any]:
-    if qid is None:
-        if n_documents > LARGEST_UNNAMED_QUERY:
-            raise ValueError(
-                f"{name}: qid is missing: without it all {n_documents:,} rows are one query, which nobody has by "
-                "intent; give the query of each row, or qid=0 if they are one"
-            )
-        return np.zeros(n_documents, np.int64)
-    if isinstance(qid, Integral) and not isinstance(qid, bool):
-        return np.full(n_documents, int(qid), np.int64)
-    given = qid if hasattr(qid, "dtype") else np.array(qid, dtype=object)  # a list of texts would make a text of NaN
-    if np.shape(given) != (n_documents,):
-        raise ValueError(f"{name}: X has {n_documents} rows but qid has shape {np.shape(given)}; give one each")
-    missing = np.flatnonzero(_is_missing(np.asarray(given)))
-    if len(missing):
-        row = missing[0]
-        raise ValueError(f"{name}: qid[{row}] is {np.asarray(given)[row]}; every row needs the id of its query")
-    try:
-        queries = np.asarray(qid)
-        if queries.dtype == object:
-            np.sort(queries)  # texts and numbers have no common order
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
-    return queries
-
-
-def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which entries (n,) are NaN, NaT, None or pandas' NA."""
-    if values.dtype.kind in "biuUSV":
-        return np.zeros(len(values), np.bool_)
-    import pandas as pd  # slow to import, and whoever has such values has it
-
-    return np.asarray(pd.isna(values), np.bool_)
-
-
-def _query_offsets(qid: NDArray[Any], name: str) -> NDArray[np.int64]:
-    starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))
-    queries, counts = np.unique(qid[starts], return_counts=True)
-    if counts.max() > 1:
-        query = queries[counts.argmax()]
-        row = starts[np.flatnonzero(qid[starts] == query)[1]]
-        raise ValueError(
-            f"{name}: the rows of query {query} are not contiguous: it begins again at row {row}; "
-            "sort the rows by query first, for instance with numpy.argsort(qid, kind='stable')"
-        )
-    return np.append(starts, len(qid)).astype(np.int64)
-
-
-def _checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if len(names) != n_features:
-        raise ValueError(f"{name}: X has {n_features} columns but feature_names has {len(names)} entries")
-    if len(set(names)) != n_features:
-        raise ValueError(f"{name}: feature_names must be distinct")
-    return tuple(str(entry) for entry in names)
+def _packed(X: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return where X (n_documents, n_features) is NaN, as the bits of each row."""
+    bits = np.empty((len(X), -(-X.shape[1] // 8)), np.uint8)
+    for begin in range(0, len(X), ROWS):
+        bits[begin : begin + ROWS] = np.packbits(np.isnan(X[begin : begin + ROWS]), axis=1)
+    return bits

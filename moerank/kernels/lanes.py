@@ -20,7 +20,20 @@ from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-__all__ = ["blend", "lanes", "load", "load_mask", "spread", "store", "store_mask"]
+__all__ = [
+    "bits_of",
+    "blend",
+    "first_bit",
+    "fused",
+    "lanes",
+    "least",
+    "load",
+    "load_at",
+    "load_mask",
+    "spread",
+    "store",
+    "store_mask",
+]
 
 _WIDTH = {types.float32: 16, types.float64: 8}
 
@@ -157,3 +170,71 @@ def blend(typing_context: Any, mask: LaneType, chosen: LaneType, otherwise: Lane
         return builder.select(*args)
 
     return chosen(mask, chosen, otherwise), codegen
+
+
+@intrinsic
+def load_at(typing_context: Any, numbers: types.Array, position: types.Integer) -> Any:
+    """Return the numbers of an array (n,) from `position` on, as one vector."""
+    result = _VALUES[numbers.dtype]
+
+    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        value = builder.load(builder.bitcast(builder.gep(data, [args[1]]), result.llvm.as_pointer()))
+        value.align = sig.args[0].dtype.bitwidth // 8
+        return value
+
+    return result(numbers, types.int64), codegen
+
+
+@intrinsic
+def least(typing_context: Any, values: LaneType) -> Any:
+    """Return the smallest number of a vector, none of which is NaN."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+        vector, width = args[0], values.width
+        while width > 1:  # the upper half beside the lower
+            width //= 2
+            nothing = ir.Constant(ir.VectorType(vector.type.element, 2 * width), ir.Undefined)
+            halves = [
+                ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(begin, begin + width)))
+                for begin in (0, width)
+            ]
+            low, high = (builder.shuffle_vector(vector, nothing, half) for half in halves)
+            vector = builder.select(builder.fcmp_ordered("<", low, high), low, high)
+        return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+    return values.element(values), codegen
+
+
+@intrinsic
+def bits_of(typing_context: Any, mask: LaneType) -> Any:
+    """Return a mask as a number, bit l for lane l."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+        return builder.zext(builder.bitcast(args[0], ir.IntType(mask.width)), ir.IntType(64))
+
+    return types.int64(mask), codegen
+
+
+@intrinsic
+def fused(typing_context: Any, a: LaneType, b: LaneType, c: LaneType) -> Any:
+    """Return a · b + c, rounded once: the same bits everywhere, by a call for each number where there is no command."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+        vector = args[0].type
+        name = f"llvm.fma.v{a.width}f{a.element.bitwidth}"
+        form = ir.FunctionType(vector, [vector] * 3)
+        function = builder.module.globals.get(name) or ir.Function(builder.module, form, name)
+        return builder.call(function, args)
+
+    return a(a, b, c), codegen
+
+
+@intrinsic
+def first_bit(typing_context: Any, bits: types.Integer) -> Any:
+    """Return the place of the lowest bit that is set; `bits` (int64) is not 0."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen

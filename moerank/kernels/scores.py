@@ -2,54 +2,100 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
+from moerank.kernels.lanes import lanes
 from moerank.kernels.pair_pass import project, used_features
 
-__all__ = ["linear_scores"]
+__all__ = ["linear_scores", "values_by_blocks"]
 
 Matrix: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
 
 
-def linear_scores(X: Matrix, W: Matrix, spans: NDArray[np.int64] | None = None) -> Matrix:
+def linear_scores(X: NDArray[np.floating[Any]], W: Matrix) -> Matrix:
     """Return the scores (n_documents, n_individuals) of the rankers in the rows of W (n_individuals, n_features).
 
-    A score is summed in double precision in feature order. A product by a linear algebra library would give two
+    A score is summed in the precision of X in feature order. A product by a linear algebra library would give two
     identical documents different last bits, depending on their row and on the batch, and so break ties at random.
 
     Parameters
     ----------
-    X : ndarray of float64, shape (n_documents, n_features), C-contiguous
+    X : ndarray of float32 or float64, shape (n_documents, n_features), C-contiguous
     W : ndarray of float64, shape (n_individuals, n_features)
-    spans : ndarray of int64, shape (n_spans, 2), optional
-        Begin and end of the rows that are wanted; the other documents score 0. None means all.
+        Rounded to the precision of X.
 
     Notes
     -----
-    O(n_documents · n_individuals · k), k the number of features that any of 8 neighbours in W uses.
+    O(n_documents · n_individuals · k), k the number of features that any of the neighbours in a vector uses.
     """
-    scores: Matrix = _span_scores(X, W, np.array([[0, len(X)]]) if spans is None else spans)
+    scores: Matrix = _scores(X, W, lanes(X.dtype.type))
     return scores
 
 
+def values_by_blocks(
+    measure: Callable[..., Matrix],
+    plan: tuple[NDArray[Any], ...],
+    X: NDArray[np.floating[Any]],
+    W: Matrix,
+    offsets: Integers,
+    blocks: Iterable[tuple[int, int]],
+) -> Matrix:
+    """Return what a metric gives each query under linear rankers, scoring and ranking some queries at a time.
+
+    Parameters
+    ----------
+    measure : callable
+        A kernel of `moerank.kernels.ranks`.
+    plan : tuple of ndarray
+        Its arguments after scores and offsets, for all queries.
+    X, W
+        As in `linear_scores`; X in any order of memory.
+    offsets : ndarray of int64, shape (n_queries + 1,)
+    blocks : iterable of (int, int)
+        Where runs of queries begin and end, which are scored together.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_queries, n_individuals)
+    """
+    values = np.zeros((len(offsets) - 1, len(W)))
+    for begin, end in blocks:
+        within = offsets[begin : end + 1]
+        scores = linear_scores(np.ascontiguousarray(X[within[0] : within[-1]]), W)
+        values[begin:end] = measure(scores, within - within[0], *_part_of_plan(plan, begin, end, within))
+    return values
+
+
+def _part_of_plan(plan: tuple[NDArray[Any], ...], begin: int, end: int, within: Integers) -> tuple[NDArray[Any], ...]:
+    """Return the plan of the queries `begin` to `end` alone, whose rows begin at `within` (end − begin + 1,)."""
+    query, gain, *others = plan
+    first, last = np.searchsorted(query, [begin, end])
+    part = query[first:last] - begin, gain[within[0] : within[-1]]
+    if not others:
+        return part
+    discount, depth, ideal, ideal_first = others
+    return *part, discount, depth[first:last], ideal, ideal_first[first : last + 1]
+
+
 @kernel
-def _span_scores(X: Matrix, W: Matrix, spans: NDArray[np.int64]) -> Matrix:
+def _scores(X: NDArray[np.floating[Any]], W: Matrix, width: int) -> Matrix:
     n_individuals = len(W)
-    scores = np.zeros((len(X), n_individuals))
-    block = np.empty((len(X), 8))
-    for start in range(0, n_individuals, 8):
-        width = min(8, n_individuals - start)
-        weights = np.zeros((W.shape[1], 8))
-        weights[:, :width] = W[start : start + width].T
-        used = used_features(weights)
-        for s in range(len(spans)):
-            begin, end = spans[s]
-            project(X[begin:end], weights, used, block[begin:end])
-            for i in range(begin, end):
-                for lane in range(width):
-                    scores[i, start + lane] = block[i, lane]
+    scores = np.empty((len(X), n_individuals))
+    block = np.empty((len(X), width), X.dtype)
+    for start in range(0, n_individuals, width):
+        n = min(width, n_individuals - start)
+        weights = np.zeros((W.shape[1], width), X.dtype)
+        for lane in range(n):
+            for f in range(W.shape[1]):
+                weights[f, lane] = W[start + lane, f]
+        project(X, weights, used_features(weights), block)
+        for i in range(len(X)):
+            for lane in range(n):
+                scores[i, start + lane] = block[i, lane]
     return scores

@@ -13,7 +13,7 @@ from moerank.rankers.bl_mart import BaggedLambdaMART as BaggedLambdaMART
 from moerank.rankers.crr import CombinedRegressionRanking as CombinedRegressionRanking
 from moerank.rankers.estimator import ConstantFeatureWarning as ConstantFeatureWarning
 from moerank.rankers.estimator import RankingEstimator as RankingEstimator
-from moerank.rankers.estimator import varying_in_queries as varying_in_queries
+from moerank.rankers.estimator import ScaleWarning as ScaleWarning
 from moerank.rankers.f_rank import FRank as FRank
 from moerank.rankers.fsm_rank import FSMRank as FSMRank
 from moerank.rankers.kernel_map import RankFourier as RankFourier
@@ -39,4 +39,5 @@ from moerank.rankers.rank_svm import RankSVM as RankSVM
 from moerank.rankers.rank_svm_kernel import KernelRankSVM as KernelRankSVM
 from moerank.rankers.rank_svm_struct import RankSVMStruct as RankSVMStruct
 from moerank.rankers.rank_svm_tron import RankSVMTRON as RankSVMTRON
+from moerank.rankers.spread import varying_in_queries as varying_in_queries
 from moerank.rankers.svm_map import SVMMAP as SVMMAP

@@ -147,7 +147,7 @@ class AdaRank(LinearRanker):
     def _rounds(self, train: RankingData) -> Iterator[Round]:
         """Yield the rounds of boosting on data all of whose features vary."""
         measure = self._measure()
-        columns = np.hstack([train.X, -train.X]) if self.both_directions else train.X
+        columns = np.hstack([train.X64, -train.X64]) if self.both_directions else train.X64
         values = measure.per_query(train, columns)
         P = np.full(train.n_queries, 1.0 / train.n_queries)
         w = np.zeros(train.n_features)

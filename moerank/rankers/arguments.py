@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.data import RankingData
-from moerank.data.ranking_data import refuse_large_values, refuse_missing_values
+from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
+from moerank.data.checked import RULES, refuse_infinite_values, refuse_large_values, refuse_missing_values
+from moerank.data.frames import as_table, column_names
+from moerank.data.missing import fill_missing
+from moerank.data.ranking_data import name_of_scaled_table
 
 __all__ = ["Mask", "Matrix", "Validation", "Vector", "as_feature_table", "as_ranking_data", "as_validation_data"]
 
@@ -41,23 +44,28 @@ def as_ranking_data(
     elif y is None:
         raise ValueError("y is missing: give the relevance labels, one per row of X, or give a RankingData for X and y")
     else:
-        data = RankingData(X, y, qid, _column_names(X), name=name)
+        data = RankingData(X, y, qid, name=name)
     data.require_pairs()
     data.require_moderate_values()
     return data
 
 
 def as_validation_data(validation: Validation | None, train: RankingData) -> RankingData | None:
-    """Check the argument `validation` of a `fit`, and return it as data with the features of `train`.
+    """Check the argument `validation` of a `fit`, and return it as data with the features of `train`, scaled alike.
+
+    What comes unscaled is scaled as the training data are, but for arrays beside data scaled per query, which are
+    scaled already; what is missing in arrays follows the rule of the training data.
 
     Raises
     ------
     ValueError
         For anything but RankingData, (X, y), (X, y, qid) or None, malformed data, values too large to score, other
-        features, and one query for want of a qid where the training data have several.
+        features, another scaling or rule for missing values, and one query for want of a qid where the training data
+        have several.
     """
     if validation is None:
         return None
+    arrays = not isinstance(validation, RankingData)
     if not isinstance(validation, RankingData):
         if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
             raise ValueError(f"validation must be a RankingData or (X, y, qid), not {type(validation).__name__}")
@@ -68,43 +76,116 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
                 f"validation has no qid, and {train.name} have {train.n_queries} queries: give (X, y, qid), with qid=0 "
                 "if the validation data are one query"
             )
-        validation = RankingData(X, y, qid, _column_names(X), name="validation data")
+        _refuse_scaled_table(X, train.scaling)
+        validation = RankingData(X, y, qid, name="validation data", missing=train.missing)
     if validation.n_features != train.n_features:
         raise ValueError(f"the training data have {train.n_features} features but {validation!r} has another number")
     _check_names(validation.given_names, train.given_names, f"the features of {validation.name}", "the training data")
+    if not arrays or isinstance(train.scaling, FittedScaling):
+        validation = _scaled_alike(validation, train.scaling, train.missing)
     validation.require_moderate_values()
     return validation
 
 
 def as_feature_table(
-    X: RankingData | ArrayLike, n_features: int, names: Sequence[str] | NDArray[np.object_] | None = None
+    X: RankingData | ArrayLike,
+    n_features: int,
+    names: Sequence[str] | NDArray[np.object_] | None = None,
+    *,
+    scaling: Scaling = UNSCALED,
+    missing: MissingRule | None = None,
 ) -> Matrix:
-    """Check the argument of a `predict`, whose columns are those of the fit, and return it as kernels want it.
+    """Check the argument of a `predict`, and return it as the table that the fit has seen: complete and scaled.
+
+    Parameters
+    ----------
+    X : RankingData or array-like, shape (n_documents, n_features)
+        With the columns of the fit. Raw values are scaled by fitted values; unscaled RankingData are scaled per query
+        if the training data were, but an array, which has no queries, is taken for scaled then.
+    n_features : int
+    names : sequence of str, optional
+        The columns of the fit.
+    scaling, missing
+        Those of the training data.
+
+    Returns
+    -------
+    ndarray of float64 or float32, shape (n_documents, n_features), C-contiguous
 
     Raises
     ------
     ValueError
-        For other columns than those of the fit, by number or by name, and for values that are not finite or too large.
+        For other columns than those of the fit, by number or by name, for values that are infinite, too large, or
+        missing without a rule that can be followed, and for data or tables that are scaled in another way.
     """
-    _check_names(_column_names(X), names, "the columns of X", "the fit")
-    try:
-        table = np.ascontiguousarray(X.X if isinstance(X, RankingData) else X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"X must be a table of numbers, one row per document ({error})") from None
-    if table.ndim != 2 or table.shape[1] != n_features:
-        raise ValueError(f"X must have shape (n_documents, {n_features}), the features of the fit, not {table.shape}")
     known = None if names is None else list(names)
-    refuse_missing_values(table, known)
+    if isinstance(X, RankingData):
+        _check_names(X.given_names, names, "the columns of X", "the fit")
+        _check_width(X.X, n_features)
+        table = _scaled_alike(X, scaling, missing).X
+    else:
+        _refuse_scaled_table(X, scaling)
+        _check_names(column_names(X), names, "the columns of X", "the fit")
+        try:
+            table = as_table(X, known)
+        except (TypeError, ValueError) as error:
+            if str(error).startswith(("X ", "column ")):
+                raise
+            raise ValueError(f"X must be a table of numbers, one row per document ({error})") from None
+        _check_width(table, n_features)
+        refuse_infinite_values(table, known)
+        if isinstance(missing, str):
+            remedy = (
+                f"the rule of the training data, missing={missing!r}, looks at the whole query: give a RankingData "
+                f"with this rule and the queries"
+            )
+        elif missing is None:
+            remedy = (
+                f"no rule is known, since nothing was missing in the training data; give a RankingData with {RULES}"
+            )
+        else:
+            remedy = ""
+            table, _ = fill_missing(table, np.array([0, len(table)]), missing)
+        refuse_missing_values(table, known, remedy=remedy)
+        if isinstance(scaling, FittedScaling):
+            table = scaling.table(table)
+            refuse_infinite_values(table, known)
     refuse_large_values(table, known)
     return table
 
 
-def _column_names(X: object) -> tuple[str, ...] | None:
-    """Return the names that X brings along, as a RankingData or a DataFrame does."""
-    if isinstance(X, RankingData):
-        return X.given_names
-    columns = getattr(X, "columns", None)
-    return None if columns is None else tuple(str(column) for column in columns)
+def _check_width(table: NDArray[Any], n_features: int) -> None:
+    if table.ndim != 2 or table.shape[1] != n_features:
+        raise ValueError(f"X must have shape (n_documents, {n_features}), the features of the fit, not {table.shape}")
+
+
+def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | None) -> RankingData:
+    """Return the data scaled as those of the training, if that can be."""
+    if missing is not None and data.missing not in (None, missing) and data.n_missing.any():
+        raise ValueError(
+            f"what is missing in {data.name} follows the rule missing={data.missing!r}, and in the training data "
+            f"missing={missing!r}; follow the same rule"
+        )
+    if data.scaling == scaling:
+        return data
+    if data.scaling == UNSCALED:
+        return scaling.apply(data)
+    if data.scaling == PER_QUERY and scaling == UNSCALED:  # the training data may have been arrays of such data
+        return data
+    how = "by other values" if data.scaling.kind == scaling.kind else f"({scaling.kind})"
+    raise ValueError(
+        f"the features of {data.name} are scaled ({data.scaling.kind}), and those of the training data are "
+        f"{'not' if scaling == UNSCALED else 'scaled ' + how}; fit to the scaled RankingData itself, or give raw values"
+    )
+
+
+def _refuse_scaled_table(X: object, scaling: Scaling) -> None:
+    """Raise a ValueError for an array that would be scaled a second time."""
+    if isinstance(scaling, FittedScaling) and (name := name_of_scaled_table(X)) is not None:
+        raise ValueError(
+            f"this is the scaled table of {name}, and raw values are scaled here: give the RankingData itself, or raw "
+            "values"
+        )
 
 
 def _check_names(

@@ -107,7 +107,7 @@ class Ranker(RankingEstimator):
         """Return the validation scores (n_documents, n_candidates) of one group, trained on everything."""
         sizes = [getattr(candidate, self._size) if self._size else 1 for candidate in candidates]
         largest = clone(candidates[int(np.argmax(sizes))])._learn(train, validation)
-        by_size = largest._scores_by_size(train, validation.X)
+        by_size = largest._scores_by_size(train, validation.X64)
         return by_size[:, np.minimum(sizes, by_size.shape[1]) - 1]
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:

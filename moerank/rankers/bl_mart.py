@@ -82,6 +82,7 @@ class BaggedLambdaMART(Ranker):
     """
 
     _additive = False
+    _by_thresholds = True
 
     def __init__(
         self,
@@ -172,4 +173,4 @@ class BaggedLambdaMART(Ranker):
 def _queries(data: RankingData, queries: NDArray[np.int64]) -> RankingData:
     """Return these queries of `data`, in their order there."""
     rows = np.concatenate([np.arange(data.offsets[q], data.offsets[q + 1]) for q in queries])
-    return RankingData(data.X[rows], data.y[rows], data.qid[rows], data.given_names, name=data.name)
+    return data.with_rows(rows)

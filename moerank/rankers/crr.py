@@ -96,7 +96,7 @@ class CombinedRegressionRanking(LinearRanker):
         A = self.alpha * gram + (1.0 - self.alpha) * pairs.gram
         rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment
         w = solve_positive_definite(A + 0.5 * self.ridge * np.eye(len(rhs)), rhs)
-        return w, float(train.y.mean() - train.X.mean(axis=0) @ w)
+        return w, float(train.y.mean() - train.X64.mean(axis=0) @ w)
 
     def _logistic(self, train: RankingData) -> tuple[Matrix, float]:
         objective = _LogisticObjective(train, self.alpha, self.ridge)
@@ -117,7 +117,7 @@ class _LogisticObjective:
     def __init__(self, train: RankingData, alpha: float, ridge: float) -> None:
         self.alpha, self.ridge = alpha, ridge
         self.pairs = PairProblem.of(train, None, DIFFERENCE)
-        self.X = np.column_stack([train.X, np.ones(train.n_documents)])
+        self.X = np.column_stack([train.X64, np.ones(train.n_documents)])
         self.y = train.y / train.y.max()
         self.pair_labels = self.pairs.shift / train.y.max()
 
@@ -149,7 +149,7 @@ def _document_moments(train: RankingData) -> tuple[Matrix, Matrix]:
     """Covariance of the features, and of the features with the label, over all documents; remembered."""
 
     def compute() -> tuple[Matrix, Matrix]:
-        X = train.X - train.X.mean(axis=0)
+        X = train.X64 - train.X64.mean(axis=0)
         return X.T @ X / len(X), (train.y - train.y.mean()) @ X / len(X)
 
     return train.remember("document moments", compute)

@@ -12,7 +12,7 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import LinearRanker, Matrix
-from moerank.rankers.estimator import varying_in_queries
+from moerank.rankers.spread import varying_in_queries
 from moerank.training.cutting_plane import CuttingPlanes, Separation
 
 __all__ = ["CuttingPlaneRanker"]

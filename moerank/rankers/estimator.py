@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.data import RankingData
+from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
 from moerank.rankers.arguments import (
     Mask,
     Matrix,
@@ -23,12 +23,26 @@ from moerank.rankers.arguments import (
     as_ranking_data,
     as_validation_data,
 )
+from moerank.rankers.spread import features_apart, varying_in_queries
 
-__all__ = ["ConstantFeatureWarning", "RankingEstimator", "varying_in_queries", "warn_of_constant_features"]
+__all__ = [
+    "ConstantFeatureWarning",
+    "RankingEstimator",
+    "ScaleWarning",
+    "warn_of_constant_features",
+    "warn_of_scales",
+]
+
+ROWS = 1 << 16
+"""Rows of single precision that are turned into double precision at once to be scored."""
 
 
 class ConstantFeatureWarning(UserWarning):
     """Features that are constant, and so cannot move a document, are left out of the training."""
+
+
+class ScaleWarning(UserWarning):
+    """Features differ so much in scale that the smallest of them hardly count; scale them."""
 
 
 if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it would have every attribute
@@ -69,13 +83,22 @@ class RankingEstimator(_Estimator):
         Number of features of the training data.
     feature_names_in_ : ndarray of str, shape (n_features,)
         Their names, if the training data have any.
+    scaling_ : Scaling
+        How the training data were scaled; what was fitted is applied to the raw values given to `predict`.
+    missing_ : float, "query-min", "query-mean", "query-worst" or None
+        The rule that missing values of the training data followed.
     """
 
     _additive: ClassVar[bool] = True
     """Whether a score is a sum over single features: one that is constant in every query moves no document then."""
 
+    _by_thresholds: ClassVar[bool] = False
+    """Whether nothing but the order of a feature's values matters, as to trees: scales do not, then."""
+
     support_: Mask
     varying_: Mask
+    scaling_: Scaling
+    missing_: MissingRule | None
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
@@ -116,6 +139,8 @@ class RankingEstimator(_Estimator):
         -----
         ConstantFeatureWarning
             If constant features are left out.
+        ScaleWarning
+            If the scales of unscaled features differ by a factor of more than 10,000, and it matters.
         ConvergenceWarning
             If the training stopped at a bound, or found nothing to rank by; the message says what to change.
         """
@@ -123,32 +148,70 @@ class RankingEstimator(_Estimator):
         train = as_ranking_data(X, y, qid)
         held_out = as_validation_data(validation, train)
         self._look_at(train)
+        self.scaling_, self.missing_ = train.scaling, train.missing
         if train.given_names is not None:
             self.feature_names_in_ = np.asarray(train.given_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if not self.varying_.all():
             warn_of_constant_features(train, self.varying_, self._constant_in)
+        if self._scales_matter():
+            warn_of_scales(train)
         self._fit(train, held_out)
         for reservation in self._reservations():
             warnings.warn(f"{type(self).__name__} {reservation}", ConvergenceWarning, stacklevel=2)
         return self
 
     def predict(self, X: RankingData | ArrayLike) -> Vector:
-        """Return the scores (n_documents,) of the rows of X, all features in their columns; higher ranks higher."""
+        """Return the scores (n_documents,) of the rows of X, all features in their columns; higher ranks higher.
+
+        Raw values are scaled as the training data were, and missing ones follow their rule. An array has no queries:
+        beside training data that were scaled per query it is taken for scaled already, and a value that is missing in
+        it can only follow a rule that is a number. A RankingData that is scaled already is taken as it is.
+        """
         table = self._table(X)
-        return self._scores(table).reshape(len(table))
+        if getattr(self, "coef_", None) is not None:  # a sum in the precision of the features, as in the training
+            return self._scores(table).reshape(len(table))
+        step = ROWS if self._additive and table.dtype != np.float64 else max(len(table), 1)
+        parts = [table[begin : begin + step] for begin in range(0, len(table), step)]
+        scores = [self._scores(np.asarray(part, np.float64)).reshape(len(part)) for part in parts]
+        return scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
 
     def transform(self, X: RankingData | ArrayLike) -> Any:
-        """Return the columns of X, all features, that the estimator uses: an array, or as ``set_output`` says."""
-        if isinstance(X, RankingData):
-            return self._table(X)[:, self.support_]
-        return super().transform(X)
+        """Return the columns of X, all features, that the estimator uses: an array, or as ``set_output`` says.
+
+        They are completed and scaled as `predict` does.
+        """
+        check_is_fitted(self, "support_")
+        as_given = not isinstance(self._scaling, FittedScaling) and self._missing is None
+        if not isinstance(X, RankingData) and as_given:
+            return super().transform(X)
+        return self._table(X)[:, self.support_]
 
     def _table(self, X: RankingData | ArrayLike) -> Matrix:
-        """Return X as a table of the features that the estimator was fitted to, after a check that it is one."""
+        """Return X as training saw its data."""
         check_is_fitted(self, "support_")
-        return as_feature_table(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        return as_feature_table(X, self.n_features_in_, names, scaling=self._scaling, missing=self._missing)
+
+    @property
+    def _scaling(self) -> Scaling:
+        """The scaling of what was given to `fit`; what was trained inside another estimator is given scaled tables."""
+        return getattr(self, "scaling_", UNSCALED)
+
+    @property
+    def _missing(self) -> MissingRule | None:
+        return getattr(self, "missing_", None)
+
+    def _scales_matter(self) -> bool:
+        """Whether it matters that features differ in scale; of an estimator around a ranker, whether it does to that.
+
+        Of rankers from elsewhere nothing is known.
+        """
+        inner = getattr(self, "ranker", None) or getattr(self, "backend", None)
+        if inner is None:
+            return not self._by_thresholds
+        return isinstance(inner, RankingEstimator) and inner._scales_matter()
 
     def _learn(self, train: RankingData, validation: RankingData | None = None) -> Self:
         """Fit on checked data, without a warning."""
@@ -194,19 +257,25 @@ class RankingEstimator(_Estimator):
         return self.support_
 
 
-def varying_in_queries(train: RankingData) -> Mask:
-    """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
-
-    def compute() -> Mask:
-        starts = train.offsets[:-1]
-        extent = np.maximum.reduceat(train.X, starts) != np.minimum.reduceat(train.X, starts)
-        return np.asarray(extent.any(axis=0))
-
-    return train.remember("features that vary in queries", compute)
-
-
 def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> None:
     """Name the features that `fit` leaves out; the warning points at the caller of `fit`."""
     names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
     message = f"features constant in {where} are left out: {', '.join(names)}"
     warnings.warn(message, ConstantFeatureWarning, stacklevel=3)
+
+
+def warn_of_scales(train: RankingData) -> None:
+    """Name the features with the largest and the smallest scale if they are too far apart.
+
+    Data that are scaled, in whatever way, are not looked at. The warning points at the caller of `fit`.
+    """
+    if train.scaling != UNSCALED or (apart := features_apart(train)) is None:
+        return
+    message = (
+        f"{train.name}: the scales of the features differ by a factor of {apart.ratio:.0e}: within queries, feature "
+        f"{train.feature_names[apart.large]!r} has a standard deviation of {apart.largest:.2g}, and feature "
+        f"{train.feature_names[apart.small]!r} one of {apart.smallest:.2g}, so that it hardly counts; scale them: "
+        "query_level_norm(data) or fit_scaling(train, 'standard'), in a problem file normalize = \"query\" or "
+        '"standard"'
+    )
+    warnings.warn(message, ScaleWarning, stacklevel=3)

@@ -231,7 +231,7 @@ def importance(data: RankingData) -> NDArray[np.float64]:
     """
 
     def compute() -> NDArray[np.float64]:
-        s = label_correlations(data.X, data.y)
+        s = label_correlations(data.X64, data.y)
         s[s < NONE] = 0.0
         return s
 
@@ -254,7 +254,7 @@ def similarity(data: RankingData, form: Similarity = "clipped") -> Matrix:
     check_choice(get_args(Similarity), similarity=form)
 
     def compute() -> Matrix:
-        A = feature_correlations(data.X)
+        A = feature_correlations(data.X64)
         if form == "raw":
             return A
         with one_blas_thread():

@@ -58,8 +58,8 @@ class KernelMapRanker(KernelRanker):
         check_at_least(1, n_components=self.n_components)
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
-        self._draw_map(train.X)
-        return self._image(train.X[documents.rows])
+        self._draw_map(train.X64)
+        return self._image(train.X64[documents.rows])
 
     def _solve(self, table: Matrix, pairs: CountedPairs) -> tuple[Matrix, Minimum]:
         minimum = solve_with_features(table, pairs, self.C, self.tol, self._metric(table, pairs))

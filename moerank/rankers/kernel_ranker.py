@@ -88,7 +88,7 @@ class KernelRanker(Ranker):
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         leader = clone(candidates[0])._learn(train)
         weights = [w for w, _ in leader._solutions(train, candidates)]
-        return leader._scores_of(validation.X, np.stack(weights, axis=1))
+        return leader._scores_of(validation.X64, np.stack(weights, axis=1))
 
 
 def gaussian(X: Matrix, Y: Matrix, gamma: float) -> Matrix:

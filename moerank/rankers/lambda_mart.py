@@ -78,6 +78,7 @@ class LambdaMART(Ranker):
     """
 
     _additive = False
+    _by_thresholds = True
     _size = "n_trees"
 
     def __init__(

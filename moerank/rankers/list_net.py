@@ -74,7 +74,7 @@ class ListNet(LinearRanker):
 
     def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)
-        X, offsets = train.X[documents.rows], documents.pairs.offsets
+        X, offsets = train.X64[documents.rows], documents.pairs.offsets
         target = top_one_probabilities(train.y[documents.rows].astype(float), offsets)
         W: Matrix = descend(X, target, offsets, float(self.learning_rate), self.n_epochs)
         self.epoch_coefs_ = self._everywhere(W)

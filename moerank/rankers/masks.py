@@ -31,11 +31,11 @@ def read_masks(
     """
     train.require_pairs()
     train.require_moderate_values()
-    pair_mask = _checked_mask(pair_mask, "pair_mask", "pair", len(train.pairs))
+    pair_mask = _checked_mask(pair_mask, "pair_mask", "pair", train.label_runs.n_pairs)
     feature_mask = _checked_mask(feature_mask, "feature_mask", "feature", train.n_features)
     if feature_mask is None:
         feature_mask = np.ones(train.n_features, bool)
-    subset = pair_mask if pair_mask is not None and pair_mask.ndim == 1 else None
+    subset = pair_mask if pair_mask is not None and pair_mask.ndim == 1 and not pair_mask.all() else None
     pairs = pair_mask if pair_mask is not None and pair_mask.ndim == 2 else None
     if feature_mask.ndim == 1:
         feature_mask = np.tile(feature_mask, (1 if pairs is None else len(pairs), 1))

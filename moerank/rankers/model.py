@@ -6,22 +6,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import isfinite
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from moerank.checks import check_choice, first_mistake
+from moerank.checks import first_mistake
+from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, Scaling
+from moerank.data.frames import as_table, column_names
+from moerank.data.missing import QueryRule, check_missing_rule
+from moerank.data.ranking_data import name_of_scaled_table
+from moerank.data.scales import Kind, PerQuery, Unscaled
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.forest import Forest, Integer, Number, check_entries
 
-__all__ = ["PROVENANCE", "Model", "Scaling"]
+__all__ = ["PROVENANCE", "Model"]
 
 Matrix: TypeAlias = NDArray[np.float64]
-
-Scaling: TypeAlias = Literal["none", "query"]
-"""How features were scaled before the ranker saw them. A scaling by fitted values will be a class that holds them."""
 
 PROVENANCE = ("problem", "fold", "solver")
 """Keys of model.json that say where a model comes from, and are no part of it."""
@@ -47,10 +49,10 @@ class Model:
     trees : Forest, optional
         The score is the sum of leaves. Without weights and trees the ranker cannot be stored: `parameters` say what to
         train again.
-    scaling : {"none", "query"}, default "none"
-        How the features were scaled before the ranker saw them; see `query_level_norm`.
-    missing : None
-        The rule for missing values. None, the only one so far: there are none.
+    scaling : Scaling, default UNSCALED
+        How its features were scaled before the ranker saw them; fitted values are those of these features alone.
+    missing : float, "query-min", "query-mean", "query-worst" or None
+        The rule for missing values that the training data followed; None if they had none.
     parameters : mapping
         Arguments of the estimator that trained it: numbers, switches and texts.
 
@@ -74,8 +76,8 @@ class Model:
     columns: tuple[int, ...]
     weights: tuple[float, ...] | None = None
     trees: Forest | None = None
-    scaling: Scaling = "none"
-    missing: None = None
+    scaling: Scaling = UNSCALED
+    missing: MissingRule | None = None
     parameters: Mapping[str, str | float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -91,14 +93,19 @@ class Model:
                 raise ValueError("a model has weights or trees, not both")
         if self.trees is not None and (strange := set(self.trees.columns) - set(self.columns)):
             raise ValueError(f"trees split by column {min(strange)}, which is none of the features")
-        check_choice(get_args(Scaling), scaling=self.scaling)
+        if not isinstance(self.scaling, Unscaled | PerQuery | FittedScaling):
+            raise ValueError(f"scaling must be what fit_scaling returns, not {self.scaling!r}")
+        if isinstance(self.scaling, FittedScaling):
+            check_entries(len(self.columns), "column", offset=self.scaling.offset, scale=self.scaling.scale)
+        if self.missing is not None:
+            check_missing_rule(self.missing)
         for name, value in self.parameters.items():
             if not isinstance(value, str | int) and not (isinstance(value, float) and isfinite(value)):
                 raise ValueError(f"parameters: {name} must be a text, a switch or a finite number, not {value!r}")
         object.__setattr__(self, "parameters", dict(self.parameters))
 
     @classmethod
-    def of(cls, ranker: Any, feature_names: Sequence[str], scaling: Scaling = "none") -> Self:
+    def of(cls, ranker: Any, feature_names: Sequence[str], scaling: Scaling | None = None) -> Self:
         """Return the model of a fitted estimator.
 
         Parameters
@@ -108,19 +115,21 @@ class Model:
             `Forest` over the columns of the training table.
         feature_names : sequence of str
             The names of all columns of the training table.
-        scaling : {"none", "query"}, default "none"
-            How that table was scaled.
+        scaling : Scaling, optional
+            How that table was scaled; by default as the estimator knows it.
         """
         if len(feature_names) != len(ranker.support_):
             raise ValueError(f"feature_names must have {len(ranker.support_)} entries, not {len(feature_names)}")
         columns = np.flatnonzero(ranker.support_)
         coef = getattr(ranker, "coef_", None)
+        whole: Scaling = getattr(ranker, "scaling_", UNSCALED) if scaling is None else scaling
         return cls(
             names=tuple(feature_names[column] for column in columns.tolist()),
             columns=tuple(columns.tolist()),
             weights=None if coef is None else tuple(coef[columns].tolist()),
             trees=getattr(ranker, "forest_", None) if coef is None else None,
-            scaling=scaling,
+            scaling=whole.of_features(ranker.support_),
+            missing=getattr(ranker, "missing_", None),
             parameters={
                 name: value for name, value in ranker.get_params().items() if isinstance(value, str | int | float)
             },
@@ -132,7 +141,8 @@ class Model:
         Parameters
         ----------
         X : array-like, shape (n_documents, n_columns)
-            Features in their columns of the training table, scaled as they were there; the model looks only at its own.
+            Features in their columns of the training table; the model looks only at its own. A fitted scaling is
+            applied to them; where the training data were scaled per query, these have to be, too.
 
         Raises
         ------
@@ -143,38 +153,59 @@ class Model:
             raise ValueError("this model has neither weights nor trees: it says only what to train again")
         table = self._table(X)
         if self.trees is not None:
-            return self.trees.scores(table)
+            return self.trees.scores(np.asarray(table, np.float64))
         coef = np.zeros((1, table.shape[1]))
         coef[0, np.array(self.columns, np.int64)] = self.weights
         return linear_scores(table, coef)[:, 0]
 
     def _table(self, X: ArrayLike) -> Matrix:
-        """Check X, and return it as kernels want it."""
-        given = getattr(X, "columns", None)
-        table = np.ascontiguousarray(X, dtype=np.float64)
+        """Check X, and return it as the ranker saw its table: its own columns complete and scaled."""
+        fitted = isinstance(self.scaling, FittedScaling)
+        if fitted and (scaled := name_of_scaled_table(X)) is not None:
+            raise ValueError(f"this is the scaled table of {scaled}, and raw values are scaled here: give raw values")
+        given = column_names(X)
+        table = as_table(X)
         least = self.columns[-1] + 1 if self.columns else 0
         if table.ndim != 2 or table.shape[1] < least:
             raise ValueError(f"X must have the columns of the training data, {least} or more, not shape {table.shape}")
         for name, column in zip(self.names, self.columns, strict=True):
-            if given is not None and str(given[column]) != name:
-                raise ValueError(f"column {column} of X must be {name!r}, as in training, not {str(given[column])!r}")
-            values = table[:, column]
+            if given is not None and given[column] != name:
+                raise ValueError(f"column {column} of X must be {name!r}, as in training, not {given[column]!r}")
+        own = table[:, np.array(self.columns, np.int64)]
+        if self.missing is not None and not isinstance(self.missing, str):
+            own[np.isnan(own)] = self.missing
+        if isinstance(self.scaling, FittedScaling):
+            own = self.scaling.table(own)
+        for place, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
+            values = own[:, place]
             if not np.isfinite(values).all():
                 row = np.flatnonzero(~np.isfinite(values))[0]
-                raise ValueError(f"X[{row}, {column}] ({name}) is {values[row]}; replace missing values before ranking")
-        return table
+                rule = f" by the rule {self.missing!r} of the training data" if isinstance(self.missing, str) else ""
+                raise ValueError(
+                    f"X[{row}, {column}] ({name}) is {values[row]}; replace missing values before ranking{rule}"
+                )
+        if not fitted and (self.missing is None or isinstance(self.missing, str)):
+            return np.ascontiguousarray(table)
+        completed = np.array(table)
+        completed[:, np.array(self.columns, np.int64)] = own
+        return completed
 
     def as_dict(self) -> dict[str, Any]:
         """Return the model as JSON keeps it, keys always in the same order."""
         linear, forest = self.weights is not None, self.trees is not None
         weights: Sequence[float | None] = [None] * len(self.columns) if self.weights is None else self.weights
+        fitted: list[dict[str, float]] = [{} for _ in self.columns]
+        if isinstance(self.scaling, FittedScaling):
+            pairs = zip(self.scaling.offset, self.scaling.scale, strict=True)
+            fitted = [{"offset": offset, "scale": scale} for offset, scale in pairs]
         values: dict[str, Any] = {
-            "normalize": self.scaling,
+            "normalize": self.scaling.kind,
+            **({} if self.missing is None else {"missing": self.missing}),
             "parameters": dict(self.parameters),
             "score": LINEAR if linear else TREES if forest else NEITHER,
             "features": [
-                {"name": name, "column": column, "weight": weight}
-                for name, column, weight in zip(self.names, self.columns, weights, strict=True)
+                {"name": name, "column": column, "weight": weight, **values}
+                for name, column, weight, values in zip(self.names, self.columns, weights, fitted, strict=True)
             ],
         }
         if self.trees is not None:
@@ -199,7 +230,8 @@ class Model:
                 columns=tuple(feature.column for feature in stored.features),
                 weights=stored.weights(),
                 trees=stored.trees,
-                scaling=stored.normalize,
+                scaling=stored.scaling(),
+                missing=stored.missing,
                 parameters=stored.parameters,
             )
         except ValidationError as error:
@@ -216,6 +248,8 @@ class _Feature(BaseModel):
     name: str
     column: Integer
     weight: Number | None
+    offset: Number | None = None
+    scale: Number | None = None
 
 
 class _Stored(BaseModel):
@@ -223,7 +257,8 @@ class _Stored(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    normalize: Scaling
+    normalize: Kind
+    missing: Number | QueryRule | None = None
     parameters: dict[str, Any]
     score: str
     features: list[_Feature]
@@ -239,3 +274,15 @@ class _Stored(BaseModel):
         if len(weights) != (len(self.features) if self.score == LINEAR else 0):
             raise ValueError("features: a linear model has a weight for each of them, another model for none")
         return weights if self.score == LINEAR else None
+
+    def scaling(self) -> Scaling:
+        """Return the scaling of the features, after a check that they have what `normalize` says."""
+        offset = tuple(feature.offset for feature in self.features if feature.offset is not None)
+        scale = tuple(feature.scale for feature in self.features if feature.scale is not None)
+        if self.normalize == "none" or self.normalize == "query":
+            if offset or scale:
+                raise ValueError(f"features: {self.normalize!r} is a scaling without offset and scale")
+            return PER_QUERY if self.normalize == "query" else UNSCALED
+        if not len(offset) == len(scale) == len(self.features):
+            raise ValueError(f"features: {self.normalize!r} is a scaling with offset and scale for each of them")
+        return FittedScaling(self.normalize, offset, scale)

@@ -16,6 +16,7 @@ from moerank.rankers.base import Mask, Matrix, PairBackend
 from moerank.rankers.masks import read_masks
 from moerank.training.dense_newton import solve_positive_definite
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
+from moerank.training.pair_moments import PairMoments, QueryMoments
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["RankRLS"]
@@ -55,9 +56,10 @@ class RankRLS(PairBackend):
 
     Notes
     -----
-    A population on shared pairs costs one Gram matrix, O(n_pairs · n_features), then a Cholesky factor per subset,
-    O(k³ / 3) for k features. With own pairs it is solved by conjugate gradients that the Gram matrix of all pairs
-    preconditions. The query loss has no pairs to choose from and refuses a `pair_mask`.
+    A population on shared pairs costs one Gram matrix, O(n_documents · n_features²) for all pairs, which are counted,
+    and O(n_pairs · n_features) for a subset of them, then a Cholesky factor per subset of the features, O(k³ / 3) for k
+    features. With own pairs it is solved by conjugate gradients that the Gram matrix of all pairs preconditions. The
+    query loss has no pairs to choose from and refuses a `pair_mask`.
 
     References
     ----------
@@ -96,11 +98,48 @@ class RankRLS(PairBackend):
                 )
             A, b = _query_loss_system(train)
             return ridge_subsets(A + self.alpha * np.eye(len(b)), b, features)
-        problem = PairProblem.of(train, subset, TARGETS[self.target])
+        target = TARGETS[self.target]
+        if subset is None and pairs is None:
+            moments = PairMoments.of(train)
+            B = moments.gram + self.alpha * np.eye(train.n_features)
+            return ridge_subsets(B, moments.moment(target), features)
+        problem = PairProblem.of(train, subset, target)
         if pairs is None:
             return ridge_subsets(problem.gram + self.alpha * np.eye(train.n_features), problem.moment, features)
         C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
         return self._solve_population(problem, C, SQUARED, pairs, features, start)
+
+    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps.
+
+        Parameters
+        ----------
+        train : RankingData
+        query_mask : ndarray of bool, shape (n_individuals, n_queries) or (n_queries,)
+            Each row keeps a query with a preference pair; one row without the first axis is shared by all.
+        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+
+        Returns
+        -------
+        ndarray, shape (n_individuals, n_features)
+
+        Notes
+        -----
+        One matrix per query once, O(n_documents · n_features²) and n_queries · n_features² / 2 numbers; then
+        O(n_queries · n_features²) per subset of the queries to add them up. No pair is listed.
+        """
+        self._check_parameters()
+        if self.loss == "query":
+            raise ValueError('RankRLS(loss="query") does not train on chosen queries; use loss="pair"')
+        train.require_pairs()
+        train.require_moderate_values()
+        squares, moments = QueryMoments.of(train).means(np.atleast_2d(query_mask), TARGETS[self.target])
+        ridge = self.alpha * np.eye(train.n_features)
+        if query_mask.ndim == 1 and feature_mask is not None:
+            return ridge_subsets(squares[0] + ridge, moments[0], feature_mask)
+        features = np.ones((len(squares), train.n_features), bool) if feature_mask is None else feature_mask
+        own = zip(squares, moments, features, strict=True)
+        return np.concatenate([ridge_subsets(A + ridge, b, mask[None]) for A, b, mask in own])
 
     def leave_query_out(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
@@ -136,7 +175,7 @@ class RankRLS(PairBackend):
         if self.loss == "query":
             return [{"alpha": 2.0**k} for k in range(14, -16, -1)]
         train.require_moderate_values()
-        scale = float(np.trace(PairProblem.of(train, None, TARGETS[self.target]).gram)) / train.n_features
+        scale = float(np.trace(PairMoments.of(train).gram)) / train.n_features
         if scale * 1e-5 < np.finfo(float).tiny:
             raise ValueError(
                 f"{train.name}: the differences of the feature values within queries are too small to square: the "

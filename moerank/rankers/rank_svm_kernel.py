@@ -92,7 +92,7 @@ class KernelRankSVM(KernelRanker):
         check_positive(C=self.C, gamma=self.gamma, tol=self.tol, memory_limit=self.memory_limit)
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
-        X = train.X[documents.rows]
+        X = train.X64[documents.rows]
         n = len(X)
         needed = 8.0 * n * n / GIB
         if needed > self.memory_limit:

@@ -69,7 +69,7 @@ class RankSVMStruct(CuttingPlaneRanker):
         pairs = CountedPairs(train.y, train.offsets)
 
         def separate(w: Matrix) -> tuple[Matrix, float]:
-            near = pairs.within_margin(train.X @ w)
-            return (near.n_worse - near.n_better) @ train.X / train.n_queries, near.n_pairs / train.n_queries
+            near = pairs.within_margin(train.X64 @ w)
+            return (near.n_worse - near.n_better) @ train.X64 / train.n_queries, near.n_pairs / train.n_queries
 
         return separate

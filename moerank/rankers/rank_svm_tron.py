@@ -69,7 +69,7 @@ class RankSVMTRON(LinearRanker):
 
     def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)
-        minimum = solve_with_features(train.X[documents.rows], documents.pairs, self.C, self.tol)
+        minimum = solve_with_features(train.X64[documents.rows], documents.pairs, self.C, self.tol)
         self.n_iter_, self._converged = minimum.n_iter, minimum.converged
         return minimum.x
 

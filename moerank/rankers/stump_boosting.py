@@ -43,6 +43,7 @@ class StumpBoosting(Ranker):
     """
 
     _size = "n_rounds"
+    _by_thresholds = True
     _weigh: ClassVar[Callable[..., float]]
 
     def __init__(self, n_rounds: int = 300, n_thresholds: int | None = 10, reversed_stumps: bool = False) -> None:
@@ -142,17 +143,18 @@ def _bins(
 
     def compute() -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
         if n_thresholds is None:
-            lists = [np.unique(column)[:-1] for column in train.X.T]
+            lists = [np.unique(column)[:-1] for column in train.X64.T]
         else:
             parts = np.arange(n_thresholds) / n_thresholds
             lists = [
-                low + extent * parts for low, extent in zip(train.X.min(axis=0), np.ptp(train.X, axis=0), strict=True)
+                low + extent * parts
+                for low, extent in zip(train.X64.min(axis=0), np.ptp(train.X64, axis=0), strict=True)
             ]
         thresholds = np.full((len(lists), max(map(len, lists))), np.inf)
         bins = np.empty((len(lists), train.n_documents), np.int32)
         for f, values in enumerate(lists):
             thresholds[f, : len(values)] = values
-            bins[f] = np.searchsorted(values, train.X[:, f], side="left")
+            bins[f] = np.searchsorted(values, train.X64[:, f], side="left")
         return bins, np.array([len(values) for values in lists]), thresholds
 
     return train.remember(("stumps", n_thresholds), compute)

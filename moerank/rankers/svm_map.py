@@ -80,7 +80,7 @@ class SVMMAP(CuttingPlaneRanker):
         coefficients, losses = np.empty(train.n_documents), np.empty(train.n_queries)
 
         def separate(w: Matrix) -> tuple[Matrix, float]:
-            most_violated_rankings(train.X @ w, relevant, train.offsets, coefficients, losses)
-            return coefficients @ train.X / n_used, float(losses.sum() / n_used)
+            most_violated_rankings(train.X64 @ w, relevant, train.offsets, coefficients, losses)
+            return coefficients @ train.X64 / n_used, float(losses.sum() / n_used)
 
         return separate

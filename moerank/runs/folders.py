@@ -31,7 +31,7 @@ class FoldRuns:
         Where the run of each fold is kept.
     seed : int, default 0
     data : path, optional
-        Where LETOR folders are; see `Problem.load_fold`.
+        Where files of data are; see `Problem.load_fold`.
     """
 
     problem: Problem

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import RankingData
+from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import Metric
-from moerank.rankers import FitnessBackend, LinearPopulation, Population, SelectionPath
-from moerank.rankers.model import Model, Scaling
+from moerank.rankers import FitnessBackend, LinearPopulation, Population, RankingEstimator, SelectionPath
+from moerank.rankers.model import Model
 from moerank.runs.result import ScoredRanker
 from moerank.stages.objectives import Candidates, Objective
 
@@ -33,8 +34,6 @@ class Measure:
         That of the objectives, and the second one of the tables.
     objectives : sequence of Objective
         Measured on the training part, for every ranker: also for those that no search has found.
-    scaling : {"none", "query"}
-        How the features of all parts are scaled.
     backend : fitness backend
         For objectives that compare with another ranker of its kind.
     """
@@ -42,12 +41,12 @@ class Measure:
     parts: Parts
     metrics: tuple[Metric, Metric]
     objectives: Sequence[Objective]
-    scaling: Scaling
     backend: FitnessBackend
 
     def fitted(self, name: str, ranker: Any) -> ScoredRanker:
         """Measure a fitted estimator."""
-        model = Model.of(ranker, self.parts["train"].feature_names, self.scaling)
+        train = self.parts["train"]
+        model = replace(Model.of(ranker, train.feature_names, train.scaling), missing=train.missing)
         population = LinearPopulation(ranker.coef_[None]) if model.weights is not None else _One(ranker)
         return self._measured(name, [model], population, ranker.support_[None])[0]
 
@@ -64,7 +63,8 @@ class Measure:
 
     def population(self, name: str, rankers: Population, support: NDArray[np.bool_]) -> list[ScoredRanker]:
         """Measure several rankers, which use the features in the rows of `support` (n_rankers, n_features)."""
-        names = self.parts["train"].feature_names
+        train = self.parts["train"]
+        names = train.feature_names
         models = []
         for i, mask in enumerate(support):
             columns = tuple(np.flatnonzero(mask).tolist())
@@ -73,7 +73,8 @@ class Measure:
                     names=tuple(names[column] for column in columns),
                     columns=columns,
                     weights=None if rankers.coefs is None else tuple(rankers.coefs[i, mask].tolist()),
-                    scaling=self.scaling,
+                    scaling=train.scaling.of_features(mask),
+                    missing=train.missing,
                 )
             )
         return self._measured(name, models, rankers, support)
@@ -81,14 +82,11 @@ class Measure:
     def _measured(
         self, name: str, models: Sequence[Model], rankers: Population, support: NDArray[np.bool_]
     ) -> list[ScoredRanker]:
-        scores = {part: np.ascontiguousarray(rankers.scores(rows.X)) for part, rows in self.parts.items()}
-        means, per_query = (
-            {
-                part: {metric.name: measured(metric)(rows, scores[part]) for metric in self.metrics}
-                for part, rows in self.parts.items()
-            }
-            for measured in (lambda metric: metric.batch, lambda metric: metric.per_query)
-        )
+        per_query = {part: self._per_query(rows, rankers) for part, rows in self.parts.items()}
+        means = {
+            part: {name: mean_over_queries(values) for name, values in table.items()}
+            for part, table in per_query.items()
+        }
         train, metric = self.parts["train"], self.metrics[0]
         errors = 1.0 - means["train"][metric.name]
         candidates = Candidates(train, metric, support, lambda: rankers, errors=errors, backend=self.backend)
@@ -104,6 +102,13 @@ class Measure:
             for i, model in enumerate(models)
         ]
 
+    def _per_query(self, rows: RankingData, rankers: Population) -> dict[str, NDArray[np.float64]]:
+        """Return the values (n_queries, n_rankers) of each metric on one part."""
+        if rankers.coefs is not None:
+            return {metric.name: metric.of_linear(rows, rankers.coefs) for metric in self.metrics}
+        scores = np.ascontiguousarray(rankers.scores(rows.X))
+        return {metric.name: metric.per_query(rows, scores) for metric in self.metrics}
+
 
 @dataclass(frozen=True)
 class _One:
@@ -116,8 +121,10 @@ class _One:
         return 1
 
     def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        scores: NDArray[np.float64] = self.ranker.predict(X)[:, None]
-        return scores
+        """Return the scores (n_documents, 1) of the rows of X, which are scaled as the training data are."""
+        known = isinstance(self.ranker, RankingEstimator)
+        scores: NDArray[np.float64] = self.ranker._scores(X) if known else self.ranker.predict(X)
+        return scores.reshape(-1, 1)
 
     def take(self, rows: NDArray[np.int64]) -> _One:
         return self

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from pathlib import Path, PureWindowsPath
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from moerank.checks import check_at_least, unknown
-from moerank.data import RankingData, load_digits_fold, load_fold, load_planted_fold, query_level_norm
-from moerank.data.folds import N_FOLDS
-from moerank.data.planted import MOST_LABELS
+from moerank.checks import unknown
+from moerank.data import fit_scaling
 from moerank.evolution import ALGORITHMS
 from moerank.metrics import Metric, make_metric
-from moerank.runs.solver_spec import SolverSpec, check_parameters
+from moerank.runs.section import Parameters, Section
+from moerank.runs.solver_spec import SolverSpec
+from moerank.runs.sources import Data, Fold, Places, read_data
 from moerank.stages.objectives import FRONT, read_objectives
 from moerank.stages.settings import (
     STAGES,
@@ -23,122 +22,9 @@ from moerank.stages.settings import (
     FeatureSelectionSettings,
     Final,
     InstanceSelectionSettings,
-    at_least,
 )
 
-__all__ = ["SOURCES", "Problem", "Published", "Section"]
-
-Fold = tuple[RankingData, RankingData, RankingData]
-
-MOST_SEED = 2**64 - 1
-
-
-class Section(BaseModel):
-    """A table of a problem file: unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
-    check_parameters(parameters)
-    return parameters
-
-
-Parameters = Annotated[dict[str, Any], AfterValidator(_checked)]
-
-
-class DataSection(Section):
-    """What all sources of data share.
-
-    Attributes
-    ----------
-    normalize : {"none", "query"}
-        "query" scales every feature to [0, 1] in every query, as LETOR's QueryLevelNorm files are.
-    grid : (rows, columns), optional
-        The features are the pixels of an image, row by row; figures then show the image.
-    """
-
-    normalize: Literal["none", "query"] = "none"
-    grid: tuple[Annotated[int, Field(strict=True, ge=1)], Annotated[int, Field(strict=True, ge=1)]] | None = None
-
-
-class DigitsData(DataSection):
-    """Query by example on handwritten digits; see `load_digits_fold`."""
-
-    source: Literal["digits"]
-    n_queries: Annotated[int, at_least(5)] = 150
-    n_documents: Annotated[int, at_least(2)] = 100
-    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
-
-    def read(self, fold: int, search: Sequence[Path]) -> Fold:
-        """Return the parts of a fold; nothing has to be found on disk."""
-        return load_digits_fold(fold, n_queries=self.n_queries, n_documents=self.n_documents, seed=self.seed)
-
-
-class PlantedData(DataSection):
-    """Synthetic data with known relevant features; see `make_planted`."""
-
-    source: Literal["planted"]
-    n_queries: Annotated[int, at_least(1)] = 100
-    n_documents: Annotated[int, at_least(2)] = 20
-    n_relevant: Annotated[int, at_least(1)] = 5
-    n_redundant: Annotated[int, at_least(0)] = 10
-    n_noise: Annotated[int, at_least(0)] = 15
-    n_labels: Annotated[int, at_least(2, MOST_LABELS)] = 3
-    noise: Annotated[float, Field(strict=True, ge=0)] = 0.1
-    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
-
-    def read(self, fold: int, search: Sequence[Path]) -> Fold:
-        """Return the parts of a fold; nothing has to be found on disk."""
-        return load_planted_fold(fold, **self.model_dump(exclude={"source", "normalize", "grid"}))
-
-
-class LetorData(DataSection):
-    """Folders Fold1 … Fold5 of LETOR files.
-
-    Attributes
-    ----------
-    folder : str
-        The folder that holds them, below a place where data are looked for.
-    origin : str
-        What to download where the folder is missing.
-    missing : float, optional
-        What the value NULL stands for; without it NULL is an error.
-    """
-
-    source: Literal["letor"]
-    folder: str
-    origin: str = "the data set"
-    missing: Annotated[float, Field(strict=True)] | None = None
-
-    @field_validator("folder")
-    @classmethod
-    def _is_below(cls, folder: str) -> str:
-        """Refuse what leads elsewhere: a file that somebody else wrote must not say where to read."""
-        path = PureWindowsPath(folder)  # which takes both kinds of slashes, and knows drives
-        if path.anchor or ".." in path.parts or "\0" in folder:
-            raise ValueError(
-                f"folder must lie below the place of the data, not {folder!r}; name that place by --data or by the "
-                "environment variable MOERANK_DATA"
-            )
-        return folder
-
-    def read(self, fold: int, search: Sequence[Path]) -> Fold:
-        """Return the parts of a fold from the first place that has the folder."""
-        folders = [folder for place in search for folder in (place / self.folder, place)]
-        found = next((folder for folder in folders if (folder / "Fold1").is_dir()), None)
-        if found is None:
-            raise FileNotFoundError(
-                f"no folder {self.folder} with Fold1 … Fold{N_FOLDS} in {', '.join(map(str, search))}; download "
-                f"{self.origin}, and name the folder that holds {self.folder} by --data or by the environment "
-                "variable MOERANK_DATA"
-            )
-        return load_fold(found / f"Fold{fold}", missing=self.missing)
-
-
-SOURCES = (DigitsData, PlantedData, LetorData)
-
-Data = Annotated[DigitsData | PlantedData | LetorData, Field(discriminator="source")]
+__all__ = ["BackendSection", "MetricSection", "Problem", "Published", "SearchSection", "SolverSection"]
 
 
 class MetricSection(Section):
@@ -254,16 +140,41 @@ class Problem(Section):
     ensemble: EnsembleSettings = EnsembleSettings()
     published: tuple[Published, ...] = ()
 
+    _beside: Path | None = PrivateAttr(default=None)
+
+    def beside(self, folder: Path) -> Self:
+        """Return the same problem, whose data are looked for in the folder of its file first."""
+        problem = self.model_copy()
+        problem._beside = folder
+        return problem
+
+    def n_folds(self, data: str | Path | None = None) -> int:
+        """Return how many folds the data have.
+
+        Parameters
+        ----------
+        data : path, optional
+            As in `load_fold`.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the data are not there.
+        """
+        return self.data.n_folds(self._places(data))
+
     def load_fold(self, fold: int, data: str | Path | None = None) -> Fold:
         """Return the training, validation and test part of a fold.
+
+        A scaling that has to be fitted is fitted on the training part.
 
         Parameters
         ----------
         fold : int
-            From 1 to 5.
+            From 1 to `n_folds`.
         data : path, optional
-            Where LETOR folders are; by default the environment variable ``MOERANK_DATA``, then ``data`` in the
-            working directory.
+            Where files and folders of data are; by default the environment variable ``MOERANK_DATA``, then ``data`` in
+            the working directory. The folder of the problem's file comes before all of them.
 
         Raises
         ------
@@ -272,17 +183,19 @@ class Problem(Section):
         ValueError
             For malformed data, arguments of the data that are out of range, and a grid that does not fit the features.
         """
-        check_at_least(1, N_FOLDS, fold=fold)
-        train, vali, test = self.data.read(fold, _places(data))
+        train, vali, test = read_data(self.data, fold, self._places(data))
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:
             raise ValueError(
                 f"problem {self.name}: the grid {rows} × {columns} has {rows * columns} pixels, but the data have "
                 f"{train.n_features} features; correct [data] grid"
             )
-        if self.data.normalize == "query":
-            return query_level_norm(train), query_level_norm(vali), query_level_norm(test)
-        return train, vali, test
+        if self.data.scaled is not None:
+            return train.declared(self.data.scaled), vali.declared(self.data.scaled), test.declared(self.data.scaled)
+        if self.data.normalize == "none":
+            return train, vali, test
+        scaling = fit_scaling(train, self.data.normalize)
+        return scaling.apply(train), scaling.apply(vali), scaling.apply(test)
 
     def spec(self, solver: SolverSpec) -> SolverSpec:
         """Return a solver with what the problem's file gives to it."""
@@ -293,15 +206,18 @@ class Problem(Section):
         return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
 
     def configuration(self) -> dict[str, Any]:
-        """Return all settings of the problem that can decide results, defaults included, as plain JSON values."""
-        settings = self.model_dump(mode="json", exclude={"name", "solver", "published"})
-        settings["data"].pop("origin", None)
-        return settings
+        """Return all settings of the problem that can decide results, defaults included, as plain JSON values.
 
+        One that came later is there where it is not as it always was: what was computed before still counts.
+        """
+        settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
+        if settings["instance_selection"]["unit"] == "auto":
+            del settings["instance_selection"]["unit"]
+        return {"data": self.data.settings(), **settings}
 
-def _places(data: str | Path | None) -> list[Path]:
-    """Return where data are looked for: only `data` if it is given."""
-    if data is not None:
-        return [Path(data)]
-    named = os.environ.get("MOERANK_DATA")
-    return [*([Path(named)] if named else []), Path("data")]
+    def _places(self, data: str | Path | None) -> Places:
+        """Return where data are looked for: beside the file, and then only in `data` if it is given."""
+        if data is not None:
+            return Places(self._beside, [Path(data)])
+        named = os.environ.get("MOERANK_DATA")
+        return Places(self._beside, [*([Path(named)] if named else []), Path("data")])

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ValidationError
 
 from moerank.checks import unknown
 from moerank.files import read_text
-from moerank.runs.problem import SOURCES, Problem, Published
+from moerank.runs.problem import Problem, Published
+from moerank.runs.sources import SOURCES, Split
 
 __all__ = ["load_problem", "shipped_problems"]
 
@@ -30,7 +31,7 @@ def shipped_problems() -> dict[str, Path]:
     Examples
     --------
     >>> sorted(shipped_problems())
-    ['digits', 'mq2008', 'ohsumed', 'planted']
+    ['digits', 'mq2008', 'mslr', 'ohsumed', 'planted', 'web']
     """
     package = Path(__file__).parents[1]
     # The wheel carries the folder inside the package; in a checkout it stands beside it.
@@ -71,7 +72,8 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
     for key, value in overrides.items():
         _put(document, key, value)
     try:
-        return Problem.model_validate(document)
+        read = Problem.model_validate(document)
+        return read if str(problem) in shipped_problems() else read.beside(path.parent)
     except ValidationError as error:
         raise ValueError(_sentence(error, str(path), overrides)) from None
 
@@ -132,6 +134,8 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -
         sources = (get_args(source.model_fields["source"].annotation)[0] for source in SOURCES)
         return f"{place}: [{key}] source: choose one of {', '.join(sources)}"
     if problem["type"] == "value_error":
+        if location in (["data"], ["data", "split"]):  # of several keys together
+            table = f"[{'.'.join(location)}] "
         within = "parameters: " * (location[-1:] == ["parameters"])
         return f"{place}: {table}{within}{problem['ctx']['error']}"
     expected = problem["msg"].split(",")[0].removeprefix("Input ")
@@ -140,8 +144,10 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -
 
 
 def _section(location: Sequence[int | str]) -> type[BaseModel]:
-    """Return the model of the table at `location`: none is deeper than two steps."""
+    """Return the model of the table at `location`: none is deeper than three steps."""
     match location:
+        case ("data", _, "split"):
+            return Split
         case ("data", source):
             return next(model for model in SOURCES if source in get_args(model.model_fields["source"].annotation))
         case ("published", _):

@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from moerank.rankers.model import Model, Scaling
+import numpy as np
+
+from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, Scaling
+from moerank.rankers.model import Model
 from moerank.runs.stored import FORMAT, PARTS, StoredRanker, check_format, read_stored
+from moerank.stages.instance_units import Unit
 from moerank.stages.objectives import FRONT
 
 __all__ = ["FORMAT", "PARTS", "RunResult", "ScoredRanker", "check_format"]
+
+_PLAIN: dict[str, Scaling] = {scaling.kind: scaling for scaling in (UNSCALED, PER_QUERY)}
 
 
 @dataclass(frozen=True)
@@ -61,14 +67,18 @@ class ScoredRanker:
         }
 
     @classmethod
-    def from_stored(cls, stored: StoredRanker, feature_names: Sequence[str], scaling: Scaling) -> ScoredRanker:
-        """Read what `as_dict` returned, with the names of all columns and how they are scaled."""
+    def from_stored(
+        cls, stored: StoredRanker, feature_names: Sequence[str], scaling: Scaling, missing: MissingRule | None
+    ) -> ScoredRanker:
+        """Read what `as_dict` returned, with the names of all columns, how they are scaled, and what was missing."""
+        own = set(stored.features)
         model = Model(
             names=tuple(feature_names[feature] for feature in stored.features),
             columns=stored.features,
             weights=stored.weights,
             trees=stored.trees,
-            scaling=scaling,
+            scaling=scaling.of_features(np.array([column in own for column in range(len(feature_names))])),
+            missing=missing,
             parameters=stored.parameters,
         )
         return cls(stored.name, model, stored.objectives, stored.scores, stored.per_query)
@@ -112,6 +122,12 @@ class RunResult:
         machine; under "stages" those of each generation. With `versions` all that differs between two runs of the same
         configuration.
     versions : dict of str
+    scaling : Scaling
+        How the features of all parts were scaled.
+    missing : float, str or None
+        The rule for missing values.
+    instances : {"pair", "document", "query"} or None
+        What instance selection chose among; None without it.
     """
 
     problem: str
@@ -131,6 +147,9 @@ class RunResult:
     n_evaluations: int
     times: dict[str, Any]
     versions: dict[str, str]
+    scaling: Scaling = UNSCALED
+    missing: MissingRule | None = None
+    instances: Unit | None = None
 
     @property
     def best(self) -> ScoredRanker:
@@ -156,6 +175,14 @@ class RunResult:
         """Return the result as JSON keeps it, keys always in the same order."""
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         rankers = {key: [ranker.as_dict() for ranker in values[key]] for key in ("front", "baselines")}
+        if values.pop("instances") not in (None, "pair"):  # as it always was
+            values["instances"] = self.instances
+        if values.pop("missing") is not None:
+            values["missing"] = self.missing
+        if values.pop("scaling").kind != self.configuration["data"]["normalize"]:
+            values["scaling"] = {"kind": self.scaling.kind}
+        if isinstance(self.scaling, FittedScaling):
+            values["scaling"] = {"kind": self.scaling.kind, **asdict(self.scaling)}
         return {"format": FORMAT, **values, **rankers}
 
     def to_json(self) -> str:
@@ -173,9 +200,15 @@ class RunResult:
         """
         try:
             stored = read_stored(text)
-            shared = stored.feature_names, stored.configuration["data"]["normalize"]
+            scaling = _PLAIN.get(stored.configuration["data"]["normalize"], UNSCALED)
+            if stored.scaling is not None:
+                scaling = stored.scaling.read()
+            shared = stored.feature_names, scaling, stored.missing
             values: dict[str, Any] = {name: getattr(stored, name) for name in type(stored).model_fields}
             del values["format"]
+            values["scaling"] = scaling
+            if stored.instances is None and "instance_selection" in stored.convergence:
+                values["instances"] = "pair"
             values["convergence"] = {stage: columns.model_dump() for stage, columns in stored.convergence.items()}
             values["times"] = stored.times.model_dump()
             for key in ("front", "baselines"):

@@ -56,7 +56,7 @@ def run_fold(
     ----------
     problem : Problem
     fold : int, default 1
-        From 1 to 5.
+        From 1 to `Problem.n_folds`.
     solver : SolverSpec or str, default "mofsrank"
         As `read_solver` reads it. What the problem's file gives to solvers comes beneath.
     seed : int, default 0
@@ -66,7 +66,7 @@ def run_fold(
     workers : int, default 1
         Threads; the result is the same for any number.
     data : path, optional
-        Where LETOR folders are; see `Problem.load_fold`.
+        Where files of data are; see `Problem.load_fold`.
     journal : path, optional
         Where a search writes down what it evaluates.
     resume : bool, default False
@@ -100,7 +100,7 @@ def run_fold(
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
         backend = _tuned(backend, parts) if problem.backend.tune else backend
         objectives = read_objectives(problem.search.objectives)
-        measure = Measure(parts, metrics, objectives, problem.data.normalize, backend)
+        measure = Measure(parts, metrics, objectives, backend)
         compared = _baselines(backend, problem.backend.name, spec.name, measure, report) if baselines else []
         clock.stop("baselines")
 
@@ -165,6 +165,9 @@ def run_fold(
             "python": platform.python_version(),
             **{library: version(library) for library in LIBRARIES},
         },
+        scaling=train.scaling,
+        missing=train.missing,
+        instances=getattr(estimator, "instance_unit_", None),
     )
 
 

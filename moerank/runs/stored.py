@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from moerank.checks import first_mistake
-from moerank.data.folds import N_FOLDS
+from moerank.data import PER_QUERY, UNSCALED, FittedScaling, Scaling
+from moerank.data.folds import MOST_FOLDS
+from moerank.data.missing import QueryRule
+from moerank.data.scales import FittedKind, Kind
 from moerank.files import read_json
 from moerank.rankers.forest import Forest
-from moerank.runs.problem import BackendSection, Data, MetricSection, Parameters, SearchSection, Section
+from moerank.runs.problem import BackendSection, MetricSection, SearchSection
+from moerank.runs.section import Parameters, Section
+from moerank.runs.sources import Data
 from moerank.stages.settings import EnsembleSettings, FeatureSelectionSettings, InstanceSelectionSettings
 from moerank.version import VERSION
 
@@ -99,6 +104,22 @@ class _Configuration(Section):
     ensemble: EnsembleSettings | None = None
 
 
+class StoredScaling(BaseModel):
+    """How the features of a result are scaled, where the configuration does not say it all."""
+
+    model_config = STRICT
+
+    kind: Kind
+    offset: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
+
+    def read(self) -> Scaling:
+        """Return the scaling."""
+        if self.kind == "none" or self.kind == "query":
+            return PER_QUERY if self.kind == "query" else UNSCALED
+        return FittedScaling(self.kind, self.offset, self.scale)
+
+
 class StoredResult(BaseModel):
     """What `RunResult.as_dict` returns."""
 
@@ -106,7 +127,7 @@ class StoredResult(BaseModel):
 
     format: int
     problem: str
-    fold: Annotated[int, Field(ge=1, le=N_FOLDS)]
+    fold: Annotated[int, Field(ge=1, le=MOST_FOLDS)]
     solver: str
     seed: Natural
     random_state: Natural
@@ -114,6 +135,9 @@ class StoredResult(BaseModel):
     objectives: Annotated[list[str], Field(min_length=1)]
     configuration: dict[str, Any]
     feature_names: Annotated[list[str], Field(min_length=1)]
+    scaling: StoredScaling | None = None
+    missing: float | QueryRule | None = None
+    instances: Literal["document", "query"] | None = None
     queries: dict[str, list[int | float | str]]
     front: Annotated[list[StoredRanker], Field(min_length=1)]
     chosen: Natural
@@ -139,6 +163,7 @@ def read_stored(text: str) -> StoredResult:
         raise ValueError(first_mistake(error)) from None
     check_format(stored.format, stored.versions.get("moerank"))
     _check_configuration(stored)
+    _check_scaling(stored)
     _check_keys("queries", stored.queries, PARTS)
     if stored.chosen >= len(stored.front):
         raise ValueError(f"chosen is {stored.chosen}, but front has {len(stored.front)} members, counted from 0")
@@ -179,12 +204,23 @@ def _check_configuration(stored: StoredResult) -> None:
         read = _Configuration.model_validate(stored.configuration)
     except ValidationError as error:
         raise ValueError(f"configuration.{first_mistake(error)}") from None
-    known = [key for key in type(read.data).model_fields if key != "origin"]
-    _check_keys("configuration.data", stored.configuration["data"], known)
+    _check_keys("configuration.data", stored.configuration["data"], read.data.settings())
     said = {"problem": read.problem, "fold": read.fold, "seed": read.seed, "solver": read.solver.label}
     for name, value in said.items():
         if value != getattr(stored, name):
             raise ValueError(f"{name} is {getattr(stored, name)!r}, but {value!r} in configuration")
+
+
+def _check_scaling(stored: StoredResult) -> None:
+    """Check that fitted values are there for every feature, and for data that are to be scaled by them."""
+    fitted = stored.configuration["data"]["normalize"] in get_args(FittedKind)
+    if stored.scaling is None:
+        if fitted:
+            raise ValueError("scaling is missing, and configuration.data.normalize is one by fitted values")
+        return
+    n_values = len(stored.feature_names) if stored.scaling.kind in get_args(FittedKind) else 0
+    if not len(stored.scaling.offset) == len(stored.scaling.scale) == n_values:
+        raise ValueError(f"scaling: {stored.scaling.kind!r} needs offset and scale of {n_values} features")
 
 
 def _check_ranker(place: str, ranker: StoredRanker, stored: StoredResult, *, whole: bool) -> None:

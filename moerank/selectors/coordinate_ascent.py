@@ -68,7 +68,7 @@ def coordinate_ascent(
     >>> value
     1.0
     """
-    X = data.X if features is None else np.ascontiguousarray(data.X[:, features])
+    X = data.X64 if features is None else np.ascontiguousarray(data.X64[:, features])
     found = [_ascend(data, X, metric, first, tolerance) for first in range(min(restarts, X.shape[1]))]
     return max(found, key=lambda result: result[1])
 

@@ -87,14 +87,14 @@ class FSED(Filter):
                 "as validation=(X, y, qid) or RankingData"
             )
         importance = single_feature_values(train, as_metric(self.metric, NDCG(10)))[0]
-        return np.argsort(-(importance + expected_divergence(train, validation.X)), kind="stable")
+        return np.argsort(-(importance + expected_divergence(train, validation.X64)), kind="stable")
 
 
 def expected_divergence(train: RankingData, points: Matrix) -> Matrix:
     """Return d(f) of each feature, shape (n_features,), with densities at `points` (n_points, n_features)."""
     labels = np.unique(train.y)
     total = np.zeros(train.n_features)
-    for f, (column, at) in enumerate(zip(train.X.T, points.T, strict=True)):
+    for f, (column, at) in enumerate(zip(train.X64.T, points.T, strict=True)):
         densities = {int(a): _density(column[train.y == a], at) for a in labels}
         for (a, low), (b, high) in combinations(densities.items(), 2):
             if low is not None and high is not None:

@@ -125,7 +125,7 @@ class GAS(Filter):
         def compute() -> Matrix:
             if self.similarity == "spearman":
                 return spearman(train)
-            return concordance(train.X * directions, train.offsets)
+            return concordance(train.X64 * directions, train.offsets)
 
         return train.remember(("similarity of rankings", self.similarity, directions.tobytes()), compute)
 
@@ -160,7 +160,7 @@ def pair_order_values(data: RankingData) -> Matrix:
 
     def compute() -> Matrix:
         better, worse = data.pairs.better, data.pairs.worse
-        columns = np.ascontiguousarray(data.X.T)
+        columns = np.ascontiguousarray(data.X64.T)
         right = np.array([np.mean(0.5 * ((x[better] > x[worse]) + 1.0 * (x[better] >= x[worse]))) for x in columns])
         return np.stack([right, 1.0 - right])
 
@@ -182,7 +182,7 @@ def spearman(data: RankingData) -> Matrix:
     spans = [rows for rows in spans if rows.stop - rows.start > 1]
     total = np.zeros((data.n_features, data.n_features))
     for rows in spans:
-        ranks = rankdata(data.X[rows], axis=0)
+        ranks = rankdata(data.X64[rows], axis=0)
         ranks -= ranks.mean(axis=0)
         norm = np.sqrt(np.square(ranks).sum(axis=0))
         ranks /= np.where(norm > 0, norm, 1.0)

@@ -27,6 +27,7 @@ from moerank.evolution import (
 from moerank.metrics import NDCG, Metric
 from moerank.rankers import FitnessBackend, Population, RankRLS, side_by_side, train_population
 from moerank.selectors.single import single_feature_values
+from moerank.stages.instance_units import Unit, train_on_units
 from moerank.stages.objectives import FRONT, Candidates, ObjectiveLike, errors_of
 from moerank.stages.stage import Stage
 
@@ -45,8 +46,10 @@ class FeatureSelection(Stage):
         Training data with at least one preference pair.
     backend : ranker with ``fit_population``, default RankRLS()
     metric : Metric, default NDCG(10)
-    pair_masks : ndarray of bool, shape (n_subsets, n_pairs), optional
-        The pair subsets of the first stage; None trains on all pairs.
+    pair_masks : ndarray of bool, shape (n_subsets, n_units), optional
+        The instance subsets of the first stage; None trains on all pairs.
+    unit : {"pair", "document", "query"}, default "pair"
+        What a column of `pair_masks` stands for; see `InstanceSelection`.
     objectives : sequence of str or Objective, default ("features", "error")
         What is minimised; see `moerank.stages.objectives`.
     adaptive : bool, default True
@@ -83,6 +86,7 @@ class FeatureSelection(Stage):
         metric: Metric | None = None,
         pair_masks: NDArray[np.bool_] | None = None,
         *,
+        unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = FRONT,
         adaptive: bool = True,
         form: Form = FORM,
@@ -94,6 +98,7 @@ class FeatureSelection(Stage):
         self.backend = backend or RankRLS()
         self.metric = metric or NDCG(10)
         self.pair_masks = pair_masks
+        self.unit = unit
         self.adaptive = adaptive
         self.form = form
         self.decay = decay
@@ -120,7 +125,10 @@ class FeatureSelection(Stage):
     def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
         subsets = [None] if self.pair_masks is None else list(self.pair_masks)
         populations = [
-            train_population(self.backend, self.train, pair_mask=subset, feature_mask=X) for subset in subsets
+            train_population(self.backend, self.train, feature_mask=X)
+            if subset is None or subset.all()
+            else train_on_units(self.backend, self.train, self.unit, subset, X)
+            for subset in subsets
         ]
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
         order = np.arange(len(subsets) * len(X)).reshape(len(subsets), -1).T.ravel()

@@ -1,18 +1,19 @@
-"""MOIS, the first stage of MOFSRank: which preference pairs are worth training on."""
+"""MOIS, the first stage of MOFSRank: which preference pairs, documents or queries are worth training on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.checks import check_at_least
+from moerank.checks import check_at_least, check_choice
 from moerank.data import RankingData
 from moerank.evolution import DENSITY, DensitySampling, DigestDuplicates, KeepAsIs, SparseBitFlip, UniformCrossover
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import FitnessBackend, RankRLS, train_population
+from moerank.rankers import FitnessBackend, RankRLS
+from moerank.stages.instance_units import Unit, count_units, n_pairs_kept, train_on_units
 from moerank.stages.objectives import Candidates, ObjectiveLike
 from moerank.stages.stage import Stage
 
@@ -22,8 +23,9 @@ __all__ = ["InstanceSelection", "spread_along_front"]
 class InstanceSelection(Stage):
     """Minimise (|S|, 1 − RAcc(Train(S, all features))) over the subsets S of the preference pairs.
 
-    An individual is a bit string, one bit a preference pair in the order of ``train.pairs``. RAcc is the metric on
-    all training data of the ranker trained on the kept pairs.
+    An individual is a bit string, one bit per preference pair in the order of ``train.pairs``, or per document or
+    query, which keep the pairs among them. RAcc is the metric on all training data of the ranker trained on the kept
+    pairs.
 
     Parameters
     ----------
@@ -31,10 +33,13 @@ class InstanceSelection(Stage):
         Training data with at least one preference pair.
     backend : ranker with ``fit_population``, default RankRLS()
     metric : Metric, default NDCG(10)
+    unit : {"pair", "document", "query"}, default "pair"
+        What a bit stands for: a pair, as in the paper; a document, and a pair counts if both its documents are kept; or
+        a query with all its pairs.
     objectives : sequence of str or Objective, default ("pairs", "error")
         What is minimised; see `moerank.stages.objectives`.
     density : (float, float), default (0.05, 0.5)
-        Each individual of the initial population keeps a share of the pairs that is drawn log-uniformly from this
+        Each individual of the initial population keeps a share of the bits that is drawn log-uniformly from this
         range. Selection cannot bring the share far down afterwards, so the lower end decides how few pairs are kept.
     workers : int, default 1
         Threads; the result does not depend on it.
@@ -42,7 +47,7 @@ class InstanceSelection(Stage):
     Notes
     -----
     The paper leaves open the initial population and the operators; here sparse strings, uniform crossover with
-    probability 0.9 and bit flips with probability 1 / n_pairs. An evaluation is one training by `backend` and one
+    probability 0.9 and bit flips with probability 1 / n_bits. An evaluation is one training by `backend` and one
     metric on all documents: O(n_pairs + n_documents · n_features) for the linear backends.
 
     References
@@ -64,12 +69,15 @@ class InstanceSelection(Stage):
         backend: FitnessBackend | None = None,
         metric: Metric | None = None,
         *,
+        unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = ("pairs", "error"),
         density: tuple[float, float] = DENSITY,
         workers: int = 1,
     ) -> None:
         train.require_pairs()
-        super().__init__(train, len(train.pairs), objectives, workers=workers, vtype=bool)
+        check_choice(get_args(Unit), unit=unit)
+        super().__init__(train, count_units(train, unit), objectives, workers=workers, vtype=bool)
+        self.unit = unit
         self.backend = backend or RankRLS()
         self.metric = metric or NDCG(10)
         self.density = density
@@ -84,13 +92,19 @@ class InstanceSelection(Stage):
             "eliminate_duplicates": DigestDuplicates(),
         }
 
+    def _is_empty(self, X: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether nothing is left to train on: no pair, though there may be documents or queries."""
+        if self.unit == "pair":
+            return super()._is_empty(X)
+        return n_pairs_kept(self.train, self.unit, X) == 0
+
     def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
         return Candidates(
             self.train,
             self.metric,
             np.ones((len(X), self.train.n_features), bool),
-            lambda: train_population(self.backend, self.train, pair_mask=X),
-            pair_mask=X,
+            lambda: train_on_units(self.backend, self.train, self.unit, X),
+            n_pairs=lambda: n_pairs_kept(self.train, self.unit, X),
             backend=self.backend,
         )
 
@@ -98,19 +112,19 @@ class InstanceSelection(Stage):
 def spread_along_front(
     X: NDArray[np.bool_], F: NDArray[np.float64], most: int, *, include_all: bool
 ) -> NDArray[np.bool_]:
-    """Choose at most `most` pair subsets, evenly spaced in the order of their size on the front.
+    """Choose at most `most` instance subsets, evenly spaced in the order of their size on the front.
 
     Parameters
     ----------
-    X, F : shapes (n_members, n_pairs) and (n_members, n_objectives)
+    X, F : shapes (n_members, n_units) and (n_members, n_objectives)
         Size is the first objective.
     most : int, at least 1
     include_all : bool
-        Count the subset of all pairs among them, whether or not the search found it.
+        Count the subset of all instances among them, whether or not the search found it.
 
     Returns
     -------
-    ndarray of bool, shape (n_chosen, n_pairs), the smallest subset first
+    ndarray of bool, shape (n_chosen, n_units), the smallest subset first
     """
     check_at_least(1, max_subsets=most)
     room = most - 1 if include_all else most

@@ -12,11 +12,19 @@ from numpy.typing import NDArray
 
 from moerank.checks import unknown
 from moerank.data import RankingData
-from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, Population
 
-__all__ = ["FRONT", "OBJECTIVES", "Candidates", "Objective", "ObjectiveLike", "errors_of", "read_objectives"]
+__all__ = [
+    "FRONT",
+    "OBJECTIVES",
+    "Candidates",
+    "Objective",
+    "ObjectiveLike",
+    "errors_of",
+    "means_of",
+    "read_objectives",
+]
 
 FRONT = ("features", "error")
 """What is minimised unless the user says otherwise: the front is one of error against number of features."""
@@ -42,8 +50,9 @@ class Candidates:
         Returns the rankers, a Population.
     errors : ndarray, shape (n_candidates,), optional
         1 − metric of each ranker on `data`, where it is known already.
-    pair_mask : ndarray of bool, shape (n_candidates, n_pairs), optional
-        The preference pairs that each was trained on, where they have pairs of their own.
+    n_pairs : callable, optional
+        Returns the number of preference pairs that each was trained on, shape (n_candidates,), where they have pairs
+        of their own.
     backend : fitness backend, optional
         What trained them, for objectives that compare with another ranker of its kind.
     """
@@ -56,13 +65,13 @@ class Candidates:
         train: Callable[[], Population],
         *,
         errors: Vector | None = None,
-        pair_mask: NDArray[np.bool_] | None = None,
+        n_pairs: Callable[[], NDArray[np.int64]] | None = None,
         backend: FitnessBackend | None = None,
     ) -> None:
         self.data = data
         self.metric = metric
         self.feature_mask = feature_mask
-        self.pair_mask = pair_mask
+        self._n_pairs = n_pairs
         self.backend = backend
         self._train = train
         self._errors = errors
@@ -74,6 +83,11 @@ class Candidates:
     def population(self) -> Population:
         """The rankers."""
         return self._train()
+
+    @cached_property
+    def n_pairs(self) -> NDArray[np.int64] | None:
+        """The number of preference pairs that each was trained on; None if they have no pairs of their own."""
+        return None if self._n_pairs is None else self._n_pairs()
 
     @cached_property
     def errors(self) -> Vector:
@@ -88,7 +102,10 @@ class Candidates:
     @cached_property
     def per_query(self) -> NDArray[np.float64]:
         """The metric of each query, shape (n_queries, n_candidates)."""
-        return self.metric.per_query(self.data, self.scores)
+        coefs = self.population.coefs
+        if coefs is None:
+            return self.metric.per_query(self.data, self.scores)
+        return self.metric.of_linear(self.data, coefs)  # whose scores are never all held at once
 
 
 class Objective(ABC):
@@ -150,15 +167,15 @@ class Pairs(Objective):
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """Count the pairs of each candidate."""
-        if candidates.pair_mask is None:
+        if candidates.n_pairs is None:
             raise ValueError(
                 'the objective "pairs" is for instance selection: these rankers have no pairs of their own'
             )
-        return np.array([np.count_nonzero(row) for row in candidates.pair_mask])  # faster than along an axis
+        return candidates.n_pairs
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return 0 and the number of all pairs."""
-        return 0.0, float(n_var)
+        return 0.0, float(data.label_runs.n_pairs)
 
 
 class Error(Objective):
@@ -205,11 +222,12 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     return found
 
 
+def means_of(data: RankingData, metric: Metric, population: Population) -> Vector:
+    """Return the metric on `data` of each ranker of a population, shape (n_individuals,)."""
+    coefs = population.coefs
+    return metric.batch(data, population.scores(data.X)) if coefs is None else metric.mean_of_linear(data, coefs)
+
+
 def errors_of(data: RankingData, metric: Metric, population: Population) -> Vector:
     """Return 1 − metric on `data` of each ranker of a population, shape (n_individuals,)."""
-    coefs = population.coefs
-    if coefs is None:
-        return 1.0 - metric.batch(data, population.scores(data.X))
-    spans = metric.counted_spans(data)
-    blocks = (coefs[begin : begin + PIECE] for begin in range(0, len(coefs), PIECE))
-    return 1.0 - np.concatenate([metric.batch(data, linear_scores(data.X, block, spans)) for block in blocks])
+    return 1.0 - means_of(data, metric, population)

@@ -77,19 +77,22 @@ class StageSettings(BaseModel):
 
 
 class InstanceSelectionSettings(StageSettings):
-    """Settings of the first stage: initial densities, and the pair subsets it hands on.
+    """Settings of the first stage: what is chosen among, initial densities, and the subsets it hands on.
 
     Attributes
     ----------
+    unit : {"auto", "pair", "document", "query"}
+        What a bit stands for; see `InstanceSelection`. "auto" is a pair for up to five million of them, else a query.
     density : (float, float)
-        Range of the shares of pairs in the initial population.
+        Range of the shares of bits that are set in the initial population.
     max_subsets : int
-        Most pair subsets that go to the second stage, spread along the front.
+        Most instance subsets that go to the second stage, spread along the front.
     include_all : bool
-        Whether the subset of all pairs is among them.
+        Whether the subset of all instances is among them.
     """
 
     generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 50
+    unit: Literal["auto", "pair", "document", "query"] = "auto"
     density: tuple[float, float] = DENSITY
     max_subsets: Annotated[int, at_least(1)] = 10
     include_all: bool = True

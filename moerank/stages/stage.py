@@ -86,7 +86,9 @@ class Stage(Problem):  # type: ignore[misc]
 
         The rows are cut into pieces for the threads.
         """
-        pieces = [X[begin : begin + PIECE] for begin in range(0, len(X), PIECE)]
+        # Each piece goes through all documents once, so as few as there are threads, in whole vectors of individuals.
+        size = -(-len(X) // (PIECE * self.workers)) * PIECE
+        pieces = [X[begin : begin + size] for begin in range(0, len(X), size)] if len(X) else []
         nothing = np.empty((0, self.n_obj))
         if self.workers == 1 or len(pieces) == 1:
             return np.concatenate([nothing, *map(self._measure, pieces)])

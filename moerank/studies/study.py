@@ -11,11 +11,12 @@ import pandas as pd
 from pydantic import Field, ValidationError
 
 from moerank.checks import check_at_least, first_mistake, size
-from moerank.data.folds import N_FOLDS
+from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.runs.frame import results_frame
-from moerank.runs.problem import Parameters, Problem, Section
+from moerank.runs.problem import Problem
 from moerank.runs.problem_files import load_problem
 from moerank.runs.result import RunResult
+from moerank.runs.section import Parameters, Section
 from moerank.runs.solver_spec import SolverSpec, read_solver
 from moerank.solvers import solvers as solver_table
 from moerank.solvers import with_ablations
@@ -43,7 +44,7 @@ class _StoredGrid(Section):
 
     problems: tuple[Problem, ...]
     solvers: tuple[_StoredSolver, ...]
-    folds: tuple[Annotated[int, Field(strict=True, ge=1, le=N_FOLDS)], ...]
+    folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
     seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
 
 
@@ -92,6 +93,22 @@ class _Grid:
         return cls(stored.problems, solvers, stored.folds, stored.seeds)
 
 
+def _folds(problem: Problem, asked: tuple[int, ...] | None, data: str | Path | None) -> tuple[int, ...]:
+    """Return the folds of a problem that are asked for, by default all; refuse those that do not exist."""
+    try:
+        n_folds = problem.n_folds(data)
+    except FileNotFoundError:
+        n_folds = N_FOLDS  # to plan a study no data are needed, and without them none runs
+    if asked is None:
+        return tuple(range(1, n_folds + 1))
+    for fold in asked:
+        check_at_least(0, fold=fold)
+    if not set(asked) <= set(range(1, n_folds + 1)):
+        there = f"there are folds 1 to {n_folds}" if n_folds > 1 else "there is only fold 1"
+        raise ValueError(f"{problem.name}: {there}, not {sorted(set(asked))}")
+    return tuple(sorted(set(asked)))
+
+
 def _read_grids(folder: Path, grids: list[dict[str, Any]]) -> list[_Grid]:
     """Return what was asked for in a folder."""
     try:
@@ -121,13 +138,14 @@ class Study:
     out : path
         The folder of the study. Cells that it holds already are not run again; what other studies asked for in it
         stays.
-    folds : sequence of int, default 1 … 5
+    folds : sequence of int, optional
+        By default all folds of each problem.
     seeds : int, default 1
         Runs of each solver that draws; the others run once. A study has at most a million cells.
     ablate : bool, default False
         Add MOFSRank, and MOFSRank without each of its three parts.
     data : path, optional
-        Where LETOR folders are; see `Problem.load_fold`.
+        Where files of data are; see `Problem.load_fold`.
 
     Examples
     --------
@@ -142,31 +160,28 @@ class Study:
         solvers: Sequence[str],
         out: str | Path,
         *,
-        folds: Iterable[int] = range(1, N_FOLDS + 1),
+        folds: Iterable[int] | None = None,
         seeds: int = 1,
         ablate: bool = False,
         data: str | Path | None = None,
     ) -> None:
         check_at_least(1, MOST_CELLS, seeds=seeds)
-        folds = list(folds)
-        for fold in folds:
-            check_at_least(0, fold=fold)
-        if not set(folds) <= set(range(1, N_FOLDS + 1)):
-            raise ValueError(f"there are folds 1 to {N_FOLDS}, not {sorted(set(folds))}")
         named = [name for given in solvers for name in (solver_table() if given == "all" else (given,))]
         specs = [read_solver(name) for name in [*named, *(with_ablations() if ablate else ())]]
         loaded = [problem if isinstance(problem, Problem) else load_problem(problem) for problem in problems]
-        grid = _Grid(
-            tuple({problem.name: problem for problem in loaded}.values()),
-            tuple({spec.label: spec for spec in specs}.values()),
-            tuple(sorted(set(folds))),
-            seeds,
-        )
-        if not grid.problems or not grid.solvers or not grid.folds:
+        asked = None if folds is None else tuple(folds)
+        named_folds: dict[tuple[int, ...], list[Problem]] = {}
+        for problem in {problem.name: problem for problem in loaded}.values():
+            named_folds.setdefault(_folds(problem, asked, data), []).append(problem)
+        grids = [
+            _Grid(tuple(group), tuple({spec.label: spec for spec in specs}.values()), chosen, seeds)
+            for chosen, group in named_folds.items()
+        ]
+        if not grids or not all(grid.problems and grid.solvers and grid.folds for grid in grids):
             raise ValueError("a study needs at least one problem, one solver and one fold")
         self.out = Path(out)
         self.data = data
-        self._grids = [grid]
+        self._grids = grids
 
     @classmethod
     def load(cls, folder: str | Path, data: str | Path | None = None) -> Self:

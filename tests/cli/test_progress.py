@@ -3,6 +3,7 @@ import re
 import pytest
 
 from moerank.cli.progress import CellProgress, StageProgress
+from moerank.data.progress import report_reading
 from moerank.studies.cell import Cell, SolverSpec
 
 
@@ -91,3 +92,17 @@ def test_progress_on_a_terminal_has_a_bar_for_each_stage(monkeypatch, capsys):
     last = captured.err[captured.err.rindex("instance selection") :]
     assert last.count("generation 2") == 2
     assert last.count("left") == 2
+
+
+def test_a_file_that_takes_long_to_read_is_a_stage(tmp_path, capsys, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("moerank.cli.progress.monotonic", clock)
+    with StageProgress() as progress:
+        for path, step in ((tmp_path / "short.txt", 0.5), (tmp_path / "long.txt", 2.5)):
+            for share in (0.0, 0.5, 1.0):
+                report_reading(path, share)
+                clock.now += step
+        progress("feature_selection", 1.0, "generation 3")
+    report_reading(tmp_path / "other.txt", 1.0)
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["reading long.txt: 100% (7.5 s)", "feature selection: generation 3 (0.0 s)"]

@@ -83,7 +83,8 @@ def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_pat
     assert all(sorted(path.name for path in (out / f"fold{k}").iterdir()) == FILES for k in range(1, 6))
     (out / "fold3" / "result.json").unlink()
     runs = []
-    monkeypatch.setattr(StageProgress, "__enter__", lambda self: runs.append(1) or self)
+    enter = StageProgress.__enter__
+    monkeypatch.setattr(StageProgress, "__enter__", lambda self: runs.append(1) or enter(self))
     again = command("run", "TINY", "--fold", "all", "--resume")
     assert len(runs) == 1
     assert again.stderr.count("it is not run again") == 4

@@ -41,7 +41,7 @@ def test_study_runs_shows_and_reports(command, tmp_path):
     [
         (("study", "TINY"), "name solvers with --solvers, by commas, or add --ablate"),
         (("study", "TINY", "--solvers", "fsmrnk"), "did you mean 'fsmrank'"),
-        (("study", "TINY", "--solvers", "fsmrank", "--folds", "one"), "give numbers from 1 to 5 by commas, or all"),
+        (("study", "TINY", "--solvers", "fsmrank", "--folds", "one"), "give numbers from 1 by commas, or all"),
         (("report", "nowhere"), "holds no study; moerank study makes one"),
         (("report", "nowhere", "--format", "pdf"), "unknown format 'pdf'"),
         (("plot", "front", "nowhere"), "did you mean 'fronts'"),

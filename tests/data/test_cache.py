@@ -4,9 +4,12 @@ import random
 import numpy as np
 import pytest
 
+import moerank.data.cache
 import moerank.data.letor
 from moerank.data import load_letor
-from moerank.data.cache import cache_folder, remembered
+from moerank.data.cache import cache_entries, cache_folder, clear_cache, remembered
+from moerank.data.cache_entry import read_arrays, write_arrays
+from moerank.data.letor_documents import Documents
 
 CONTENT = b"2 qid:1 1:0.5 2:1\n0 qid:1 1:0.25\n1 qid:2 2:1e-3\n"
 
@@ -38,11 +41,16 @@ def assert_same(data, twin):
         assert getattr(data, field).dtype == getattr(twin, field).dtype
 
 
+def write_as(name, arrays, entry):
+    with entry.open("wb") as file:
+        write_arrays(file, name, arrays)
+
+
 def test_the_second_load_parses_nothing(path, parsed, cache):
     first, second = load_letor(path), load_letor(path)
     assert_same(first, second)
     assert parsed == ["train.txt"]
-    assert [entry.suffix for entry in cache.iterdir()] == [".npz"]
+    assert [entry.suffix for entry in cache.iterdir()] == [".arrays"]
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["train.txt"]
 
 
@@ -66,14 +74,21 @@ def test_a_change_of_the_same_size_at_the_same_time_is_seen(path, parsed):
 
 
 def test_what_the_arrays_depend_on_is_part_of_the_key(path, parsed):
+    assert load_letor(path).X.dtype == np.float64
+    assert load_letor(path.rename(path.with_name("train.dat"))).n_documents == 3
+    load_letor(path.with_name("train.dat"), n_features=4)
+    assert len(parsed) == 2  # other endings may be compressed
+
+
+def test_one_entry_serves_every_rule_for_missing_values(path, parsed):
     path.write_bytes(b"1 qid:1 1:NULL\n")
-    assert load_letor(path, missing=0.0).X.item() == 0.0
-    assert load_letor(path, missing=1.0).X.item() == 1.0
-    with pytest.raises(ValueError, match="NULL"):
-        load_letor(path)
-    assert len(parsed) == 3
+    for missing in (0.0, 1.0):
+        assert load_letor(path, missing=missing).X.item() == missing
+    assert len(parsed) == 1
+    for _ in range(2):
+        with pytest.raises(ValueError, match="line 1: the value of feature 1 is missing"):
+            load_letor(path)
     assert load_letor(path, missing=1.0, n_features=3).X.tolist() == [[1.0, 0.0, 0.0]]
-    assert len(parsed) == 3
 
 
 def test_damaged_entries_are_ignored_and_written_again(path, parsed, cache):
@@ -100,21 +115,21 @@ def test_an_archive_of_other_arrays_is_not_believed(path, parsed, cache):
     whole = load_letor(path)
     (entry,) = cache.iterdir()
     stored = entry.read_bytes()
-    with np.load(entry) as archive:
-        arrays = dict(archive)
+    arrays = read_arrays(entry)
     other = path.with_name("other.txt")
     other.write_bytes(CONTENT.replace(b"0.25", b"0.75"))
     load_letor(other)
     (twin,) = set(cache.iterdir()) - {entry}
-    changed = {**arrays, "X": arrays["X"] + 1.0}
-    fewer = {name: array for name, array in arrays.items() if name != "X"}
-    narrower = {**arrays, "X": arrays["X"].astype(np.float32)}
-    reshaped = {**arrays, "X": arrays["X"].T.copy()}
-    without_sum = {name: array for name, array in changed.items() if name != "check sum"}
-    for forged in (changed, fewer, narrower, reshaped, without_sum, {}):
-        np.savez(entry, **forged)
+    fewer = {name: array for name, array in arrays.items() if name != "values"}
+    wider = {**arrays, "counts": np.array([3, 0])}
+    backwards = {**arrays, "starts": np.array([0, -1])}
+    halves = {**arrays, "values": arrays["values"].astype(np.float16)}
+    for forged in (fewer, wider, backwards, halves, {}):
+        write_as(entry.name, forged, entry)
         assert_same(load_letor(path), whole)
         assert entry.read_bytes() == stored  # made again
+    write_as("another name", arrays, entry)
+    assert_same(load_letor(path), whole)
     entry.write_bytes(twin.read_bytes())  # whole in itself, but of another file
     assert_same(load_letor(path), whole)
     assert len(parsed) == 2 + 7
@@ -135,14 +150,6 @@ def test_entries_are_regular_files(path, parsed, cache, how):
     assert parsed == ["train.txt"] * 2
 
 
-def test_pickles_are_never_opened(path, parsed, cache):
-    load_letor(path)
-    (entry,) = cache.iterdir()
-    np.savez(entry, X=np.array([{}], dtype=object), y=np.zeros(1), qid=np.zeros(1))
-    load_letor(path)
-    assert parsed == ["train.txt"] * 2
-
-
 def test_a_folder_that_cannot_be_written_means_no_cache(path, parsed, tmp_path, monkeypatch, recwarn):
     monkeypatch.setenv("MOERANK_CACHE", str(path / "below a file"))
     assert_same(load_letor(path), load_letor(path))
@@ -154,7 +161,7 @@ def test_a_write_that_fails_leaves_nothing_behind(path, parsed, cache, monkeypat
     def full(*arguments, **options):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr(moerank.data.cache, "write_arrays", full)
     load_letor(path)
     assert list(cache.iterdir()) == []
 
@@ -192,10 +199,89 @@ def test_a_user_without_a_home_has_no_cache(path, parsed, tmp_path, monkeypatch)
     assert [entry.name for entry in tmp_path.iterdir()] == ["train.txt"]
 
 
-def test_what_make_raises_passes_and_is_not_kept(cache):
+def test_what_make_raises_passes_and_is_not_kept(path, cache):
     def fail():
         raise KeyError("told so")
 
     with pytest.raises(KeyError, match="told so"):
-        remembered(b"", "any", fail)
+        remembered(path, "any", Documents, fail)
+    assert list(cache.iterdir()) == []
+
+
+def test_entries_that_were_not_used_for_longest_go_first(tmp_path, parsed, cache, monkeypatch):
+    paths = [tmp_path / f"{number}.txt" for number in range(4)]
+    for number, path in enumerate(paths):
+        path.write_bytes(b"1 qid:1 1:%d\n" % number + CONTENT.replace(b"qid:1", b"qid:3"))
+    for age, path in enumerate(paths[:3]):
+        known = set(cache.iterdir())
+        load_letor(path)
+        (entry,) = set(cache.iterdir()) - known
+        os.utime(entry, (1000 + age, 1000 + age))
+    size = cache_entries()[0].n_bytes
+    load_letor(paths[0])  # used again
+    assert [entry.used for entry in cache_entries()][:2] == [1001, 1002]
+    monkeypatch.setenv("MOERANK_CACHE_SIZE", str(3.5 * size / 2**30))
+    other = cache / "notes.txt"
+    other.write_bytes(bytes(10 * size))  # of somebody else
+    parsed.clear()
+    load_letor(paths[3])
+    assert len(cache_entries()) == 3
+    for path in (paths[2], paths[0], paths[3]):
+        load_letor(path)
+    assert parsed == ["3.txt"]
+    load_letor(paths[1])
+    assert parsed == ["3.txt", "1.txt"]
+    assert other.exists()
+
+
+def test_what_is_larger_than_the_cache_is_not_kept(path, parsed, cache, monkeypatch):
+    monkeypatch.setenv("MOERANK_CACHE_SIZE", "0")
+    load_letor(path)
+    assert list(cache.iterdir()) == []
+    monkeypatch.setenv("MOERANK_CACHE_SIZE", "plenty")
+    with pytest.raises(ValueError, match="MOERANK_CACHE_SIZE is a number of GiB, not 'plenty'"):
+        load_letor(path)
+
+
+def test_the_cache_is_cleared_of_its_own_files_only(path, parsed, cache):
+    load_letor(path)
+    earlier = cache / f"{'0' * 32}.npz"
+    earlier.write_bytes(b"of an earlier version")
+    kept = [cache / name for name in ("notes.txt", "kernels-0123", f"{'g' * 32}.arrays")]
+    for other in kept:
+        other.touch()
+    entries = cache_entries()
+    assert {entry.path.suffix for entry in entries} == {".arrays", ".npz"}
+    assert clear_cache() == (2, sum(entry.n_bytes for entry in entries))
+    assert sorted(cache.iterdir()) == sorted(kept)
+    assert clear_cache() == (0, 0)
+
+
+def test_the_digest_of_a_large_file_is_kept_until_it_changes(path, parsed, cache, monkeypatch):
+    monkeypatch.setattr(moerank.data.cache, "LARGE", 10)
+    monkeypatch.setattr(moerank.data.cache, "AGE", -1.0)
+    load_letor(path)
+    (kept,) = cache.glob("*.digest")
+    digests = []
+    monkeypatch.setattr(moerank.data.cache, "_digest", lambda path: digests.append(path) or b"0" * 32)
+    assert load_letor(path).n_documents == 3
+    assert (digests, parsed) == ([], ["train.txt"])
+    kept.write_bytes(kept.read_bytes()[:-1] + b"x")  # damaged
+    load_letor(path)
+    assert digests == [path]
+    monkeypatch.undo()
+    monkeypatch.setattr(moerank.data.cache, "LARGE", 10)
+    before = path.stat()
+    path.write_bytes(CONTENT.replace(b"0.25", b"0.75"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert load_letor(path, cache=True).X[1, 0] == 0.75  # too young to be believed, and changed
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept(path, cache):
+    def make():
+        documents = moerank.data.letor._parse(path, None, False, np.float64, None)
+        path.write_bytes(CONTENT + CONTENT.replace(b"qid:", b"qid:1"))
+        return documents
+
+    assert len(remembered(path, "any", Documents, make).y) == 3
     assert list(cache.iterdir()) == []

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from moerank.data import RankingData, describe, load_letor
+from moerank.data import RankingData, describe, load_letor, query_level_norm
 
 
 def test_every_count_of_a_small_set():
@@ -31,7 +31,14 @@ def test_every_count_of_a_small_set():
         "queries_without_pairs": 2,
         "identical_groups": 2,
         "identical_documents": 5,
+        "missing_values": 0,
+        "missing_share": 0.0,
+        "missing_by_feature": {},
+        "queries_without_values": {},
+        "scaling": "none",
+        "comes_scaled": False,
     }
+    assert description.remarks() == ["No value is infinite or missing: such files are refused."]
     assert description.labels == {0: 5, 1: 1, 3: 13}
     assert json.loads(json.dumps(description.as_dict())) == description.as_dict()
 
@@ -55,3 +62,41 @@ def test_whole_real_sets_have_the_known_counts(letor_folder, name, labels, witho
         assert (description.shortest_query, description.median_query, description.longest_query) == lengths
     else:
         assert description.shortest_query == 35
+
+
+def test_missing_values_are_counted_by_feature_and_query():
+    nan = np.nan
+    X = [[1, nan, nan], [2, nan, 4], [3, 5, 6], [4, nan, 7], [5, nan, nan]]
+    data = RankingData(X, [0, 1, 2, 0, 1], [1, 1, 2, 3, 3], ["a", "b", "c"], missing="query-worst")
+    description = describe(data)
+    assert description.missing_values == 6
+    assert description.missing_share == 6 / 15
+    assert description.missing_by_feature == {"b": 4, "c": 2}
+    assert description.queries_without_values == {"b": 2}
+    assert description.remarks()[0] == "6 values were missing (40.0% of all), most of them of feature b."
+    assert describe(data.with_rows(np.arange(3))).missing_by_feature == {"b": 2, "c": 1}
+    assert json.loads(json.dumps(description.as_dict())) == description.as_dict()
+
+
+def test_features_that_come_scaled_per_query_are_recognised():
+    rng = np.random.default_rng(0)
+    data = RankingData(rng.random((30, 3)), rng.integers(0, 3, 30), np.repeat(np.arange(5), 6))
+    scaled = query_level_norm(data)
+    given = RankingData(scaled.X, data.y, data.qid)
+    assert not describe(data).comes_scaled
+    assert describe(given).comes_scaled
+    assert 'say scaled = "query" in the problem file, or data.declared("query")' in describe(given).remarks()[1]
+    for known in (scaled, given.declared("query")):
+        assert (describe(known).scaling, describe(known).comes_scaled) == ("query", True)
+        assert len(describe(known).remarks()) == 1
+    X = scaled.X.copy()
+    X[6:12, 1] = 0.25  # constant in a query, at whatever value
+    assert describe(RankingData(X, data.y, data.qid)).comes_scaled
+    X[6, 1] = 0.0
+    assert not describe(RankingData(X, data.y, data.qid)).comes_scaled
+    assert not describe(RankingData([[0.5], [0.5]], [0, 1])).comes_scaled, "nothing varies"
+
+
+@pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
+def test_letor_sets_come_scaled_per_query(letor_folder, name):
+    assert describe(load_letor(letor_folder / name / "Fold1" / "vali.txt")).comes_scaled

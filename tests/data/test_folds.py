@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData, load_fold, split_fold
+from moerank.data.folds import count_folds, deal_queries, split_queries
 
 TRAIN = b"1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25\n"
 VALI = b"1 qid:2 1:0.5 4:1\n"
@@ -30,7 +31,7 @@ SIZES = {  # documents and queries of the parts, and preference pairs of the tra
 
 def write_fold(folder, names):
     for name, content in zip(names, (TRAIN, VALI, TEST), strict=True):
-        compress = {".gz": gzip.compress, ".xz": lzma.compress}.get(name[-3:], bytes)
+        compress = {".gz": gzip.compress, ".xz": lzma.compress}.get(name[-3:].lower(), bytes)
         (folder / name).write_bytes(compress(content))
 
 
@@ -41,6 +42,10 @@ def write_fold(folder, names):
         ("trainingset.txt", "validationset.txt", "testset.txt"),
         ("train.txt.gz", "vali.txt.gz", "test.txt.gz"),
         ("trainingset.txt.xz", "validationset.txt.gz", "test.txt"),
+        ("TRAIN.TXT", "Vali.txt", "Testset.TXT"),
+        ("Trainingset.txt.GZ", "VALIDATIONSET.TXT.xz", "test.TXT"),
+        ("rank.train", "rank.vali.gz", "RANK.TEST"),
+        ("a.train", "b.valid", "c.test.xz"),
     ],
 )
 def test_every_spelling_is_found_and_all_parts_have_the_same_features(tmp_path, names):
@@ -51,6 +56,29 @@ def test_every_spelling_is_found_and_all_parts_have_the_same_features(tmp_path, 
     assert test.X.tolist() == [[0.5, 0, 0, 0]]
     assert [part.qid[0] for part in (train, vali, test)] == [1, 2, 3]
     assert [part.name for part in (train, vali, test)] == [str(tmp_path / name) for name in names]
+
+
+def test_names_as_they_are_spelt_go_first(tmp_path):
+    write_fold(tmp_path, ("train.txt", "vali.txt", "test.txt"))
+    for other in ("TRAIN.TXT", "trainingset.txt", "train.txt.gz", "rank.train"):
+        if not (tmp_path / other).exists():  # on systems that tell capital letters apart
+            (tmp_path / other).write_bytes(b"2 qid:9 1:1\n")
+    assert load_fold(tmp_path)[0].name == str(tmp_path / "train.txt")
+
+
+def test_several_files_that_may_be_a_part_are_named(tmp_path):
+    write_fold(tmp_path, ("a.train", "vali.txt", "test.txt"))
+    (tmp_path / "b.train").touch()
+    with pytest.raises(FileNotFoundError, match=r"a\.train, b\.train may each be the training part; name the one"):
+        load_fold(tmp_path)
+
+
+def test_the_parts_come_in_the_precision_asked_for(tmp_path):
+    write_fold(tmp_path, ("train.txt", "vali.txt", "test.txt"))
+    (tmp_path / "vali.txt").write_bytes(b"1 qid:2 1:0.1 4:1\n")
+    parts = load_fold(tmp_path, dtype=np.float32, cache=False)
+    assert [part.n_features for part in parts] == [4, 4, 4]
+    assert parts[1].X[0, 0] == np.float32(0.1)
 
 
 def test_missing_values_are_passed_on(tmp_path):
@@ -121,3 +149,88 @@ def test_split_refuses_what_cannot_be_split():
             split_fold(data, fold)
     with pytest.raises(ValueError, match="four: 4 queries cannot be dealt into 5 parts"):
         split_fold(RankingData(np.zeros((4, 1)), np.zeros(4), np.arange(4), name="four"))
+
+
+def own(n_queries, seed=0):
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(rng.permutation(1000)[:n_queries], rng.integers(1, 6, n_queries))
+    X = rng.random((len(qid), 2))
+    X[0, 0] = np.nan
+    return RankingData(X, rng.integers(0, 3, len(qid)), qid, ["a", "b"], name="own", missing=0.5)
+
+
+def order_of(data):
+    return data.qid[data.offsets[:-1]].tolist()
+
+
+def require_parts_of(data, parts):
+    """Every query is in one part, with all its rows, in the order of the data."""
+    assert sorted(query for part in parts for query in order_of(part)) == sorted(order_of(data))
+    for part in parts:
+        rows = np.isin(data.qid, part.qid)
+        np.testing.assert_array_equal(part.X, data.X[rows])
+        np.testing.assert_array_equal(part.y, data.y[rows])
+        np.testing.assert_array_equal(part.qid, data.qid[rows])
+        assert (part.feature_names, part.missing) == (("a", "b"), 0.5)
+    assert sum(part.n_missing for part in parts).tolist() == data.n_missing.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("n_queries", "shares", "sizes"),
+    [(10, (), (6, 2, 2)), (11, (0.25, 0.1), (7, 3, 1)), (3, (0.3, 0.3), (1, 1, 1)), (100, (0.005, 0.9), (9, 1, 90))],
+)
+def test_shares_of_the_queries_are_drawn(n_queries, shares, sizes):
+    data = own(n_queries)
+    parts = split_queries(data, *shares, seed=5)
+    require_parts_of(data, parts)
+    assert tuple(part.n_queries for part in parts) == sizes
+    assert [part.name for part in parts] == ["own, training", "own, validation", "own, test"]
+
+
+def test_every_query_is_drawn_as_often_as_others():
+    data = own(10)
+    drawn = [query for seed in range(500) for query in order_of(split_queries(data, seed=seed)[2])]
+    counts = [drawn.count(query) for query in order_of(data)]
+    assert min(counts) > 60  # of 100 expected, with a standard deviation of 9
+    assert max(counts) < 140
+
+
+@pytest.mark.parametrize(("n_queries", "n_folds"), [(3, 3), (10, 4), (23, 5), (40, 40)])
+def test_queries_are_dealt_into_equal_parts(n_queries, n_folds):
+    data = own(n_queries)
+    folds = [deal_queries(data, fold, n_folds, seed=2) for fold in range(1, n_folds + 1)]
+    tested = [set(order_of(test)) for _, _, test in folds]
+    assert set.union(*tested) == set(order_of(data))
+    assert sum(map(len, tested)) == n_queries
+    assert max(map(len, tested)) - min(map(len, tested)) <= 1
+    for fold, parts in enumerate(folds, start=1):
+        require_parts_of(data, parts)
+        assert set(order_of(parts[1])) == tested[fold - 2]  # what was tested on is validated on next
+        assert parts[0].name == f"own, fold {fold}, training"
+
+
+def test_what_cannot_be_split_is_refused():
+    for shares, sentence in (
+        ((0.0, 0.2), r"validation must be in \(0, 1\), not 0\.0"),
+        ((0.2, 1.0), r"test must be in \(0, 1\), not 1\.0"),
+        ((0.5, 0.5), "validation and test leave no query for training"),
+        ((0.2, 0.01), r"own: 10 queries cannot be split into shares of 0\.2 for validation and 0\.01 for test"),
+        ((0.04, 0.2), "own: 10 queries cannot be split"),
+        ((0.48, 0.5), "own: 10 queries cannot be split"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            split_queries(own(10), *shares)
+    with pytest.raises(ValueError, match="own: 10 queries cannot be dealt into 11 parts"):
+        deal_queries(own(10), 1, 11)
+    with pytest.raises(ValueError, match="fold must be at most 4, not 5"):
+        deal_queries(own(10), 5, 4)
+    with pytest.raises(ValueError, match="n_folds must be at least 3, not 2"):
+        deal_queries(own(10), 1, 2)
+
+
+def test_folders_are_counted_up_to_the_first_gap(tmp_path):
+    assert count_folds(tmp_path) == 0
+    for number in (1, 2, 4):
+        (tmp_path / f"Fold{number}").mkdir()
+    (tmp_path / "Fold3").touch()
+    assert count_folds(tmp_path) == 2

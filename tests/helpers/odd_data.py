@@ -27,6 +27,13 @@ def _ordinary(n_queries=4, n_documents=10, n_features=4, seed=0):
     return X, y, qid
 
 
+def _frozen_by_columns(X):
+    """What is taken as it is, without a copy."""
+    X = np.asfortranarray(X)
+    X.setflags(write=False)
+    return X
+
+
 def _times(*factors):
     """Multiply the features by these factors, the last of them also all features after it."""
     X, y, qid = _ordinary()
@@ -114,6 +121,13 @@ ODD: dict[str, Callable] = {
     "more features than documents": lambda: _ordinary(2, 5, 25),
     "duplicate documents with different labels": _inseparable,
     "integers as features": _integers,
+    "by columns": lambda: (_frozen_by_columns(_ordinary()[0]), *_ordinary()[1:]),
+    "single precision, by columns": lambda: (
+        _frozen_by_columns(_ordinary()[0].astype(np.float32)),
+        *_ordinary()[1:],
+    ),
+    "single precision": lambda: (_ordinary()[0].astype(np.float32), *_ordinary()[1:]),
+    "single precision, far from zero": lambda: ((1e4 + _ordinary()[0]).astype(np.float32), *_ordinary()[1:]),
     "minus zero": lambda: _column(3, lambda X, _: np.where(X[:, 3] < 0.1, 1.0, -0.0) * np.where(X[:, 3] < 0.5, 1, -1)),
     "150 columns and 60 documents": lambda: _ordinary(6, 10, 150),
     "perfectly separable": _separable,

@@ -30,10 +30,10 @@ def test_identical_documents_tie_in_every_batch():
         np.testing.assert_array_equal(scores, linear_scores(rows[copies], W)[:, part])
 
 
-def test_rows_outside_the_spans_score_zero():
+def test_single_precision_is_summed_in_single_precision_in_feature_order():
     rng = np.random.default_rng(1)
-    X, W = rng.normal(size=(30, 4)), rng.normal(size=(11, 4))
-    wanted = np.zeros(30, bool)
-    wanted[2:9] = wanted[20:30] = True
-    scores = linear_scores(X, W, np.array([[2, 9], [20, 30]]))
-    np.testing.assert_array_equal(scores, np.where(wanted[:, None], reference(X, W), 0.0))
+    X, W = rng.normal(size=(30, 9)).astype(np.float32), rng.normal(size=(19, 9))
+    expected = np.zeros((30, 19), np.float32)
+    for f in range(9):
+        expected += X[:, f, None] * W[:, f].astype(np.float32)
+    np.testing.assert_array_equal(linear_scores(X, W), expected)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMRanker
 
-from moerank.data import RankingData
+from moerank.data import PER_QUERY, FittedScaling, RankingData
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, RankBoost, RankRLS, RankSVM
 from moerank.rankers.forest import Forest
@@ -74,7 +74,7 @@ def fitted(ranker, data):
 
 
 def model_of(ranker):
-    return Model.of(ranker, NAMES, "query")
+    return Model.of(ranker, NAMES, PER_QUERY)
 
 
 def read_again(model):
@@ -278,11 +278,12 @@ def test_a_forest_written_by_hand_is_read():
 GONE = object()
 DAMAGE = [
     (stored_weights, ["normalize"], GONE, "normalize: Field required"),
-    (stored_weights, ["normalize"], "minmax", "normalize: Input should be 'none' or 'query'"),
+    (stored_weights, ["normalize"], "minmax", "features: 'minmax' is a scaling with offset and scale for each of them"),
+    (stored_weights, ["normalize"], "robust", "normalize: Input should be 'none', 'query', 'minmax' or 'standard'"),
+    (stored_weights, ["features", 1, "offset"], 0.5, "features: 'none' is a scaling without offset and scale"),
     (stored_weights, ["parameters"], [1], "parameters: Input should be a valid dictionary"),
     (stored_weights, ["parameters", "C"], None, "parameters: C must be a text, a switch or a finite number, not None"),
     (stored_weights, ["parameters", "C"], float("inf"), "parameters: C must be .* not inf"),
-    (stored_weights, ["missing"], "query-min", "missing: Extra inputs are not permitted"),
     (stored_weights, ["score"], "the largest weight", "score: this version knows no ranker whose score is 'the lar"),
     (stored_weights, ["score"], GONE, "score: Field required"),
     (stored_weights, ["features"], {}, "features: Input should be a valid list"),
@@ -298,7 +299,7 @@ DAMAGE = [
     (stored_weights, ["features", 0, "weight"], float("nan"), r"weights\[0\] is nan, and must be finite"),
     (stored_weights, ["features", 0, "weight"], None, "features: a linear model has a weight for each of them"),
     (stored_weights, ["features", 0, "weight"], GONE, "features.0.weight: Field required"),
-    (stored_weights, ["features", 0, "scale"], 1.0, "features.0.scale: Extra inputs are not permitted"),
+    (stored_weights, ["features", 0, "scale"], 1.0, "features: 'none' is a scaling without offset and scale"),
     (stored_weights, ["trees"], stored_forest()["trees"], "score: a model with trees says something else"),
     (stored_forest, ["trees"], GONE, "score: a model without trees says something else"),
     (stored_forest, ["trees"], [], "trees: Input should be a dictionary"),
@@ -383,7 +384,11 @@ def test_whatever_stands_somewhere_a_model_that_is_read_can_score(drawn):
 def test_weights_and_trees_exclude_each_other():
     with pytest.raises(ValueError, match="a model has weights or trees, not both"):
         Model(names=(), columns=(), weights=(), trees=Forest((), (), (), (), (), ()))
-    with pytest.raises(ValueError, match=r"scaling must be one of 'none', 'query', not 'qery'; did you mean 'query'\?"):
-        Model(names=(), columns=(), scaling="qery")
+    with pytest.raises(ValueError, match="scaling must be what fit_scaling returns, not 'query'"):
+        Model(names=(), columns=(), scaling="query")
+    with pytest.raises(ValueError, match="offset must have one entry per column, 0 in all, not 1"):
+        Model(names=(), columns=(), scaling=FittedScaling("minmax", (0.0,), (1.0,)))
+    with pytest.raises(ValueError, match=r"missing must be a number, 'query-min', .* not 'query'"):
+        Model(names=(), columns=(), missing="query")
     with pytest.raises(ValueError, match="names must have one entry per column, 0 in all, not 1"):
         Model(names=("a",), columns=())

@@ -42,14 +42,19 @@ def test_the_error_is_that_of_the_search_to_the_bit_and_measured_once(parts, kin
     population = kind(rng.normal(size=support.shape) * support)
     errors = errors_of(train, METRICS[0], population)
     measured = []
-    batch = Metric.batch
 
-    def counting(metric, data, scores):
-        measured.append((metric, data))
-        return batch(metric, data, scores)
+    def counted(name):
+        original = getattr(Metric, name)
 
-    monkeypatch.setattr(Metric, "batch", counting)
-    measure = Measure(parts, METRICS, read_objectives(("features", "error")), "none", RankRLS())
+        def count(metric, data, rankers):
+            measured.append((metric, data))
+            return original(metric, data, rankers)
+
+        return count
+
+    for name in ("of_linear", "per_query", "batch"):
+        monkeypatch.setattr(Metric, name, counted(name))
+    measure = Measure(parts, METRICS, read_objectives(("features", "error")), RankRLS())
     rankers = measure.population("some", population, support)
     assert [ranker.objectives["error"] for ranker in rankers] == errors.tolist()
     assert [ranker.objectives["features"] for ranker in rankers] == support.sum(axis=1).tolist()

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moerank.data import load_digits_fold, make_planted, query_level_norm
+from moerank.data import load_digits_fold, make_planted, make_web, query_level_norm
 from moerank.metrics import MAP, NDCG
-from moerank.runs import problem as module
+from moerank.runs import sources as module
 from moerank.runs.problem_files import load_problem, shipped_problems
 
 VALID = """
@@ -37,8 +37,8 @@ def letor_set(place: Path) -> Path:
 
 def test_shipped_problems_say_what_the_papers_say():
     problems = {name: load_problem(name) for name in shipped_problems()}
-    assert sorted(problems) == ["digits", "mq2008", "ohsumed", "planted"]
-    for name in ("digits", "mq2008", "ohsumed"):
+    assert sorted(problems) == ["digits", "mq2008", "mslr", "ohsumed", "planted", "web"]
+    for name in ("digits", "mq2008", "ohsumed", "mslr", "web"):
         stages = problems[name].instance_selection, problems[name].feature_selection, problems[name].ensemble
         assert [(stage.generations, stage.population) for stage in stages] == [(50, 100), (100, 100), (100, 100)]
         assert problems[name].metric.make() == NDCG(10)
@@ -56,11 +56,14 @@ def test_shipped_problems_say_what_the_papers_say():
     [
         (module.PlantedData, make_planted, set()),
         (module.DigitsData, load_digits_fold, {"fold"}),
+        (module.WebData, make_web, {"dtype"}),
     ],
 )
 def test_data_have_the_defaults_of_their_loader(section, loader, given):
     fields = section.model_fields
-    own = {name: field.default for name, field in fields.items() if name not in ("source", "normalize", "grid")}
+    shared = {"source", *module.DataSection.model_fields} | given
+    own = {name: field.default for name, field in fields.items() if name not in shared}
+    own |= {"n_queries": own.pop("queries")} if "queries" in own else {}
     parameters = inspect.signature(loader).parameters.values()
     assert own == {p.name: p.default for p in parameters if p.name not in given}
 
@@ -74,7 +77,8 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ),
         ("[ensembel]\npopulation = 3", "unknown key ensembel; did you mean ensemble?"),
         ("folders = 3", "unknown key [data] folders; did you mean folder?"),
-        ("zzz = 3", "unknown key [data] zzz; known are normalize, grid, source, folder, origin, missing"),
+        ("split = {fold = 3}", "unknown key [data.split] fold; did you mean folds?"),
+        ("zzz = 3", "unknown key [data] zzz; known are normalize, scaled, grid, folder, file, split, "),
         ("[metric]\nnmae = 'MAP'", "unknown key [metric] nmae; did you mean name?"),
         ("[[published]]\nmethod='M'\nsources='x'", "unknown key [published.0] sources; did you mean source?"),
         ("[[published]]\nmethod='M'", "the key [published.0] source is missing"),
@@ -95,8 +99,12 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("[ensemble]\npopulation = 0x" + "f" * 4000, "[ensemble] population must be at most "),
         ("[published]\nx = 1", "published: should be a valid tuple"),
         ("[[published]]\nmethod='M'\nsource='x'\nfeatures = nan", "[published.0] features: should be a finite number"),
-        ("missing = inf", "[data] missing: should be a finite number"),
-        ("missing = true", "[data] missing: should be a valid number"),
+        ("missing = inf", "[data] missing is inf; missing values can only become a finite number"),
+        ("missing = true", "[data] missing must be a number, 'query-min', 'query-mean' or 'query-worst', not True"),
+        (
+            "missing = 'query-worse'",
+            "[data] missing must be a number, 'query-min', 'query-mean' or 'query-worst', ",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_by_file_table_and_key(tmp_path, addition, sentence):
@@ -109,7 +117,7 @@ def test_a_wrong_file_is_refused_by_file_table_and_key(tmp_path, addition, sente
 def test_missing_and_misspelt_sources(tmp_path):
     with pytest.raises(ValueError, match=r"the key data is missing"):
         load_problem(write(tmp_path, 'name = "mine"'))
-    with pytest.raises(ValueError, match=r"\[data\] source: choose one of digits, planted, letor"):
+    with pytest.raises(ValueError, match=r"\[data\] source: choose one of digits, planted, web, letor, table"):
         load_problem(write(tmp_path, VALID.replace("letor", "leter")))
     with pytest.raises(FileNotFoundError, match=r"unknown problem 'digts'; did you mean 'digits'\?"):
         load_problem("digts")

@@ -26,7 +26,7 @@ DELETED = object()
 
 CHANGES = [
     ("fold", -1, "fold: "),
-    ("fold", 6, "fold: "),
+    ("fold", 1001, "fold: "),
     ("fold", True, "fold: "),
     ("fold", "2", "fold: "),
     ("seed", -1, "seed: "),

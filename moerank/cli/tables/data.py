@@ -27,7 +27,11 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Ta
 
 def _count(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{label}: {count:,}" for label, count in value.items())
+        return ", ".join(f"{label}: {count:,}" for label, count in value.items()) or "none"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"

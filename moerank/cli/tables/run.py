@@ -8,9 +8,15 @@ from moerank.analysis.summary import Summary
 from moerank.cli.tables import new_table
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 
-__all__ = ["chosen_features", "front_table", "summary_table"]
+__all__ = ["UNITS", "chosen_features", "front_table", "summary_table"]
 
 HEADS = {"train": "train", "validation": "vali", "test": "test"}
+
+UNITS = {
+    "document": "Instance selection chose among documents.",
+    "query": "Instance selection chose among queries.",
+}
+"""What is said of instances that are not preference pairs."""
 
 MOST_NAMES = 25
 """More features than these are not read in a sentence."""

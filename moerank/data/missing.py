@@ -1,0 +1,141 @@
+"""Missing values: what they become before anything is learnt, by one rule for all features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from math import isfinite
+from numbers import Real
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MissingRule", "QueryRule", "blocks", "check_missing_rule", "fill_in_place", "fill_missing"]
+
+QueryRule: TypeAlias = Literal["query-min", "query-mean", "query-worst"]
+MissingRule: TypeAlias = float | QueryRule
+"""A number, or a rule that looks at what the same query knows of the feature."""
+
+Table: TypeAlias = NDArray[Any]
+
+ROWS = 1 << 14
+"""Rows that are worked on at once: whole queries of about so many documents."""
+
+
+def check_missing_rule(rule: object) -> None:
+    """Raise a ValueError for what is neither a finite number nor the name of a rule, with the nearest of them.
+
+    Examples
+    --------
+    >>> check_missing_rule("query-worse")
+    Traceback (most recent call last):
+        ...
+    ValueError: missing must be a number, 'query-min', 'query-mean' or 'query-worst', not 'query-worse'; did you mean
+    'query-worst'?
+    """
+    if isinstance(rule, Real) and not isinstance(rule, bool | np.bool_):
+        if not isfinite(rule):
+            raise ValueError(f"missing is {rule}; missing values can only become a finite number")
+        return
+    known = get_args(QueryRule)
+    if not isinstance(rule, str) or rule not in known:
+        nearest = get_close_matches(rule, known, n=1) if isinstance(rule, str) else []
+        advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        raise ValueError(f"missing must be a number, 'query-min', 'query-mean' or 'query-worst', not {rule!r}{advice}")
+
+
+def fill_missing(X: Table, offsets: NDArray[np.int64], rule: MissingRule) -> tuple[Table, NDArray[np.int64]]:
+    """Replace every NaN, and count them.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, shape (n_documents, n_features)
+        NaN where a value is missing.
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
+    rule : float, "query-min", "query-mean" or "query-worst"
+        What a missing value becomes: this number; the smallest value, or the mean, that the query knows of the
+        feature; or a value below that smallest one, by the gap between the two smallest distinct values of the
+        feature in the query, or by 1 where there is only one. A query that knows no value of a feature gets 0 in all
+        its documents, so that the feature orders nothing there.
+
+    Returns
+    -------
+    X : ndarray, shape (n_documents, n_features)
+        The table itself if nothing is missing, else a copy.
+    n_missing : ndarray of int64, shape (n_features,)
+        How many values of each feature were missing.
+
+    Raises
+    ------
+    ValueError
+        For another rule, and a number that is not finite in the precision of X.
+
+    Notes
+    -----
+    O(n_documents · n_features) time. What is below the smallest value stays below it after rounding, and finite.
+
+    Examples
+    --------
+    >>> X = np.array([[0.5], [np.nan], [0.75], [np.nan]])
+    >>> fill_missing(X, np.array([0, 3, 4]), "query-worst")[0].ravel().tolist()
+    [0.5, 0.25, 0.75, 0.0]
+    """
+    filled = X.copy() if np.isnan(X.min(initial=0.0)) else X
+    return filled, fill_in_place(filled, offsets, rule)
+
+
+def fill_in_place(X: Table, offsets: NDArray[np.int64], rule: MissingRule) -> NDArray[np.int64]:
+    """Do what `fill_missing` does without a copy, and return the counts; X is written to only where NaN stands."""
+    check_missing_rule(rule)
+    if not isinstance(rule, str) and not abs(rule) <= float(np.finfo(X.dtype).max):
+        raise ValueError(f"missing is {rule:g}, which is too large for a table in single precision")
+    counts = np.zeros(X.shape[1], np.int64)
+    for begin, end in blocks(offsets, ROWS):
+        block = X[offsets[begin] : offsets[end]]
+        unknown = np.isnan(block)
+        in_block = unknown.sum(axis=0)
+        columns = np.flatnonzero(in_block)
+        counts += in_block
+        if not len(columns):
+            continue
+        if isinstance(rule, str):
+            starts = offsets[begin:end] - offsets[begin]
+            lengths = np.diff(offsets[begin : end + 1])
+            values = np.repeat(_replacements(block[:, columns], starts, lengths, rule), lengths, axis=0)
+            block[:, columns] = np.where(unknown[:, columns], values, block[:, columns])
+        else:
+            block[unknown] = rule
+    return counts
+
+
+def blocks(offsets: NDArray[np.int64], rows: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of queries that hold about `rows` documents each, one query at least."""
+    begin = 0
+    while begin < len(offsets) - 1:
+        end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + rows, side="right")) - 1)
+        yield begin, end
+        begin = end
+
+
+def _replacements(X: Table, starts: NDArray[np.int64], lengths: NDArray[np.int64], rule: QueryRule) -> Table:
+    """Return what a missing value becomes in each query, shape (n_queries, n_columns), in the precision of X."""
+    least = np.fmin.reduceat(X, starts)
+    nothing_known = np.isnan(least)
+    least[nothing_known] = 0.0
+    if rule == "query-min":
+        return least
+    with np.errstate(over="ignore"):
+        if rule == "query-mean":
+            known = lengths[:, None] - np.add.reduceat(np.isnan(X), starts, dtype=np.int64)
+            small = np.where(np.isnan(X), 0.0, X.astype(np.float64) * 2.0**-40)  # whose sum is finite
+            mean = np.add.reduceat(small, starts) / np.maximum(known, 1) * 2.0**40
+            greatest = np.fmax.reduceat(X, starts)
+            greatest[nothing_known] = 0.0
+            return np.clip(mean, least, greatest).astype(X.dtype)  # equal values have this value for their mean
+        second = np.fmin.reduceat(np.where(np.repeat(least, lengths, axis=0) < X, X, np.nan), starts)
+        gap = np.where(np.isnan(second), 1.0, second.astype(np.float64) - least)
+        worst = np.minimum((least - gap).astype(X.dtype), np.nextafter(least, X.dtype.type(-np.inf)))
+    worst = np.maximum(worst, np.finfo(X.dtype).min)
+    return np.where(nothing_known, X.dtype.type(0), worst)

@@ -1,0 +1,167 @@
+"""Parquet files as ranking data, read by pyarrow block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from moerank.checks import check_room
+from moerank.data.table_columns import MOST_LABEL, QueryRuns, Table, choose_columns, narrowed, wrong_labels
+from moerank.systems import open_regular
+
+__all__ = ["parquet_names", "read_parquet_table"]
+
+ROWS = 2**13
+"""Rows that are decoded together."""
+
+BUFFER = 2**16
+"""Bytes of each column that are read ahead: whole groups of rows may be as large as the file."""
+
+
+def read_parquet_table(
+    path: Path,
+    label: str,
+    query: str,
+    features: list[str] | None,
+    *,
+    dtype: DTypeLike,
+    missing: bool,
+) -> Table:
+    """Read a Parquet file; `missing` says whether a value may be missing. The arguments are those of `load_table`."""
+    with _opened(path) as (pa, file):
+        return _read(pa, file, path, label, query, features, np.dtype(dtype), missing)
+
+
+def parquet_names(path: Path) -> list[str]:
+    """Return the names of the columns."""
+    with _opened(path) as (_, file):
+        return list(file.schema_arrow.names)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
+    """Open a Parquet file; return pyarrow and the file, and say what it is if no table."""
+    pa, pq = _pyarrow()
+    with open_regular(path, through_links=True) as stored:
+        try:
+            with pq.ParquetFile(stored, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True) as file:
+                yield pa, file
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            reason = str(error).partition("\n")[0][:200]
+            raise ValueError(f"{path}: not a Parquet file that can be read, or a damaged one ({reason})") from None
+
+
+def _pyarrow() -> tuple[ModuleType, ModuleType]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("Parquet files need pyarrow, which is not installed: pip install 'moerank[tables]'") from None
+    return pyarrow, pyarrow.parquet
+
+
+def _read(
+    pa: Any,
+    file: Any,
+    path: Path,
+    label: str,
+    query: str,
+    features: list[str] | None,
+    dtype: np.dtype[Any],
+    missing: bool,
+) -> Table:
+    schema, n_rows = file.schema_arrow, int(file.metadata.num_rows)
+    names = list(schema.names)
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise ValueError(f"{path}: two columns are called {name!r}; give the columns distinct names")
+    columns = choose_columns(path, names, label, query, features)
+    for name in (columns.label, *columns.features):
+        _check_type(pa, path, name, schema.field(name).type, listed=features is not None or name == label)
+    _check_query_type(pa, path, query, schema.field(query).type)
+    if n_rows <= 0:
+        raise ValueError(f"{path}: the table has no row")
+    n_features = len(columns.features)
+    check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_rows * (n_features * dtype.itemsize + 16))
+    X = np.empty((n_rows, n_features), dtype)
+    y = np.empty(n_rows, np.int64)
+    queries = QueryRuns(path, query)
+    end = 0
+    for batch in file.iter_batches(batch_size=ROWS, columns=list(columns.all)):
+        begin, end = end, end + batch.num_rows
+        if end > n_rows or sorted(batch.schema.names) != sorted(columns.all):
+            raise ValueError(f"{path}: a damaged Parquet file: it holds other rows or columns than it says")
+        where = f"{path}, row {{:,}}: "
+        labels = _numbers(pa, batch.column(label))
+        if len(wrong := wrong_labels(labels)):
+            raise ValueError(
+                f"{where.format(begin + wrong[0] + 1)}the label {labels[wrong[0]]:g} in the column {label!r} is not an "
+                f"integer from 0 (irrelevant) to {MOST_LABEL:,}"
+            )
+        y[begin:end] = labels
+        queries.add(_ids(pa, batch.column(query), path, query, begin))
+        for place, name in enumerate(columns.features):
+            _fill(X[begin:end, place], _numbers(pa, batch.column(name)), name, where, begin, missing=missing)
+    if end != n_rows:
+        raise ValueError(f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {end:,}")
+    return Table(X, y, queries.rows(), columns.features)
+
+
+def _check_type(pa: Any, path: Path, name: str, kind: Any, *, listed: bool) -> None:
+    """Refuse a column that does not hold plain numbers."""
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        return
+    remedy = "make numbers of it" if listed else "list the columns that are features, or make numbers of it"
+    raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
+
+
+def _check_query_type(pa: Any, path: Path, name: str, kind: Any) -> None:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+        raise ValueError(f"{path}: the column {name!r} holds {kind}, which are no ids of queries; make texts of them")
+
+
+def _numbers(pa: Any, column: Any) -> NDArray[np.float64]:
+    """Return a column in double precision, NaN where it has no value."""
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    values = column.to_numpy(zero_copy_only=False)
+    return np.asarray(values, np.float64)
+
+
+def _ids(pa: Any, column: Any, path: Path, name: str, begin: int) -> NDArray[Any]:
+    """Return the ids of queries: integers or texts."""
+    if column.null_count:
+        row = begin + column.is_null().to_numpy(zero_copy_only=False).argmax() + 1
+        raise ValueError(f"{path}, row {row:,}: no query id in the column {name!r}; every row needs one")
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_integer(column.type):
+        ids: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return ids
+    if not pa.types.is_string(column.type):
+        column = column.cast(pa.string())
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _fill(
+    target: NDArray[Any], values: NDArray[np.float64], name: str, where: str, begin: int, *, missing: bool
+) -> None:
+    """Write the values of a feature (n_rows,) into the table."""
+    if not missing and len(unknown := np.flatnonzero(np.isnan(values))):
+        raise ValueError(
+            f"{where.format(begin + unknown[0] + 1)}the value of {name!r} is missing; say what missing values become: "
+            "a number, 'query-min', 'query-mean' or 'query-worst', as missing= in Python, --missing, or missing = in "
+            "[data] of a problem file"
+        )
+    place = narrowed(values[:, None], target[:, None])
+    if place is not None:
+        value = values[place[0]]
+        reason = "not finite" if np.isinf(value) else "too large for the precision of the features"
+        raise ValueError(f"{where.format(begin + place[0] + 1)}the value {value:g} of {name!r} is {reason}")

@@ -1,0 +1,144 @@
+"""What the columns of a table are: label, query and features, and the rows of its queries."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.checks import unknown
+
+__all__ = ["Columns", "QueryRuns", "Table", "choose_columns", "narrowed"]
+
+Path = str | os.PathLike[str]
+
+MOST_LABEL = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns that are read."""
+
+    label: str
+    query: str
+    features: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Label, query and features."""
+        return (self.label, self.query, *self.features)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What was read: features (n_rows, n_features), NaN where missing, labels, queries (n_rows,) and feature names."""
+
+    X: NDArray[Any]
+    y: NDArray[np.int64]
+    qid: NDArray[Any]
+    names: tuple[str, ...]
+
+
+def choose_columns(
+    path: Path, present: Sequence[str], label: str, query: str, features: Iterable[str] | None
+) -> Columns:
+    """Return which of the columns that are present are read; refuse what is not there, by name."""
+    for what, name in (("label", label), ("query", query)):
+        if name not in present:
+            raise ValueError(f"{path}: {unknown('column', name, present)}; {what}= names the column of the {what}")
+    if label == query:
+        raise ValueError(f"{path}: the column {label!r} cannot be both label and query")
+    if features is None:
+        chosen = tuple(name for name in present if name not in (label, query))
+        for name in chosen:
+            if name in ("", "__index_level_0__"):
+                raise ValueError(
+                    f"{path}: the column {name!r} is an index that pandas wrote, no feature; write the table with "
+                    "index=False, or list the columns that are features"
+                )
+        if not chosen:
+            raise ValueError(
+                f"{path}: there is no column beside {label!r} and {query!r}; at least one feature is needed"
+            )
+        return Columns(label, query, chosen)
+    chosen = tuple(features)
+    if not chosen:
+        raise ValueError(f"{path}: features is empty; at least one column is needed")
+    for number, name in enumerate(chosen):
+        if name not in present:
+            raise ValueError(
+                f"{path}: {unknown('column', str(name), present)}; features= names the columns of features"
+            )
+        if name in (label, query):
+            raise ValueError(f"{path}: the column {name!r} is the {'label' if name == label else 'query'}, no feature")
+        if name in chosen[:number]:
+            raise ValueError(f"{path}: features names the column {name!r} twice")
+    return Columns(label, query, chosen)
+
+
+class QueryRuns:
+    """The queries of the rows, gathered block by block; the rows of a query must be contiguous.
+
+    Parameters
+    ----------
+    path : path-like
+        The table, for messages.
+    column : str
+        The name of the column.
+    """
+
+    def __init__(self, path: Path, column: str) -> None:
+        self._where, self._column = path, column
+        self._ids: list[Any] = []
+        self._lengths: list[int] = []
+        self._known: set[Any] = set()
+
+    def add(self, ids: NDArray[Any]) -> None:
+        """Add the ids of further rows, shape (n_rows,), integers or texts; refuse a query that begins again."""
+        if len(ids) == 0:
+            return
+        starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
+        for query, length in zip(ids[starts].tolist(), np.diff(np.append(starts, len(ids))).tolist(), strict=True):
+            if self._ids and query == self._ids[-1]:
+                self._lengths[-1] += length
+                continue
+            if query in self._known:
+                raise ValueError(
+                    f"{self._where}: query {query} begins again in row {sum(self._lengths) + 1:,}; sort the rows by "
+                    f"the column {self._column!r}, so that those of a query are contiguous"
+                )
+            self._known.add(query)
+            self._ids.append(query)
+            self._lengths.append(length)
+
+    def rows(self) -> NDArray[Any]:
+        """Return the query of each row: 64-bit integers if all are written so, else texts."""
+        texts = [str(query) for query in self._ids]
+        try:
+            numbers = np.array([int(text) for text in texts], np.int64)
+        except (ValueError, OverflowError):
+            return np.repeat(np.array(texts), self._lengths)
+        if numbers.astype(str).tolist() != texts:  # 07 is not 7
+            return np.repeat(np.array(texts), self._lengths)
+        return np.repeat(numbers, self._lengths)
+
+
+def wrong_labels(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the rows of `values` (n_rows,) that are no relevance label."""
+    with np.errstate(invalid="ignore"):
+        return np.flatnonzero(~((values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))))
+
+
+def narrowed(values: NDArray[np.float64], target: NDArray[Any]) -> tuple[int, int] | None:
+    """Write feature values into `target`; return row and column of the first that is or becomes infinite, if any."""
+    with np.errstate(over="ignore"):
+        target[...] = values
+    infinite = np.isinf(target)
+    if not infinite.any():
+        return None
+    row, column = np.argwhere(infinite)[0].tolist()
+    return row, column

@@ -1,0 +1,309 @@
+"""Cumulated gain of a population of linear rankers: scored and ranked query by query while the scores are in the cache.
+
+Documents are the lanes. An individual pays for its own features, not for the union of its neighbours', and nothing of
+size documents × individuals is ever written. Queries go through in blocks of about 512 documents, each query padded
+to whole vectors; a block's features are copied into tiles of four vectors, feature by feature, that fit the first
+level of the cache, and its scores fit the second.
+
+A score is summed in the precision of the features, in feature order, product and sum rounded one after the other: the
+bits of `moerank.kernels.scores.linear_scores`, for every document, whatever its neighbours.
+
+Of a query's documents only few can reach the first `depth` ranks: deal them into 16 classes; the best of `depth`
+classes reach the smallest of these bests. The documents at or above this floor are ranked by counting.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.kernels.compiled import kernel
+from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_at, load_mask, spread, store
+
+__all__ = ["few_ranks_count", "linear_gain"]
+
+Floats = NDArray[np.floating[Any]]
+Words = NDArray[np.unsignedinteger[Any]]
+
+DEEPEST = 16
+"""Classes that a query's documents are dealt into, and so the last rank that this kernel can count to."""
+
+TILE = 4
+"""Vectors of a tile: as many sums run side by side, which hides the latency of an addition."""
+
+BLOCK = 512
+"""Documents of a block, about; a longer query is a block of its own."""
+
+
+def few_ranks_count(
+    query: NDArray[np.int64],
+    gain: NDArray[np.float64],
+    discount: NDArray[np.float64],
+    depth: NDArray[np.int64],
+    ideal: NDArray[np.float64],
+    ideal_first: NDArray[np.int64],
+) -> bool:
+    """Whether `linear_gain` computes what `normalised_gain` gives for these arguments: one depth, and no deep one."""
+    return len(ideal) == len(query) and int(depth.max(initial=0)) <= DEEPEST
+
+
+def linear_gain(
+    columns: Floats,
+    W: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    query: NDArray[np.int64],
+    gain: NDArray[np.float64],
+    discount: NDArray[np.float64],
+    depth: NDArray[np.int64],
+    ideal: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the discounted cumulated gain over its ideal value of each query and individual.
+
+    Parameters
+    ----------
+    columns : ndarray of float32 or float64, shape (n_features, n_documents), C-contiguous
+        The features, one row each.
+    W : ndarray of float64, shape (n_individuals, n_features)
+        Weights; rounded to the precision of `columns`.
+    offsets, query, gain, discount
+        As in `moerank.kernels.ranks.normalised_gain`.
+    depth : ndarray of int64, shape (n_counted,)
+        The last rank that counts, from 1 to `DEEPEST`.
+    ideal : ndarray of float64, shape (n_counted,)
+        What each cumulated gain is divided by.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_queries, n_individuals)
+        0 for queries that do not count. O(Σ_individuals k · n_documents) for k features each, and about O(n_documents)
+        for ranking one individual.
+    """
+    values = np.zeros((len(offsets) - 1, len(W)))
+    if len(query) and len(W):
+        used = np.flatnonzero(W.any(axis=0))
+        weights = W[:, used].astype(columns.dtype)
+        individual, place = np.nonzero(W[:, used])
+        width = lanes(columns.dtype.type)
+        # Word l has the bits of the lanes behind lane l.
+        later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], {16: np.uint16, 8: np.uint8}[width])
+        begin = np.searchsorted(individual, np.arange(len(W) + 1))
+        _blocks(
+            columns.reshape(-1), columns.shape[1], used, begin, place, weights[individual, place],
+            offsets, query, gain, discount, depth, ideal, later, values,
+        )  # fmt: skip
+    return values
+
+
+@kernel
+def _blocks(
+    columns: Floats,
+    n_documents: int,
+    used: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    place: NDArray[np.int64],
+    weight: Floats,
+    offsets: NDArray[np.int64],
+    query: NDArray[np.int64],
+    gain: NDArray[np.float64],
+    discount: NDArray[np.float64],
+    depth: NDArray[np.int64],
+    ideal: NDArray[np.float64],
+    later: Words,
+    values: NDArray[np.float64],
+) -> None:
+    """Fill `values` block by block; individual i has the weights ``begin[i]`` to ``begin[i + 1]``."""
+    n_individuals, width = len(begin) - 1, len(later)
+    longest = (offsets[query + 1] - offsets[query]).max()
+    room = (max(BLOCK, longest) // DEEPEST + 1) * (DEEPEST // width) + TILE  # vectors
+    tiles = np.zeros((room * len(used), width), columns.dtype)
+    scores = np.empty((n_individuals * room, width), columns.dtype)
+    first_vector = np.empty(BLOCK + 1, np.int64)  # of each query of the block
+    best = np.empty((2, width), columns.dtype)
+    kept = np.empty((longest // width + 2, width), columns.dtype)
+    above = np.empty_like(kept)
+    kept_flat, above_flat = kept.reshape(-1), above.reshape(-1)
+    row = np.empty(kept.size, np.int64)
+    placed = np.empty(longest)
+    c = 0
+    while c < len(query):
+        end, n = c, 0  # the queries c to `end` make the block
+        while end < len(query) and end - c < BLOCK:
+            size = offsets[query[end] + 1] - offsets[query[end]]
+            padded = (size + width - 1) // width
+            if end > c and (n + padded) * width > BLOCK:
+                break
+            first_vector[end - c] = n
+            n += padded
+            end += 1
+        for q in range(c, end):
+            rows = offsets[query[q]], offsets[query[q] + 1]
+            _copy_to_tiles(columns, n_documents, used, rows[0], rows[1], first_vector[q - c], tiles)
+        _score(tiles, len(used), (n + TILE - 1) // TILE, begin, place, weight, scores, room)
+        for q in range(c, end):
+            document = offsets[query[q]]
+            size = offsets[query[q] + 1] - document
+            for individual in range(n_individuals):
+                start = individual * room + first_vector[q - c]
+                n_kept = _keep_candidates(scores, start, size, depth[q], best, kept_flat, row)
+                _count_above(kept, n_kept, later, above)
+                total = _sum_gains(above_flat, row, n_kept, gain, document, discount, depth[q], placed)
+                values[query[q], individual] = total / ideal[q]
+        c = end
+
+
+@kernel
+def _copy_to_tiles(
+    columns: Floats, n_documents: int, used: NDArray[np.int64], begin: int, end: int, vector: int, tiles: Floats
+) -> None:
+    """Copy the used features of the rows `begin` to `end` to the tiles, from vector number `vector` of the block on."""
+    n_used, width = len(used), tiles.shape[1]
+    for u in range(n_used):
+        column = used[u] * n_documents
+        within = vector % TILE
+        target = (vector - within) * n_used + u * TILE + within
+        for row in range(begin, end - width + 1, width):
+            store(tiles, target, load_at(columns, column + row))
+            target += 1
+            within += 1
+            if within == TILE:  # the next tile is n_used features on
+                within = 0
+                target += (n_used - 1) * TILE
+        for lane in range((end - begin) % width):
+            tiles[target, lane] = columns[column + end - (end - begin) % width + lane]
+
+
+@kernel
+def _score(
+    tiles: Floats,
+    n_used: int,
+    n_tiles: int,
+    begin: NDArray[np.int64],
+    place: NDArray[np.int64],
+    weight: Floats,
+    scores: Floats,
+    room: int,
+) -> None:
+    """Sum the scores of every tile under every individual, in feature order."""
+    zero = spread(weight.dtype.type(0))
+    for t in range(n_tiles):
+        tile = t * n_used * TILE
+        for individual in range(len(begin) - 1):
+            a = b = c = d = zero
+            for k in range(begin[individual], begin[individual + 1]):
+                w = spread(weight[k])
+                row = tile + place[k] * TILE
+                a = a + load(tiles, row) * w
+                b = b + load(tiles, row + 1) * w
+                c = c + load(tiles, row + 2) * w
+                d = d + load(tiles, row + 3) * w
+            target = individual * room + t * TILE
+            store(scores, target, a)
+            store(scores, target + 1, b)
+            store(scores, target + 2, c)
+            store(scores, target + 3, d)
+
+
+@kernel
+def _keep_candidates(
+    scores: Floats, start: int, size: int, depth: int, best: Floats, kept: Floats, row: NDArray[np.int64]
+) -> int:
+    """Copy the scores that may stand in the first `depth` ranks of a query, and return their number.
+
+    The scores are the rows of `scores` from `start` on, `size` numbers; `row` receives their places.
+    """
+    width = scores.shape[1]
+    low = scores.dtype.type(-np.inf)
+    stop = start + (size + width - 1) // width
+    for lane in range(size - (stop - 1 - start) * width, width):
+        scores[stop - 1, lane] = low
+    floor = low
+    if size > depth:
+        a = load(scores, start)
+        b = spread(low)
+        for v in range(start + 1, stop - 1, 2):
+            s = load(scores, v)
+            b = blend(s > b, s, b)
+            s = load(scores, v + 1)
+            a = blend(s > a, s, a)
+        if (stop - start) % 2 == 0:
+            s = load(scores, stop - 1)
+            b = blend(s > b, s, b)
+        if width == DEEPEST:
+            a = blend(b > a, b, a)
+            b = spread(low)
+        floor = _nth_largest(a, b, depth, best)
+    level = spread(floor)
+    n_kept = 0
+    for v in range(start, stop):
+        bits = bits_of(load(scores, v) >= level)
+        while bits:
+            lane = first_bit(bits)
+            kept[n_kept] = scores[v, lane]
+            row[n_kept] = (v - start) * width + lane
+            n_kept += 1
+            bits &= bits - 1
+    return min(n_kept, size)  # behind the last document there is no document
+
+
+@kernel
+def _nth_largest(a: Any, b: Any, n: int, best: Floats) -> Any:
+    """Return the n-th largest number of two vectors, n at most `DEEPEST`; −∞ fills up the second."""
+    width = best.shape[1]
+    zero, one, high = spread(best.dtype.type(0)), spread(best.dtype.type(1)), spread(best.dtype.type(np.inf))
+    store(best, 0, a)
+    store(best, 1, b)
+    above_a = above_b = zero
+    for half in range(DEEPEST // width):
+        for lane in range(width):
+            x = spread(best[half, lane])
+            above_a = above_a + blend(x > a, one, zero)
+            if width < DEEPEST:
+                above_b = above_b + blend(x > b, one, zero)
+    last = spread(best.dtype.type(n))
+    floor = least(blend(last > above_a, a, high))
+    if width < DEEPEST:
+        floor = min(floor, least(blend(last > above_b, b, high)))
+    return floor
+
+
+@kernel
+def _count_above(kept: Floats, n_kept: int, later: Words, above: Floats) -> None:
+    """Count for each of the first `n_kept` scores those that rank above it: larger ones, and equal ones before it."""
+    width = kept.shape[1]
+    zero, one = spread(kept.dtype.type(0)), spread(kept.dtype.type(1))
+    n_vectors = (n_kept + width - 1) // width
+    for v in range(n_vectors):
+        scores = load(kept, v)
+        count = zero
+        for other in range(v):
+            for lane in range(width):
+                count = count + blend(spread(kept[other, lane]) >= scores, one, zero)
+        for lane in range(min(width, n_kept - v * width)):
+            x = spread(kept[v, lane])
+            tied = blend((x >= scores) & load_mask(later, lane), one, zero)
+            count = count + blend(x > scores, one, tied)
+        for k in range((v + 1) * width, n_kept):
+            count = count + blend(spread(kept[k // width, k % width]) > scores, one, zero)
+        store(above, v, count)
+
+
+@kernel
+def _sum_gains(
+    above: Floats,
+    row: NDArray[np.int64],
+    n_kept: int,
+    gain: NDArray[np.float64],
+    document: int,
+    discount: NDArray[np.float64],
+    depth: int,
+    placed: NDArray[np.float64],
+) -> float:
+    """Return Σ discount · gain over the first `depth` ranks, in order of rank."""
+    for k in range(n_kept):
+        placed[np.int64(above[k])] = gain[document + row[k]]
+    total = 0.0
+    for rank in range(depth):
+        total += placed[rank] * discount[rank]
+    return total

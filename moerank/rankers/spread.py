@@ -1,0 +1,98 @@
+"""How far features spread within queries: what a ranker that adds them up can see of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.data import RankingData, centre_in_queries
+from moerank.data.missing import ROWS, blocks
+
+__all__ = ["MOST", "Apart", "features_apart", "varying_in_queries"]
+
+MOST = 1e4
+"""The largest ratio of two standard deviations that needs no word."""
+
+
+class Apart(NamedTuple):
+    """The features with the largest and the smallest standard deviation within queries: columns, and the values."""
+
+    large: int
+    small: int
+    largest: float
+    smallest: float
+
+    @property
+    def ratio(self) -> float:
+        """The ratio of the two, infinity if it is too large to be a number."""
+        return self.largest / self.smallest if self.smallest > self.largest / 1e300 else float("inf")
+
+
+def varying_in_queries(train: RankingData) -> NDArray[np.bool_]:
+    """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
+    return _bounds(train).varies
+
+
+def features_apart(train: RankingData) -> Apart | None:
+    """Return the features that differ most in scale, or None if their ratio is at most 10,000; remembered.
+
+    The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
+    that vary in some query count.
+
+    Notes
+    -----
+    O(n_documents · n_features).
+    """
+    return train.remember("features far apart", lambda: _compare(train))
+
+
+class _Bounds(NamedTuple):
+    """Per feature: whether it varies in a query, its largest extent in one, and bounds of its deviation."""
+
+    varies: NDArray[np.bool_]
+    unit: NDArray[np.float64]
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+
+
+def _bounds(train: RankingData) -> _Bounds:
+    """Return what the extents say of the deviations, which mostly suffices; remembered.
+
+    Of the m documents of a query with extent e, the sum of squares is between e² / 2 and m e² / 4.
+    """
+
+    def compute() -> _Bounds:
+        starts, lengths = train.offsets[:-1], np.diff(train.offsets)
+        greatest, least = np.maximum.reduceat(train.X, starts), np.minimum.reduceat(train.X, starts)
+        varies = np.asarray((greatest != least).any(axis=0))
+        extent = greatest.astype(np.float64) - least
+        unit = np.where(varies, extent.max(axis=0), 1.0)
+        squares = (extent / unit) ** 2
+        return _Bounds(
+            varies=varies,
+            unit=unit,
+            least=np.sqrt(squares.sum(axis=0) / (2 * train.n_documents)) * unit,
+            most=np.sqrt(lengths @ squares / (4 * train.n_documents)) * unit,
+        )
+
+    return train.remember("spread in queries", compute)
+
+
+def _compare(train: RankingData) -> Apart | None:
+    bounds = _bounds(train)
+    varies = np.flatnonzero(bounds.varies)
+    if len(varies) < 2 or bounds.most[varies].max() <= MOST * bounds.least[varies].min():
+        return None
+    total = np.zeros(len(varies))
+    for begin, end in blocks(train.offsets, ROWS):
+        rows = slice(train.offsets[begin], train.offsets[end])
+        offsets = train.offsets[begin : end + 1] - train.offsets[begin]
+        units = train.X[rows][:, varies] / bounds.unit[varies]
+        total += (centre_in_queries(units, offsets) ** 2).sum(axis=0)
+    deviation = np.sqrt(total / train.n_documents) * bounds.unit[varies]
+    large, small = int(deviation.argmax()), int(deviation.argmin())
+    if deviation[large] <= MOST * deviation[small]:
+        return None
+    return Apart(int(varies[large]), int(varies[small]), float(deviation[large]), float(deviation[small]))

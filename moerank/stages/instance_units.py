@@ -1,0 +1,84 @@
+"""What one bit of the first stage stands for: a preference pair, a document, or a query."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.checks import check_room
+from moerank.data import RankingData
+from moerank.rankers import FitnessBackend, LinearPopulation, Population, train_population
+
+__all__ = ["MOST_PAIRS", "Unit", "count_units", "default_unit", "n_pairs_kept", "train_on_units"]
+
+Unit: TypeAlias = Literal["pair", "document", "query"]
+"""A pair of documents counts where both are kept, a pair of a query where the query is."""
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+MOST_PAIRS = 5_000_000
+"""Up to as many preference pairs have a bit each, unless the user says otherwise."""
+
+
+def default_unit(train: RankingData) -> Unit:
+    """Return "pair" for up to five million pairs, else "query"."""
+    return "pair" if train.label_runs.n_pairs <= MOST_PAIRS else "query"
+
+
+def count_units(train: RankingData, unit: Unit) -> int:
+    """Return how many there are: the length of a string."""
+    counts = {"pair": train.label_runs.n_pairs, "document": train.n_documents, "query": train.n_queries}
+    return counts[unit]
+
+
+def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> NDArray[np.int64]:
+    """Return the number of preference pairs that each string of `masks` (n_individuals, n_units) keeps."""
+    if unit == "query":
+        runs = train.label_runs
+        size = np.bincount(runs.run, minlength=len(runs.n_worse))
+        of_query = np.add.reduceat(runs.n_worse * size, runs.first[:-1])
+        return np.array([of_query[mask].sum() for mask in masks], np.int64)
+    return np.array([np.count_nonzero(row) for row in _pair_mask(train, unit, masks)], np.int64)
+
+
+def train_on_units(
+    backend: FitnessBackend, train: RankingData, unit: Unit, masks: Mask, feature_mask: Mask | None = None
+) -> Population:
+    """Let a backend train one ranker on the pairs that each string keeps.
+
+    Parameters
+    ----------
+    backend : ranker with ``fit_population``
+        One that has ``fit_queries``, too, trains on queries without listing their pairs.
+    masks : ndarray of bool, shape (n_individuals, n_units) or (n_units,)
+        One string without the first axis is shared by all.
+    feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+
+    Raises
+    ------
+    ValueError
+        If the pairs would have to be listed, and are too many for that.
+    """
+    fit_queries = getattr(backend, "fit_queries", None)
+    if unit == "query" and fit_queries is not None:
+        return LinearPopulation(fit_queries(train, masks, feature_mask))
+    return train_population(backend, train, pair_mask=_pair_mask(train, unit, masks), feature_mask=feature_mask)
+
+
+def _pair_mask(train: RankingData, unit: Unit, masks: Mask) -> Mask:
+    """Return the preference pairs that each string keeps, shape (…, n_pairs)."""
+    if unit == "pair":
+        return masks
+    n_pairs, n_strings = train.label_runs.n_pairs, len(np.atleast_2d(masks))
+    check_room(
+        f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings (which RankRLS with queries as units "
+        "does without),",
+        n_pairs * (n_strings + 8),
+    )
+    better, worse = train.pairs.better, train.pairs.worse
+    if unit == "document":
+        return masks[..., better] & masks[..., worse]
+    query = np.repeat(np.arange(train.n_queries), np.diff(train.offsets))
+    return masks[..., query[better]]

@@ -1,0 +1,173 @@
+"""Second and first moments of the differences of all preference pairs, from sums per label: no pair is listed.
+
+With x centred in its query, c the number of documents of a query with a label and s their sum, the n − c pairs of each
+document and the sums of each label give
+
+    Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ = Σ_q [ Σ_i (n_q − c_{yᵢ}) xᵢ xᵢᵀ + Σ_l s_{q,l} s_{q,l}ᵀ ],
+
+the square of a matrix with the rows √(n_q − c) x and s. Without the centring there would be a term − s_q s_qᵀ, and
+single-precision features with a mean far above their spread would lose their digits in the difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.checks import check_room
+from moerank.data import RankingData
+from moerank.kernels.gram_sums import sums_over_queries
+from moerank.kernels.label_runs import centred_stack
+from moerank.kernels.square import in_order, square
+from moerank.training.losses import Target
+
+__all__ = ["PairMoments", "QueryMoments"]
+
+Matrix = NDArray[np.float64]
+
+BLOCK = 2048
+"""Documents, about, of a block: large enough for the product to be all that costs."""
+
+ROOM = 2**29
+"""Bytes that the matrices of single queries may take in double precision."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairMoments:
+    """Moments of the differences xᵢ − xⱼ over all preference pairs (i, j).
+
+    Attributes
+    ----------
+    gram : ndarray, shape (n_features, n_features)
+        Mean of (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ.
+    unit, difference : ndarray, shape (n_features,)
+        Mean of xᵢ − xⱼ, and of (yᵢ − yⱼ)(xᵢ − xⱼ).
+    """
+
+    gram: Matrix
+    unit: Matrix
+    difference: Matrix
+
+    @classmethod
+    def of(cls, data: RankingData) -> PairMoments:
+        """Return the moments of a data set, remembered with it.
+
+        O(n_documents · n_features²) once, in double precision whatever that of the features; beyond the features only
+        a block of them is held.
+        """
+        return data.remember("pair moments", lambda: _moments(data))
+
+    def moment(self, target: Target) -> Matrix:
+        """Return the mean of tₖ (xᵢ − xⱼ), shape (n_features,)."""
+        return target.margin * self.unit + target.per_label * self.difference
+
+
+@dataclass(frozen=True, eq=False)
+class QueryMoments:
+    """Sums over the preference pairs of each query, from which those of any subset of the queries are added up.
+
+    Attributes
+    ----------
+    packed : ndarray, shape (n_queries, n_features · (n_features + 1) / 2)
+        The lower triangle of Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ, row by row: in double precision, or in single where that takes more
+        than `ROOM` bytes. Then an entry is exact to single precision of the query's largest, so that features must be
+        of comparable scales.
+    unit, difference : ndarray, shape (n_queries, n_features)
+        Σ (xᵢ − xⱼ) and Σ (yᵢ − yⱼ)(xᵢ − xⱼ).
+    n_pairs : ndarray of int64, shape (n_queries,)
+    """
+
+    packed: NDArray[np.floating[Any]]
+    unit: Matrix
+    difference: Matrix
+    n_pairs: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, data: RankingData) -> QueryMoments:
+        """Return the sums of a data set, remembered with it; O(n_documents · n_features²) once.
+
+        Raises
+        ------
+        ValueError
+            If they would take more memory than the limit.
+        """
+        return data.remember("query moments", lambda: _query_moments(data))
+
+    def means(self, query_mask: NDArray[np.bool_], target: Target) -> tuple[Matrix, Matrix]:
+        """Return the mean square and moment of the pairs of each subset of the queries.
+
+        Shapes (n_individuals, n_features, n_features) and (n_individuals, n_features); each row of `query_mask`
+        (n_individuals, n_queries) keeps at least one pair, and its means do not depend on the other rows.
+        """
+        n_features = self.unit.shape[1]
+        n_pairs = (query_mask * self.n_pairs).sum(axis=1)[:, None]
+        squares = np.empty((len(query_mask), n_features, n_features))
+        rows, columns = np.tril_indices(n_features)
+        squares[:, rows, columns] = squares[:, columns, rows] = sums_over_queries(self.packed, query_mask) / n_pairs
+        moments = np.zeros((len(query_mask), n_features))
+        for weight, sums in ((target.margin, self.unit), (target.per_label, self.difference)):
+            if weight:
+                moments += weight * sums_over_queries(sums, query_mask) / n_pairs
+        return squares, moments
+
+
+def _moments(data: RankingData) -> PairMoments:
+    gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
+    for begin, end in data.query_blocks(BLOCK):
+        stack, sums, excess, label_sum = _stack(data, begin, end)
+        gram += square(stack)
+        unit += in_order(sums, excess)
+        difference += in_order(sums, label_sum)
+    n_pairs = data.label_runs.n_pairs
+    return PairMoments(gram / n_pairs, unit / n_pairs, difference / n_pairs)
+
+
+def _query_moments(data: RankingData) -> QueryMoments:
+    n_features, runs = data.n_features, data.label_runs
+    rows, columns = np.tril_indices(n_features)
+    n_values = data.n_queries * len(rows)
+    dtype = np.float64 if n_values * 8 <= ROOM else np.float32
+    check_room(
+        f"a matrix of {n_features} × {n_features} for each of {data.n_queries:,} queries",
+        n_values * np.dtype(dtype).itemsize,
+    )
+    packed = np.empty((data.n_queries, len(rows)), dtype)
+    unit, difference = np.zeros((2, data.n_queries, n_features))
+    for q in range(data.n_queries):
+        stack, sums, excess, label_sum = _stack(data, q, q + 1)
+        packed[q] = square(stack)[rows, columns]
+        unit[q], difference[q] = in_order(sums, excess), in_order(sums, label_sum)
+    size = np.bincount(runs.run, minlength=len(runs.n_worse))
+    n_pairs = np.add.reduceat(runs.n_worse * size, runs.first[:-1])
+    return QueryMoments(packed, unit, difference, n_pairs)
+
+
+def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    """Return what the moments of the queries `begin` to `end` are products of.
+
+    Returns
+    -------
+    stack : ndarray, shape (n_features, n_documents + n_runs)
+        Its product with its transpose is the sum of squares.
+    sums : ndarray, shape (n_features, n_runs)
+        The sums of x over each run.
+    excess, label_sum : ndarray, shape (n_runs,)
+        Factors of these sums: Σ (xᵢ − xⱼ) counts a document once for each worse one less once for each better one, and
+        Σ (yᵢ − yⱼ)(xᵢ − xⱼ) is Σ n_q yᵢ xᵢ − (Σ y)(Σ x), in which Σ x is 0.
+    """
+    runs = data.label_runs
+    rows = slice(data.offsets[begin], data.offsets[end])
+    of_block = slice(runs.first[begin], runs.first[end])
+    run = runs.run[rows] - runs.first[begin]
+    n_worse, n_better = runs.n_worse[of_block], runs.n_better[of_block]
+    offsets = data.offsets[begin : end + 1] - rows.start
+    stack = np.empty((data.n_features, len(run) + len(n_worse)))
+    root_degree = np.sqrt((n_worse + n_better).astype(np.float64))
+    centred_stack(np.ascontiguousarray(data.X[rows].T), offsets, run, root_degree[run], stack)
+    label = np.empty(len(n_worse))
+    label[run] = data.y[rows]
+    size = np.repeat(np.diff(offsets), np.diff(runs.first[begin : end + 1]))
+    return stack, stack[:, len(run) :], (n_worse - n_better).astype(np.float64), label * size

@@ -1,0 +1,93 @@
+"""How fast LETOR text is read, beside scikit-learn's reader, and how much memory that takes.
+
+    python tests/benchmarks/reading.py [--megabytes 200] [--features 136] [--digits 6] [--without-sklearn]
+
+Writes a dense synthetic file to a temporary folder and reads it with each reader in a process of its own. Prints
+megabytes of text per second of processor time, their ratio, the peak of resident memory beyond that of the imports and
+beyond the table, and the times of a load that fills the cache and of one that finds it. Never fails a build.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+READ = """
+import json, os, resource, sys, time
+import numpy as np
+path, how = sys.argv[1:]
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+if how == "sklearn":
+    from sklearn.datasets import load_svmlight_file
+    read = lambda path: load_svmlight_file(path, query_id=True)[0]
+else:
+    from pathlib import Path
+    from moerank.data import load_letor
+    from moerank.data.letor import _parse
+    options = {"precision": np.float32 if how == "float32" else np.float64, "n_features": None, "nulls": False}
+    parse = lambda path: _parse(Path(path), beside=None, **options).values
+    read = parse if how.startswith("float") else lambda path: load_letor(path, dtype=np.float32).X
+    if how.startswith("float"):
+        warm = path + ".warm"
+        open(warm, "w").write("1 qid:1 1:0.5\\n")
+        read(warm)
+before = peak()
+wall, processor = time.perf_counter(), time.process_time()
+X = read(path)
+wall, processor = time.perf_counter() - wall, time.process_time() - processor
+print(json.dumps([wall, processor, peak() - before, getattr(X, "nbytes", 0)]))
+"""
+
+
+def write(path, megabytes, n_features, digits):
+    """Write documents of about 120 to a query until the file is large enough."""
+    rng = np.random.default_rng(0)
+    n_bytes = query = 0
+    with path.open("w") as file:
+        while n_bytes < megabytes * 10**6:
+            query += 1
+            for row in rng.random((120, n_features)).tolist():
+                values = " ".join(f"{j}:{value:.{digits}f}" for j, value in enumerate(row, 1))
+                n_bytes += file.write(f"{int(5 * row[0] ** 3)} qid:{query} {values}\n")
+    return n_bytes
+
+
+def measured(path, how, folder):
+    environment = os.environ | {"MOERANK_CACHE": str(folder), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", READ, str(path), how]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--megabytes", type=int, default=200)
+    parser.add_argument("--features", type=int, default=136)
+    parser.add_argument("--digits", type=int, default=6)
+    parser.add_argument("--without-sklearn", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "synthetic.txt")
+        n_bytes = write(path, arguments.megabytes, arguments.features, arguments.digits)
+        print(f"{n_bytes / 1e6:.0f} MB, {arguments.features} features, {arguments.digits} digits")
+        rates = {}
+        readers = ["float64", "float32"] + ["sklearn"] * (not arguments.without_sklearn)
+        for how in readers:
+            runs = [measured(path, how, Path(name, "cache")) for _ in range(1 if how == "sklearn" else 3)]
+            _, processor, peak, table = min(runs, key=lambda run: run[1])
+            rates[how] = n_bytes / processor / 1e6
+            beyond = f", peak {(peak - table) / 1e9:+.2f} GB beyond a table of {table / 1e9:.2f} GB" * (table > 0)
+            print(f"{how}: {rates[how]:.0f} MB/s of processor time{beyond}", flush=True)
+        if "sklearn" in rates:
+            print(f"{rates['float64'] / rates['sklearn']:.1f} times as fast as load_svmlight_file")
+        for what in ("first load, which fills the cache", "second load"):
+            wall, processor, _, _ = measured(path, "load", Path(name, "cache"))
+            print(f"{what}: {wall:.2f} s, {processor:.2f} s of processor time", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+import json
+
+import pytest
+
+CSV = "session,bought,price,stars\na,2,4,1\na,0,2,\na,0,3,1\nb,0,8,1\n"
+LETOR = "2 qid:1 1:4 2:1\n0 qid:1 1:2 2:1\n0 qid:2 1:8 2:1\n"
+
+
+@pytest.fixture(autouse=True)
+def without_cache(monkeypatch):
+    monkeypatch.setenv("MOERANK_CACHE", "off")
+
+
+def described(outcome):
+    assert outcome.exit_code == 0, outcome.stderr
+    return json.loads(outcome.stdout)
+
+
+def test_a_table_is_described_with_what_is_missing(command, tmp_path):
+    (tmp_path / "shop.csv").write_text(CSV)
+    asked = ("data", "describe", "shop.csv", "--label", "bought", "--query", "session")
+    (counts,) = described(command(*asked, "--missing", "query-min", "--json"))
+    assert (counts["documents"], counts["queries"], counts["features"], counts["pairs"]) == (4, 2, 2, 2)
+    assert counts["missing_by_feature"] == {"stars": 1}
+    shown = command(*asked, "--missing", "0")
+    assert ["missing", "values", "1"] in [line.split() for line in shown.stdout.splitlines()]
+    refused = command(*asked)
+    assert refused.exit_code == 2
+    assert "shop.csv, line 3: the value of 'stars' is missing ('')" in refused.stderr
+    assert command(*asked, "--missing", "query-worse").stderr.strip().endswith("did you mean 'query-worst'?")
+
+
+def test_usual_names_are_taken_and_told(command, tmp_path):
+    (tmp_path / "shop.csv").write_text(CSV.replace("bought", "Relevance").replace("session", "qid"))
+    outcome = command("data", "describe", "shop.csv", "--missing", "1", "--json")
+    assert described(outcome)[0]["labels"] == {"0": 3, "2": 1}
+    assert outcome.stderr == "label: column 'Relevance', query: column 'qid'\n"
+    (tmp_path / "shop.csv").write_text(CSV)
+    refused = command("data", "describe", "shop.csv")
+    assert refused.exit_code == 2
+    assert "no column has a usual name of the label; name it by --label, one of session, bought" in refused.stderr
+
+
+def test_folders_of_tables_and_of_folds(command, tmp_path):
+    for fold in (1, 2):
+        folder = tmp_path / "set" / f"Fold{fold}"
+        folder.mkdir(parents=True)
+        for part in ("train", "vali", "test"):
+            (folder / f"{part}.csv").write_text(CSV.replace(",,", ",1,").replace("2,\n", "2,5\n") + "c,0,1,1\n" * fold)
+    asked = ("data", "describe", "set", "--label", "bought", "--query", "session", "--json")
+    outcome = command(*asked)
+    assert [part["documents"] for part in described(outcome)] == [5, 5, 5]
+    assert outcome.stderr == "fold 1 of 2; --fold names another\n"
+    assert [part["documents"] for part in described(command(*asked, "--fold", 2))] == [6, 6, 6]
+    assert "--fold 3: set has folds 1 to 2" in command(*asked, "--fold", 3).stderr
+
+
+def test_a_problem_is_described_as_it_is_read(command, tmp_path):
+    (tmp_path / "own.txt").write_text("".join(LETOR.replace("qid:", f"qid:{n}") for n in range(5)))
+    (tmp_path / "own.toml").write_text(
+        'name = "own"\n[data]\nsource = "letor"\nfile = "own.txt"\nsplit = {folds = 5}\nnormalize = "query"\n'
+    )
+    parts = described(command("data", "describe", "own.toml", "--fold", 2, "--json"))
+    assert [part["queries"] for part in parts] == [6, 2, 2]
+    assert {part["scaling"] for part in parts} == {"query"}
+    assert described(command("data", "describe", "planted", "--json"))[0]["queries"] == 60
+    refused = command("data", "describe", "own.toml", "--missing", 0)
+    assert refused.exit_code == 2
+    assert "--missing is for files; of a problem its file says this" in refused.stderr
+    assert "unknown problem 'onw'" in command("data", "describe", "onw").stderr
+
+
+def test_one_fold_is_all_there_is(command, tmp_path):
+    rows = "".join(f"q{row // 4},{row % 2},{row % 5},{row % 3}\n" for row in range(80))
+    (tmp_path / "own.csv").write_text("query,label,a,b\n" + rows)
+    (tmp_path / "own.toml").write_text(
+        'name = "own"\n[data]\nsource = "table"\nfile = "own.csv"\nlabel = "label"\nquery = "query"\nsplit = {}\n'
+    )
+    outcome = command("run", "own.toml", "--fold", "all", "--solver", "rankrls", "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert json.loads(outcome.stdout)["fold"] == 1
+    assert (tmp_path / "results" / "own-rankrls-fold1-seed0" / "result.json").is_file()
+    refused = command("run", "own.toml", "--fold", 2)
+    assert (refused.exit_code, refused.stderr) == (2, "error: --fold 2: there is only fold 1\n")
+
+
+def test_a_study_runs_all_folds_that_each_problem_has(command, tmp_path):
+    rows = "".join(f"q{row // 4},{row % 2},{row % 5},{row % 3}\n" for row in range(80))
+    (tmp_path / "own.csv").write_text("query,label,a,b\n" + rows)
+    for name, split in (("one", "{}"), ("seven", "{folds = 7}"), ("too", "{seed = 3}")):
+        (tmp_path / f"{name}.toml").write_text(
+            f'name = "{name}"\n[data]\nsource = "table"\nfile = "own.csv"\nlabel = "label"\nquery = "query"\n'
+            f"split = {split}\n"
+        )
+    asked = ("study", "one.toml", "seven.toml", "too.toml", "--solvers", "rankrls", "--out", "s", "--json")
+    cells = json.loads(command(*asked, "--dry-run").stdout)
+    folds = {name: [cell["fold"] for cell in cells if cell["problem"] == name] for name in ("one", "seven", "too")}
+    assert folds == {"one": [1], "seven": [1, 2, 3, 4, 5, 6, 7], "too": [1]}
+    outcome = command(*asked)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert len(json.loads(outcome.stdout)["cells"]) == 9
+    assert command(*asked).exit_code == 0  # and nothing runs again
+    refused = command(*asked, "--folds", "1,2")
+    assert "one: there is only fold 1, not [1, 2]" in refused.stderr

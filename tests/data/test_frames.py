@@ -1,0 +1,320 @@
+"""Tables of other libraries against the arrays that they hold."""
+
+import decimal
+import importlib
+import mmap
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from moerank.data import RankingData
+from moerank.data.frames import is_frozen
+
+VALUES = np.array([[0.5, 1.0], [0.25, 3.0], [0.75, 2.0]])
+LABELS, QUERIES = [0, 2, 1], [7, 7, 8]
+
+
+def library(name):
+    """Whatever of the two is there; the package needs neither."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+class Columns:
+    """A table as polars or Arrow have it: names, columns by name, and nothing of pandas."""
+
+    def __init__(self, columns):
+        self._columns = {name: np.asarray(values) for name, values in columns.items()}
+        self.columns = list(columns)
+
+    def __getitem__(self, name):
+        return self._columns[name]
+
+    def __len__(self):
+        return len(self._columns[self.columns[0]])
+
+
+class Interchange:
+    """A table that knows nothing but the interchange protocol."""
+
+    def __init__(self, frame):
+        self._frame = frame
+
+    def __dataframe__(self, *arguments, **keywords):
+        return self._frame.__dataframe__(*arguments, **keywords)
+
+
+def made(table):
+    return RankingData(table, LABELS, QUERIES)
+
+
+FRAMES = {
+    "pandas": pd.DataFrame(VALUES, columns=["a", "b"], index=[5, 3, 9]),
+    "mixed pandas": pd.DataFrame({"a": VALUES[:, 0], "b": [1, 3, 2]}),
+    "objects": pd.DataFrame({"a": [0.5, decimal.Decimal("0.25"), np.float32(0.75)], "b": [1, 3, 2]}, dtype=object),
+    "nullable": pd.DataFrame({"a": VALUES[:, 0], "b": [1, 3, 2]}).convert_dtypes(),
+    "columns": Columns({"a": VALUES[:, 0], "b": np.array([1, 3, 2])}),
+    "interchange": Interchange(pd.DataFrame(VALUES, columns=["a", "b"])),
+    "polars": (pl := library("polars")) and pl.DataFrame({"a": VALUES[:, 0], "b": [1, 3, 2]}),
+    "arrow": (pa := library("pyarrow")) and pa.table({"a": VALUES[:, 0], "b": [1, 3, 2]}),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*[Ii]nterchange")
+@pytest.mark.parametrize("kind", [kind for kind, frame in FRAMES.items() if frame is not None])
+def test_frames_keep_their_values_and_names(kind):
+    data = made(FRAMES[kind])
+    np.testing.assert_array_equal(data.X, VALUES)
+    assert data.X.dtype == np.float64
+    assert data.X.flags.c_contiguous
+    assert data.given_names == ("a", "b")
+    assert RankingData(FRAMES[kind], LABELS, QUERIES, ["x", "y"]).given_names == ("x", "y")
+
+
+def test_a_frame_of_many_rows_is_put_together_in_order():
+    X = np.random.default_rng(0).random((10_000, 3))
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+    np.testing.assert_array_equal(RankingData(frame, np.zeros(10_000), 0).X, X)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        VALUES.astype(np.float32),
+        np.asfortranarray(VALUES.astype(np.float32)),
+        VALUES.astype(">f4"),
+        pd.DataFrame(VALUES.astype(np.float32)),
+        pd.DataFrame(VALUES.astype(np.float32)).astype("Float32"),
+        np.ma.MaskedArray(VALUES.astype(np.float32)),
+    ],
+)
+def test_single_precision_stays_single(table):
+    data = made(table)
+    assert data.X.dtype == np.dtype(np.float32)
+    assert data.X.dtype.isnative
+    assert data.X.flags.c_contiguous
+    np.testing.assert_array_equal(data.X, VALUES.astype(np.float32))
+    assert data.X64.dtype == np.float64
+    np.testing.assert_array_equal(data.X64, data.X)
+    assert data.X64 is data.X64
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"a": VALUES[:, 0].astype(np.float32), "b": VALUES[:, 1]}),
+        VALUES.astype(np.float16),
+        (4 * VALUES).astype(int),
+        (VALUES > 0.6),
+        VALUES.tolist(),
+    ],
+)
+def test_everything_else_is_double(table):
+    data = made(table)
+    assert data.X.dtype == np.float64
+    assert data.X64 is data.X
+    np.testing.assert_array_equal(data.X, np.asarray(table, dtype=np.float64))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([1.0, None, 2.0]),
+        pd.Series([1, None, 2], dtype="Int64"),
+        pd.Series([1.0, pd.NA, 2.0], dtype="Float64"),
+        pd.Series([1, None, 2.0], dtype=object),
+        pd.Series([True, pd.NA, True], dtype="boolean"),
+    ],
+)
+def test_what_a_frame_does_not_know_is_missing(column):
+    frame = pd.DataFrame({"a": VALUES[:, 0], "b": column})
+    with pytest.raises(ValueError, match=r"X\[1, 1\] is nan \(row 1, feature 'b'\)"):
+        made(frame)
+    data = RankingData(frame, LABELS, QUERIES, missing=-1.0)
+    assert data.X[1, 1] == -1.0
+    assert data.n_missing.tolist() == [0, 1]
+
+
+def test_what_nested_lists_and_arrays_of_objects_do_not_know_is_missing():
+    for unknown in (None, pd.NA, float("nan")):
+        table = [[0.5, 1], [0.25, unknown], [0.75, decimal.Decimal(2)]]
+        for given in (table, np.array(table, dtype=object)):
+            with pytest.raises(ValueError, match=r"X\[1, 1\] is nan"):
+                made(given)
+            data = RankingData(given, LABELS, QUERIES, missing=-1)
+            assert data.X.tolist() == [[0.5, 1.0], [0.25, -1.0], [0.75, 2.0]]
+
+
+def test_masked_values_are_missing():
+    masked = np.ma.MaskedArray(VALUES, mask=[[False, False], [False, True], [False, False]])
+    for table in (masked, masked.astype(int)):
+        with pytest.raises(ValueError, match=r"X\[1, 1\] is nan"):
+            made(table)
+    assert RankingData(masked, LABELS, QUERIES, missing=-1.0).X[1, 1] == -1.0
+    with pytest.raises(ValueError, match=r"y\[1\] is nan"):
+        RankingData(VALUES, np.ma.MaskedArray(LABELS, mask=[0, 1, 0]), QUERIES)
+    for ids in (QUERIES, ["a", "a", "b"]):
+        with pytest.raises(ValueError, match=r"qid\[2\] is (nan|None); every row"):
+            RankingData(VALUES, LABELS, np.ma.MaskedArray(ids, mask=[0, 0, 1]))
+        assert RankingData(VALUES, LABELS, np.ma.MaskedArray(ids)).offsets.tolist() == [0, 2, 3]
+
+
+TEXTS = {
+    "texts": pd.Series(["x", "y", "z"]),
+    "texts of numbers": pd.Series(["1", "2", "3"]),
+    "text objects": pd.Series([1, "y", 2], dtype=object),
+    "categories": pd.Series(pd.Categorical(["x", "y", "x"])),
+    "categories of numbers": pd.Series(pd.Categorical([1, 2, 1])),
+    "dates": pd.Series(pd.to_datetime(["2020-01-01"] * 3)),
+    "lists": pd.Series([[1], [2], [3]]),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_columns_that_hold_no_numbers_are_refused_by_name(kind):
+    frame = pd.DataFrame({"a": VALUES[:, 0], "site": TEXTS[kind]})
+    with pytest.raises(ValueError, match=r"data: column 'site' of X holds .*leave it out, .*astype\(float\).*dummies"):
+        made(frame)
+
+
+@pytest.mark.skipif(pl is None, reason="needs polars")
+def test_columns_of_polars_that_hold_no_numbers_are_refused_by_name():
+    for values, kind in [(["x", "y", "z"], pl.String), (["x", "y", "z"], pl.Categorical), ([1, 2, 3], pl.Date)]:
+        frame = pl.DataFrame({"a": VALUES[:, 0], "site": pl.Series(values).cast(kind)})
+        with pytest.raises(ValueError, match="data: column 'site' of X holds"):
+            made(frame)
+    frame = pl.DataFrame({"a": VALUES[:, 0], "b": [1, None, 2]})
+    assert RankingData(frame, pl.Series(LABELS), pl.Series(["a", "a", "b"]), missing=9).X[1, 1] == 9
+    with pytest.raises(ValueError, match="table of numbers"):
+        made(frame.lazy())
+
+
+def test_sparse_tables_are_refused_with_the_remedy_and_its_size():
+    for make in (scipy.sparse.csr_matrix, scipy.sparse.coo_array):
+        with pytest.raises(ValueError, match=r"X is sparse, .*X\.toarray\(\), which takes 0\.75 GiB"):
+            RankingData(make((100_663, 1000)), [0], 0)
+
+
+@pytest.mark.parametrize("table", [VALUES + 1j, VALUES.astype("datetime64[s]"), VALUES.astype("timedelta64[s]")])
+def test_types_that_numpy_would_turn_into_numbers_in_silence_are_refused(table):
+    with pytest.raises(ValueError, match=r"X holds values of type .*, not real numbers"):
+        made(table)
+
+
+def test_a_file_mapped_for_reading_is_taken_without_a_copy(tmp_path):
+    np.save(tmp_path / "X.npy", VALUES)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    data = made(mapped)
+    assert np.shares_memory(data.X, mapped)
+    assert type(data.X) is np.ndarray
+    np.testing.assert_array_equal(data.X, VALUES)
+    assert np.shares_memory(RankingData(mapped[1:], [0, 1]).X, mapped)
+    for other in (
+        np.load(tmp_path / "X.npy", mmap_mode="c"),
+        np.load(tmp_path / "X.npy", mmap_mode="r+"),
+        mapped[:, :1],
+        mapped.astype(">f8"),
+    ):
+        assert not np.shares_memory(RankingData(other, LABELS).X, other)
+
+
+def test_a_mapped_file_with_missing_values_is_not_written_to(tmp_path):
+    X = VALUES.copy()
+    X[1, 1] = np.nan
+    np.save(tmp_path / "X.npy", X)
+    data = RankingData(np.load(tmp_path / "X.npy", mmap_mode="r"), LABELS, missing=0.0)
+    assert data.X[1, 1] == 0.0
+    assert np.isnan(np.load(tmp_path / "X.npy")[1, 1])
+
+
+def test_only_what_nobody_can_write_to_is_frozen():
+    writable = VALUES.copy()
+    view = writable[:]
+    view.setflags(write=False)
+    own = VALUES.copy()
+    own.setflags(write=False)
+    buffer = bytearray(VALUES.tobytes())
+    read = np.frombuffer(buffer)
+    read.setflags(write=False)
+    mapped = np.frombuffer(mmap.mmap(-1, 64))
+    mapped.setflags(write=False)
+    assert not is_frozen(writable)
+    assert not is_frozen(view)
+    assert not is_frozen(read)
+    assert not is_frozen(mapped)
+    assert not is_frozen(pd.DataFrame(VALUES.copy()).to_numpy())
+    assert is_frozen(own)
+    assert is_frozen(own[1:])
+    assert is_frozen(np.frombuffer(bytes(buffer)))
+    assert made(own).X is not own
+    assert np.shares_memory(made(own).X, own)
+    assert not np.shares_memory(made(view).X, writable)
+
+
+def test_labels_and_queries_of_any_index_are_taken_by_row_unless_the_table_has_another():
+    y, qid = pd.Series(LABELS, index=[3, 1, 2]), pd.Series(["q", "q", "p"], index=[9, 8, 7])
+    data = RankingData(VALUES, y, qid)
+    assert (data.y.tolist(), data.qid.tolist()) == (LABELS, ["q", "q", "p"])
+    frame = pd.DataFrame(VALUES, index=[3, 1, 2])
+    assert RankingData(frame, y, QUERIES).y.tolist() == LABELS
+    assert RankingData(frame, y.to_numpy(), qid.tolist()).qid.tolist() == ["q", "q", "p"]
+    with pytest.raises(ValueError, match=r"data: qid has another index than X, .* qid\.loc\[X\.index\], or qid\.to_nu"):
+        RankingData(frame, y, qid)
+    with pytest.raises(ValueError, match="y has another index than X"):
+        RankingData(frame, y.sort_index(), QUERIES)
+    with pytest.raises(ValueError, match="X has 3 rows but y has shape"):
+        RankingData(frame, y[:2], QUERIES)
+
+
+@pytest.mark.parametrize(
+    "qid",
+    [
+        pd.Categorical(["b", "b", "a"]),
+        pd.Series(["b", "b", "a"], dtype="category"),
+        pd.Series(["b", "b", "a"], dtype="string"),
+        np.array(["b", "b", "a"], dtype=object),
+        np.array(["b", "b", "a"], dtype=np.dtypes.StringDType()),
+        pd.Series([4, 4, 2], dtype="Int64"),
+        pd.Categorical([4, 4, 2]),
+    ],
+)
+def test_queries_of_every_type(qid):
+    data = RankingData(VALUES, LABELS, qid)
+    assert data.offsets.tolist() == [0, 2, 3]
+    assert [str(entry) for entry in data.qid] == [str(entry) for entry in qid]
+    with pytest.raises(ValueError, match=r"query (b|4) are not contiguous: it begins again at row 3"):
+        RankingData(np.ones((4, 1)), [0, 0, 0, 0], pd.Series([*data.qid, data.qid[0]], dtype=object))
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Categorical([0, 2, 1]),
+        pd.Series([0, 2, 1], dtype="category"),
+        pd.Series([0, 2, 1], dtype="Int64"),
+        pd.Series([0, 2, 1], dtype=object),
+        np.array([0, 2, 1], np.float32),
+    ],
+)
+def test_labels_of_every_type_of_number(y):
+    assert RankingData(VALUES, y, QUERIES).y.tolist() == LABELS
+
+
+@pytest.mark.parametrize("values", [["bad", "good", "fair"], ["0", "2", "1"]])
+def test_labels_of_categories_that_are_no_numbers_are_refused(values):
+    for y in (pd.Categorical(values), pd.Series(values, dtype="category")):
+        with pytest.raises(ValueError, match=r"y must hold one relevance label per document \(.*no numbers.* y\.map"):
+            RankingData(VALUES, y, QUERIES)
+
+
+def test_labels_that_are_missing_or_dates_are_refused():
+    with pytest.raises(ValueError, match=r"y\[1\] is nan"):
+        RankingData(VALUES, pd.Series([0, pd.NA, 1], dtype="Int64"), QUERIES)
+    dates = np.array(LABELS, "datetime64[s]")
+    for y in (dates, pd.Series(dates), pd.Series(dates).dt.tz_localize("UTC")):
+        with pytest.raises(ValueError, match=r"y must hold one relevance label per document .*datetime64"):
+            RankingData(VALUES, y, QUERIES)

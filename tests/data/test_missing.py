@@ -1,0 +1,181 @@
+"""The rules for missing values against loops over queries, features and documents in plain Python."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from moerank.data import RankingData, fill_missing
+from moerank.data.missing import ROWS, blocks, check_missing_rule
+
+RULES = ("query-min", "query-mean", "query-worst")
+
+
+def in_loops(X, offsets, rule):
+    filled = X.copy()
+    for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        for f in range(X.shape[1]):
+            known = [float(v) for v in X[begin:end, f] if not math.isnan(v)]
+            value = rule
+            if isinstance(rule, str):
+                distinct = sorted(set(known))
+                if not known:
+                    value = 0.0
+                elif rule == "query-min":
+                    value = distinct[0]
+                elif rule == "query-mean":
+                    value = math.fsum(known) / len(known)
+                else:
+                    value = distinct[0] - (distinct[1] - distinct[0] if len(distinct) > 1 else 1.0)
+            for i in range(begin, end):
+                if math.isnan(X[i, f]):
+                    filled[i, f] = value
+    return filled
+
+
+def table(n_queries, dtype, seed=0, share=0.4):
+    """Values on a grid, so that equal ones are frequent, with queries in which a feature is unknown throughout."""
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 9, n_queries))])
+    X = rng.integers(-8, 8, (offsets[-1], 4)) / 8 * [1.0, 1e-3, 1e6, 1.0]
+    X[rng.random(X.shape) < share] = np.nan
+    X[:, 3] = 0.25  # nothing is missing here
+    return X.astype(dtype), offsets
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rule", [*RULES, -0.5, 3])
+def test_every_rule_equals_the_loops(rule, dtype):
+    X, offsets = table(300, dtype)
+    given = X.copy()
+    filled, n_missing = fill_missing(X, offsets, rule)
+    np.testing.assert_array_equal(X, given)
+    assert filled.dtype == dtype
+    tolerance = (1e-14 if dtype == np.float64 else 1e-6) if rule == "query-mean" else 0.0
+    np.testing.assert_allclose(filled, in_loops(X, offsets, rule), rtol=tolerance, atol=tolerance * 1e-3)
+    assert n_missing.tolist() == [sum(math.isnan(v) for v in X[:, f]) for f in range(4)]
+    assert n_missing.dtype == np.int64
+    assert n_missing[3] == 0 < n_missing[0]
+    unknown = [(b, e) for b, e in itertools.pairwise(offsets) if np.isnan(X[b:e, 0]).all()]
+    assert unknown
+    if isinstance(rule, str):
+        assert all(not filled[b:e, 0].any() for b, e in unknown)
+
+
+def test_queries_longer_and_shorter_than_a_block():
+    rng = np.random.default_rng(1)
+    offsets = np.concatenate([[0], np.cumsum([5, ROWS + 7, 3, ROWS // 2, ROWS // 2 + 1, 4])])
+    X = rng.integers(0, 50, (offsets[-1], 2)).astype(float)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    np.testing.assert_array_equal(fill_missing(X, offsets, "query-worst")[0], in_loops(X, offsets, "query-worst"))
+    found = list(blocks(offsets, ROWS))
+    assert [query for begin, end in found for query in range(begin, end)] == list(range(6))
+    assert len(found) > 3
+
+
+def test_a_complete_table_is_returned_as_it_is():
+    X, offsets = table(5, np.float64, share=0.0)
+    filled, n_missing = fill_missing(X, offsets, "query-min")
+    assert filled is X
+    assert not n_missing.any()
+
+
+@given(
+    arrays(np.float64, 6, elements=st.floats(allow_infinity=False, width=64)),
+    st.sampled_from(RULES),
+    st.sampled_from([np.float32, np.float64]),
+)
+@settings(max_examples=300, deadline=None)
+def test_what_is_filled_is_finite_and_where_the_rule_says(column, rule, dtype):
+    with np.errstate(over="ignore"):
+        X = column.astype(dtype)[:, None]
+    X[np.isinf(X)] = np.nan
+    known = X[~np.isnan(X)]
+    filled = fill_missing(X, np.array([0, 6]), rule)[0]
+    assert np.isfinite(filled).all()
+    replaced = filled[np.isnan(X)]
+    if not len(known):
+        assert not replaced.any()
+    elif rule == "query-worst":
+        assert (replaced < known.min()).all() or known.min() == np.finfo(dtype).min
+    else:
+        assert ((known.min() <= replaced) & (replaced <= (known.min() if rule == "query-min" else known.max()))).all()
+
+
+def test_the_mean_of_equal_values_is_that_value():
+    X = np.array([[0.1], [0.1], [0.1], [np.nan]])
+    assert fill_missing(X, np.array([0, 4]), "query-mean")[0].ravel().tolist() == [0.1] * 4
+
+
+def test_worse_than_a_large_single_value_stays_worse_after_rounding():
+    X = np.array([[5e7], [np.nan]], np.float32)
+    filled = fill_missing(X, np.array([0, 2]), "query-worst")[0]
+    assert filled[1, 0] < filled[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("query-worse", "not 'query-worse'; did you mean 'query-worst'"),
+        ("zero", "must be a number, 'query-min', 'query-mean' or 'query-worst', not 'zero'$"),
+        (float("nan"), "missing is nan; missing values can only become a finite number"),
+        (float("inf"), "missing is inf"),
+        (True, "not True"),
+        ([0.0], "not "),
+    ],
+)
+def test_other_rules_are_refused(rule, message):
+    with pytest.raises(ValueError, match=message):
+        check_missing_rule(rule)
+    with pytest.raises(ValueError, match=message):
+        fill_missing(np.array([[np.nan]]), np.array([0, 1]), rule)
+    with pytest.raises(ValueError, match=message):
+        RankingData([[1.0]], [0], missing=rule)
+
+
+def test_a_number_that_single_precision_cannot_hold_is_refused():
+    with pytest.raises(ValueError, match=r"mine: missing is 1e\+39, which is too large"):
+        RankingData(np.array([[np.nan]], np.float32), [0], missing=1e39, name="mine")
+
+
+def test_data_know_their_rule_and_what_was_missing():
+    X, offsets = table(40, np.float64, seed=4)
+    y, qid = np.arange(len(X)) % 3, np.repeat(np.arange(40), np.diff(offsets))
+    data = RankingData(X, y, qid, list("abcd"), missing="query-mean")
+    filled, n_missing = fill_missing(X, offsets, "query-mean")
+    np.testing.assert_array_equal(data.X, filled)
+    np.testing.assert_array_equal(data.n_missing, n_missing)
+    np.testing.assert_array_equal(data.is_missing, np.isnan(X))
+    assert data.missing == "query-mean"
+    part = data.with_features(np.array([True, False, True, False]))
+    assert (part.missing, part.n_missing.tolist()) == ("query-mean", n_missing[[0, 2]].tolist())
+    np.testing.assert_array_equal(part.is_missing, np.isnan(X[:, [0, 2]]))
+    rows = np.arange(*offsets[[3, 9]])
+    some = data.with_rows(rows, name="some")
+    np.testing.assert_array_equal(some.is_missing, np.isnan(X[rows]))
+    np.testing.assert_array_equal(some.n_missing, np.isnan(X[rows]).sum(axis=0))
+    assert (some.missing, some.name, some.given_names) == ("query-mean", "some", tuple("abcd"))
+    complete = RankingData([[1.0]], [0])
+    assert complete.missing is None
+    assert not complete.is_missing.any()
+    assert RankingData([[1.0]], [0], missing=0.0).missing == 0.0
+
+
+def test_without_a_rule_the_refusal_names_place_and_rules():
+    message = (
+        r"mine: X\[1, 0\] is nan \(row 1, feature 'a'\); say what missing values become, as in RankingData\(X, y, qid, "
+        r"missing='query-worst'\): a number, 'query-min', 'query-mean' or 'query-worst'"
+    )
+    with pytest.raises(ValueError, match=message):
+        RankingData([[0.0], [np.nan]], [0, 1], feature_names=["a"], name="mine")
+
+
+@pytest.mark.parametrize("rule", [None, 0.0, "query-min"])
+def test_infinity_is_refused_whatever_the_rule(rule):
+    for value in (np.inf, -np.inf):
+        with pytest.raises(ValueError, match=rf"X\[2, 1\] is {value} \(row 2, feature 2\); a value must be finite"):
+            RankingData([[1, np.nan if rule is not None else 0], [3, 4], [5, value]], [0, 1, 2], missing=rule)

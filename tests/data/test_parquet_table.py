@@ -1,0 +1,189 @@
+import builtins
+import datetime
+import decimal
+import sys
+
+import numpy as np
+import pytest
+
+from moerank.data import load_table, load_table_fold
+from moerank.data.tables import guess_columns
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write columns to a Parquet file and read it."""
+
+    def read(columns, name="train.parquet", written=None, **options):
+        path = tmp_path / name
+        pq.write_table(pa.table(columns), path, **(written or {}))
+        return load_table(path, **{"label": "label", "query": "query"} | options)
+
+    return read
+
+
+PLAIN = {"label": [2, 0, 1], "query": ["x", "x", "y"], "a": [0.1, 1e300, -0.0]}
+
+
+def test_rows_names_and_queries(table, tmp_path):
+    data = table(PLAIN)
+    assert data.X.tolist() == [[0.1], [1e300], [-0.0]]
+    assert data.y.tolist() == [2, 0, 1]
+    assert data.qid.tolist() == ["x", "x", "y"]
+    assert data.given_names == ("a",)
+    assert data.name == str(tmp_path / "train.parquet")
+    assert guess_columns(tmp_path / "train.parquet") == ("label", "query")
+    assert table(PLAIN, name="table").X.tolist() == data.X.tolist()  # known by its first bytes
+
+
+@pytest.mark.parametrize(
+    "kind", [*(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)), "float16", "float32", "float64", "bool"]
+)
+def test_all_kinds_of_numbers_become_features(table, kind):
+    values = np.array([0, 1, 1]).astype(kind)
+    data = table({**PLAIN, "a": pa.array(values), "label": pa.array(values)})
+    assert data.X.tolist() == [[0.0], [1.0], [1.0]]
+    assert data.y.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (pa.array([7, 7, -8]), [7, 7, -8]),
+        (pa.array(["7", "7", "-8"]), [7, 7, -8]),
+        (pa.array(["07", "07", "8"]), ["07", "07", "8"]),
+        (pa.array([2**64 - 1, 2**64 - 1, 5], pa.uint64()), [str(2**64 - 1), str(2**64 - 1), "5"]),
+        (pa.array(["x", "x", "y"]).dictionary_encode(), ["x", "x", "y"]),
+        (pa.array(["x", "x", "y"], pa.large_string()), ["x", "x", "y"]),
+        (pa.array([datetime.date(2020, 1, 1)] * 2 + [datetime.date(2020, 1, 2)]), ["2020-01-01"] * 2 + ["2020-01-02"]),
+    ],
+)
+def test_ids_of_queries_have_any_type(table, ids, expected):
+    data = table({**PLAIN, "query": ids})
+    assert data.qid.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pa.array(["1", "2", "3"]), "string"),
+        (pa.array(["1", "2", "3"]).dictionary_encode(), "dictionary<values=string, indices=int32, ordered=0>"),
+        (pa.array([decimal.Decimal("1.5")] * 3), "decimal128(2, 1)"),
+        (pa.array([datetime.date(2020, 1, 1)] * 3), "date32[day]"),
+        (pa.array([datetime.datetime(2020, 1, 1)] * 3), "timestamp[us]"),
+        (pa.array([[1.0], [], [2.0]]), "list<"),
+        (pa.array([{"x": 1}] * 3), "struct<"),
+        (pa.array([b"1"] * 3), "binary"),
+        (pa.nulls(3), "null"),
+    ],
+)
+def test_columns_without_plain_numbers_are_refused_by_name(table, column, kind):
+    with pytest.raises(ValueError) as error:
+        table({**PLAIN, "b": column})
+    assert f"the column 'b' holds {kind}" in str(error.value)
+    assert str(error.value).endswith("not plain numbers; list the columns that are features, or make numbers of it")
+    assert table({**PLAIN, "b": column}, features=["a"]).feature_names == ("a",)
+    with pytest.raises(ValueError, match="not plain numbers; make numbers of it"):
+        table({**PLAIN, "b": column}, features=["b"])
+
+
+def test_missing_values_need_a_rule(table):
+    for column in (pa.array([1, None, 3]), pa.array([1.0, None, 3.0]), pa.array([1.0, float("nan"), 3.0])):
+        data = table({**PLAIN, "b": column}, missing=-2)
+        assert data.X[:, 1].tolist() == [1.0, -2.0, 3.0]
+        assert data.n_missing.tolist() == [0, 1]
+        with pytest.raises(ValueError, match=r"parquet, row 2: the value of 'b' is missing; say what missing values"):
+            table({**PLAIN, "b": column})
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "sentence"),
+    [
+        (dict(a=[1.0, np.inf, 2.0]), {}, r"row 2: the value inf of 'a' is not finite"),
+        (dict(a=[1.0, 2.0, -1e39]), dict(dtype=np.float32), r"row 3: the value -1e\+39 of 'a' is too large"),
+        (dict(label=[1, -1, 0]), {}, r"row 2: the label -1 in the column 'label' is not an integer from 0"),
+        (dict(label=[1, 0.5, 0]), {}, r"row 2: the label 0\.5 in the column 'label'"),
+        (dict(label=[1, None, 0]), {}, r"row 2: the label nan in the column 'label'"),
+        (dict(query=["x", None, "y"]), {}, r"row 2: no query id in the column 'query'"),
+        (dict(query=["x", "y", "x"]), {}, r"query x begins again in row 3; sort the rows by the column 'query'"),
+        (dict(query=[[1], [1], [2]]), {}, r"the column 'query' holds list<.*, which are no ids of queries"),
+        (dict(__index_level_0__=[1, 2, 3]), {}, r"the column '__index_level_0__' is an index that pandas wrote"),
+        (dict(label=[], query=[], a=[]), {}, "not plain numbers|the table has no row"),
+        ({}, dict(label="lable"), r"unknown column 'lable'; did you mean 'label'\?"),
+    ],
+)
+def test_wrong_values_are_refused_by_place(table, columns, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        table({**PLAIN, **columns}, **options)
+
+
+def test_rows_come_in_order_from_many_groups(table, monkeypatch):
+    monkeypatch.setattr("moerank.data.parquet_table.ROWS", 7)
+    n = 100
+    columns = {"b": np.arange(n) / 3, "label": np.arange(n) % 3, "query": np.arange(n) // 9, "a": -np.arange(n)}
+    data = table(columns, written={"row_group_size": 13}, dtype=np.float32)
+    assert data.X.dtype == np.float32
+    assert np.array_equal(data.X, np.stack([columns["b"], columns["a"]], axis=1).astype(np.float32))
+    assert data.y.tolist() == columns["label"].tolist()
+    assert data.qid.tolist() == columns["query"].tolist()
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    columns = [pa.array([1]), pa.array([2]), pa.array([0.5]), pa.array([0.5])]
+    pq.write_table(pa.Table.from_arrays(columns, names=["label", "query", "a", "a"]), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="two columns are called 'a'"):
+        load_table(tmp_path / "t.parquet", label="label", query="query")
+
+
+def test_a_table_beyond_the_limit_is_refused_before_it_is_read(table, monkeypatch):
+    columns = {name: np.zeros(100_000, np.int8) for name in ("label", "query", "a", "b")}
+    monkeypatch.setenv("MOERANK_MEMORY", "0.002")
+    with pytest.raises(ValueError, match=r"train\.parquet: 100,000 rows of 2 features would take .* limit is 0\.002"):
+        table(columns)
+
+
+def test_what_is_no_parquet_file_is_refused(tmp_path):
+    path = tmp_path / "train.parquet"
+    pq.write_table(pa.table(PLAIN), path)
+    stored = path.read_bytes()
+    for content in (b"", b"PAR1", b"label,query,a\n1,2,3\n", stored[:-1], stored[: len(stored) // 2]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"train\.parquet: not a Parquet file that can be read, or a damaged one"):
+            load_table(path, label="label", query="query")
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        load_table(path, label="label", query="query")
+
+
+def test_names_that_are_no_text_are_refused(tmp_path):
+    path = tmp_path / "train.parquet"
+    pq.write_table(pa.table({**PLAIN, "abcdefgh": [1, 2, 3]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"abcdefgh", b"abc\xf5efgh"))
+    with pytest.raises(ValueError, match=r"train\.parquet: not a Parquet file that can be read, or a damaged one"):
+        load_table(path, label="label", query="query")
+
+
+def test_folds_of_parquet_files(tmp_path):
+    for part, value in (("train", 1.0), ("validation", 2.0), ("test", 3.0)):
+        pq.write_table(pa.table({**PLAIN, "a": [value] * 3}), tmp_path / f"{part}.parquet")
+    parts = load_table_fold(tmp_path, label="label", query="query")
+    assert [part.X[0, 0] for part in parts] == [1.0, 2.0, 3.0]
+
+
+def test_without_pyarrow_a_sentence_names_the_extra(tmp_path, monkeypatch):
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    imported = builtins.__import__
+
+    def without(name, *arguments, **options):
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return imported(name, *arguments, **options)
+
+    for name in [name for name in sys.modules if name.startswith("pyarrow")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"need pyarrow, which is not installed: pip install 'moerank\[tables\]'"):
+        load_table(tmp_path / "t.parquet", label="label", query="query")

@@ -1,0 +1,83 @@
+import gzip
+
+import numpy as np
+import pytest
+
+from moerank.data import load_letor
+
+TEXT = b"2 1:0.5 3:1\n0 1:1\n1 # no feature\n0 2:4\n"
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_bytes(TEXT)
+    return path
+
+
+@pytest.mark.parametrize("beside", ["x.txt.query", "x.txt.group", "x.query", "x.group"])
+@pytest.mark.parametrize("counts", [b"3\n1\n", b"3\r\n1", b" 3\t\r1\r\n\n"])
+def test_queries_come_from_the_file_beside(path, beside, counts):
+    path.with_name(beside).write_bytes(counts)
+    for _ in range(2):  # the second time from the cache
+        data = load_letor(path)
+        assert data.qid.tolist() == [1, 1, 1, 2]
+        assert data.y.tolist() == [2, 0, 1, 0]
+        assert data.X.tolist() == [[0.5, 0, 1], [1, 0, 0], [0, 0, 0], [0, 4, 0]]
+    path.with_name(beside).write_bytes(b"2\n2\n")
+    assert load_letor(path).qid.tolist() == [1, 1, 2, 2]
+
+
+def test_an_archive_and_another_ending(path):
+    packed = path.with_name("rank.train.gz")
+    packed.write_bytes(gzip.compress(TEXT))
+    path.with_name("rank.query").write_bytes(b"3\n1\n")  # of rank.test, perhaps
+    with pytest.raises(ValueError, match=r"line 1: no query id after the label; .* a file \.query beside"):
+        load_letor(packed)
+    path.with_name("rank.train.query").write_bytes(b"3\n1\n")
+    assert load_letor(packed).n_queries == 2
+
+
+def test_queries_in_both_places_or_in_none_are_refused(path):
+    with pytest.raises(ValueError, match=r"x\.txt, line 1: no query id after the label; .* a file \.query beside"):
+        load_letor(path)
+    path.with_name("x.query").write_bytes(b"3\n1\n")
+    path.write_bytes(TEXT + b"1 qid:1 1:1\n")
+    with pytest.raises(
+        ValueError, match=r"line 5: the line has a query id, but x\.query gives the queries, too; remove"
+    ):
+        load_letor(path)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        (b"3\n2\n", r"x\.query: the 2 queries have 5 documents, but .*x\.txt has 4; give"),
+        (b"", "the 0 queries have 0 documents"),
+        (b"3\n\n1\n", r"x\.query, line 2: '' is not the number of documents of a query, from 1 on"),
+        (b"3\n0\n1\n", "line 2: '0' is not the number"),
+        (b"3\n-1\n2\n", "line 2: '-1' is not"),
+        (b"4.0\n", "line 1: '4.0' is not"),
+        (b"9999999999\n", "line 1: '9999999999' is not"),
+    ],
+)
+def test_wrong_counts_are_refused(path, counts, message):
+    path.with_name("x.query").write_bytes(counts)
+    with pytest.raises(ValueError, match=message):
+        load_letor(path)
+
+
+def test_lightgbm_reads_the_same(path):
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    X, y, counts = rng.random((60, 4)).round(3), rng.integers(0, 3, 60), [20, 25, 15]
+    lines = [
+        " ".join([str(label), *(f"{j}:{v}" for j, v in enumerate(row, 1))]) for label, row in zip(y, X, strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    path.with_name("x.txt.query").write_text("\n".join(map(str, counts)))
+    dataset = lightgbm.Dataset(str(path), params={"verbose": -1}).construct()
+    data = load_letor(path)
+    np.testing.assert_array_equal(dataset.get_label(), data.y)
+    np.testing.assert_array_equal(dataset.get_group(), np.diff(data.offsets))
+    np.testing.assert_array_equal(data.X, X)

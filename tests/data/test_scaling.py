@@ -1,0 +1,233 @@
+import copy
+import gc
+import itertools
+import pickle
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from moerank.data import (
+    PER_QUERY,
+    UNSCALED,
+    FittedScaling,
+    RankingData,
+    centre_in_queries,
+    fit_scaling,
+    load_fold,
+    query_level_norm,
+)
+from moerank.data.missing import ROWS
+from moerank.data.ranking_data import name_of_scaled_table
+
+
+def restated(data):
+    X = np.zeros_like(data.X)
+    for begin, end in zip(data.offsets, data.offsets[1:], strict=False):
+        for f in range(data.n_features):
+            values = data.X[begin:end, f]
+            least, greatest = min(values), max(values)
+            if greatest > least:
+                X[begin:end, f] = [(value - least) / (greatest - least) for value in values]
+    return X
+
+
+def test_equals_the_formula_query_by_query():
+    rng = np.random.default_rng(0)
+    qid = np.repeat([3, 1, 2, 9], [5, 1, 7, 2])
+    X = rng.normal(size=(15, 4)) * [1, 1e-300, 1e300, 1]
+    X[qid == 2, 3] = 0.1
+    data = RankingData(X, rng.integers(0, 3, 15), qid, list("abcd"), name="raw")
+    scaled = query_level_norm(data)
+    np.testing.assert_array_equal(scaled.X, restated(data))
+    np.testing.assert_array_equal(scaled.y, data.y)
+    np.testing.assert_array_equal(scaled.qid, data.qid)
+    assert (scaled.feature_names, scaled.name) == (data.feature_names, "raw")
+    assert not scaled.X[qid == 1].any()
+    assert not scaled.X[qid == 2, 3].any()
+
+
+@given(arrays(np.float64, (7, 2), elements=st.floats(allow_nan=False, allow_infinity=False)))
+@settings(max_examples=200, deadline=None)
+def test_any_finite_values_land_in_the_unit_interval_in_their_order(X):
+    data = RankingData(X, np.zeros(7), [1, 1, 1, 1, 1, 2, 2])
+    scaled = query_level_norm(data).X
+    assert scaled.min() >= 0.0
+    assert scaled.max() <= 1.0
+    for rows in (slice(0, 5), slice(5, 7)):
+        for f in range(2):
+            order = np.argsort(X[rows, f], kind="stable")
+            assert (np.diff(scaled[rows, f][order]) >= 0).all()
+
+
+def test_values_whose_difference_overflows():
+    largest = np.finfo(np.float64).max
+    assert query_level_norm(RankingData([[-largest], [0.0], [largest]], [0, 0, 0])).X.ravel().tolist() == [0, 0.5, 1]
+
+
+@pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
+def test_scaling_twice_changes_nothing(letor_folder, name):
+    once = query_level_norm(load_fold(letor_folder / name / "Fold1")[2])
+    np.testing.assert_array_equal(query_level_norm(once).X, once.X)
+
+
+def test_centring_subtracts_the_mean_of_the_query_and_leaves_constants_at_exactly_zero():
+    rng = np.random.default_rng(5)
+    sizes = [3, 1, 7, 4]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    values = np.column_stack([rng.random(15), np.repeat([0.1, 0.2, 0.3, 0.7], sizes)])
+    centred = centre_in_queries(values, offsets)
+    for begin, end in itertools.pairwise(offsets):
+        expected = values[begin:end, 0] - values[begin:end, 0].mean()
+        np.testing.assert_allclose(centred[begin:end, 0], expected, rtol=0, atol=1e-15)
+    assert not centred[:, 1].any()
+    np.testing.assert_array_equal(centre_in_queries(values[:, 0], offsets), centred[:, 0])
+
+
+def raw(dtype=np.float64, seed=0, n=60):
+    rng = np.random.default_rng(seed)
+    X = np.exp(rng.normal(size=(n, 4))) * [1, 1e-4, 1e6, 1]
+    X[:, 3] = 0.1
+    return RankingData(
+        X.astype(dtype), rng.integers(0, 3, n), np.repeat(np.arange(n // 6), 6), list("abcd"), name="raw"
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["minmax", "standard"])
+def test_fitted_scalings_are_the_formulas_of_the_training_part(kind, dtype):
+    train, test = raw(dtype), raw(dtype, seed=1)
+    scaling = fit_scaling(train, kind)
+    tolerance = 1e-13 if dtype == np.float64 else 1e-6
+    for f in range(4):
+        column = [float(value) for value in train.X[:, f]]
+        if f == 3:
+            offset, scale = column[0], 1.0
+        elif kind == "minmax":
+            offset, scale = min(column), max(column) - min(column)
+        else:
+            offset, scale = statistics.fmean(column), statistics.pstdev(column)
+        assert scaling.offset[f] == pytest.approx(offset, rel=1e-13)
+        assert scaling.scale[f] == pytest.approx(scale, rel=1e-13)
+        for data in (train, test):
+            expected = [(float(value) - offset) / scale for value in data.X[:, f]]
+            np.testing.assert_allclose(scaling.apply(data).X[:, f], expected, rtol=tolerance, atol=tolerance)
+    scaled = scaling.apply(train)
+    assert scaled.X.dtype == dtype
+    assert scaled.X.flags.c_contiguous
+    assert (scaled.scaling, scaling.kind, train.scaling) == (scaling, kind, UNSCALED)
+    assert (scaled.given_names, scaled.name) == (tuple("abcd"), "raw")
+    assert not scaled.X[:, 3].any()
+    assert scaled.pairs is train.pairs
+    with pytest.raises(ValueError, match="read-only"):
+        scaled.X[0, 0] = 1.0
+
+
+def test_longer_tables_than_a_block_are_scaled_throughout():
+    n = 2 * ROWS + 6
+    train = raw(n=n - n % 6, seed=3)
+    scaled = fit_scaling(train, "standard").apply(train).X
+    np.testing.assert_allclose(scaled[:, :3].mean(axis=0), 0, atol=1e-10)
+    np.testing.assert_allclose(scaled[:, :3].std(axis=0), 1, rtol=1e-10)
+    np.testing.assert_array_equal(query_level_norm(train).X, restated(train))
+
+
+def test_kinds_without_anything_to_fit():
+    train = raw()
+    assert fit_scaling(train, "none") is UNSCALED
+    assert UNSCALED.apply(train) is train
+    assert fit_scaling(train, "query") is PER_QUERY
+    scaled = PER_QUERY.apply(train)
+    assert (scaled.scaling, PER_QUERY.kind, UNSCALED.kind) == (PER_QUERY, "query", "none")
+    np.testing.assert_array_equal(scaled.X, query_level_norm(train).X)
+    with pytest.raises(ValueError, match=r"kind must be one of .* not 'min-max'; did you mean 'minmax'"):
+        fit_scaling(train, "min-max")
+
+
+def test_values_whose_squares_or_differences_leave_the_numbers():
+    for values in ([1e300, -1e300, 0.0], [1e-300, 2e-300, 3e-300], [1e-322, 0.0, 0.0]):
+        data = RankingData(np.array(values)[:, None], [0, 1, 2])
+        for kind in ("minmax", "standard"):
+            scaled = fit_scaling(data, kind).apply(data).X.ravel()
+            assert np.isfinite(scaled).all()
+            if kind == "minmax":
+                assert (scaled.min(), scaled.max()) == (0.0, 1.0)
+    largest = np.finfo(float).max
+    with pytest.raises(ValueError, match="the range of feature 'a' is too large to be a number"):
+        fit_scaling(RankingData([[largest], [-largest]], [0, 1], feature_names=["a"]), "minmax")
+    tiny = fit_scaling(RankingData([[0.0], [1e-300]], [0, 1]), "minmax")
+    with pytest.raises(ValueError, match=r"far, scaled \(minmax\): X\[1, 0\] is inf \(row 1, feature 1\)"):
+        tiny.apply(RankingData([[0.0], [1e300]], [0, 1], name="far"))
+    largest = np.finfo(np.float32).max
+    single = RankingData(np.array([[-largest], [0.0], [largest]], np.float32), [0, 0, 0])
+    assert query_level_norm(single).X.ravel().tolist() == [0.0, 0.5, 1.0]
+
+
+def test_what_is_scaled_is_not_scaled_again():
+    train = raw()
+    scaled = fit_scaling(train, "minmax").apply(train)
+    with pytest.raises(ValueError, match=r"raw: the features are scaled already \(minmax\); fit to raw values"):
+        fit_scaling(scaled, "standard")
+    for other in (PER_QUERY, scaled.scaling):
+        with pytest.raises(ValueError, match=r"raw: the features are scaled already \(minmax\), and cannot"):
+            other.apply(scaled)
+    with pytest.raises(ValueError, match="scaled already"):
+        scaled.declared("query")
+    with pytest.raises(ValueError, match="has not the 4 features of the scaling"):
+        scaled.scaling.apply(RankingData([[1.0]], [0]))
+
+
+def test_data_can_be_declared_scaled_per_query():
+    data = raw()
+    declared = data.declared("query")
+    assert (declared.scaling, data.scaling) == (PER_QUERY, UNSCALED)
+    assert np.shares_memory(declared.X, data.X)
+    assert declared.pairs is data.pairs
+    assert declared.declared("query").scaling == PER_QUERY
+    with pytest.raises(ValueError, match="kind must be 'query', not 'minmax'"):
+        data.declared("minmax")
+
+
+def test_parts_keep_their_scaling():
+    train = raw()
+    scaled = fit_scaling(train, "standard").apply(train)
+    mask = np.array([True, False, True, False])
+    part = scaled.with_features(mask)
+    assert part.scaling == fit_scaling(train.with_features(mask), "standard")
+    np.testing.assert_array_equal(part.scaling.apply(train.with_features(mask)).X, part.X)
+    assert scaled.with_rows(np.arange(6)).scaling == scaled.scaling
+    assert query_level_norm(train).with_features(mask).scaling == PER_QUERY
+    assert pickle.loads(pickle.dumps(scaled)).scaling == scaled.scaling
+
+
+def test_scaled_tables_are_known_as_long_as_they_live():
+    train = raw()
+    scaled = fit_scaling(train, "standard").apply(train)
+    for table in (scaled.X, scaled.X[3:9], scaled.X[:, :2], scaled.with_features(np.arange(4) < 2).X):
+        assert name_of_scaled_table(table) == "raw"
+    for twin in (pickle.loads(pickle.dumps(scaled)), copy.copy(scaled)):
+        assert name_of_scaled_table(twin.X) == "raw"
+    for table in (train.X, scaled.X.copy(), query_level_norm(train).X, [[1.0]], None):
+        assert name_of_scaled_table(table) is None
+    table = scaled.X
+    del scaled, twin
+    gc.collect()
+    assert name_of_scaled_table(table) == "raw"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("query", (), ()), "kind must be 'minmax' or 'standard', not 'query'"),
+        (("minmax", (0.0,), ()), "1 offsets and 0 scales"),
+        (("minmax", (0.0,), (0.0,)), r"offset 0.0 and scale 0.0 of feature 0 cannot"),
+        (("minmax", (float("nan"),), (1.0,)), "offset nan"),
+        (("minmax", (0.0,), (float("inf"),)), "scale inf"),
+    ],
+)
+def test_fitted_values_that_cannot_be_applied_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        FittedScaling(*arguments)

@@ -1,0 +1,270 @@
+import csv
+import gzip
+import io
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from moerank.data import load_table, load_table_fold
+from moerank.data.csv_table import MISSING
+from moerank.data.tables import guess_columns
+
+TEXT = "query,label,price,rating\nshoes,2,59.9,4.5\nshoes,0,120,3\nhats,1,-1e-3,.5\n"
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write a text or bytes to a file and read it."""
+
+    def read(content, name="train.csv", **options):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return load_table(path, **{"label": "label", "query": "query"} | options)
+
+    return read
+
+
+def test_rows_names_and_queries(table, tmp_path):
+    data = table(TEXT)
+    assert data.X.tolist() == [[59.9, 4.5], [120.0, 3.0], [-1e-3, 0.5]]
+    assert data.y.tolist() == [2, 0, 1]
+    assert data.qid.tolist() == ["shoes", "shoes", "hats"]
+    assert data.given_names == ("price", "rating")
+    assert data.name == str(tmp_path / "train.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.replace("\n", "\r\n"),
+        TEXT.replace("\n", "\r"),
+        TEXT.replace(",", ";"),
+        TEXT.replace(",", "\t"),
+        "\ufeff" + TEXT,
+        TEXT.replace("\n", "\n\n \t\n"),
+        TEXT.rstrip("\n"),
+        TEXT.replace("shoes", '"shoes"').replace("price", '"price"'),
+        gzip.compress(TEXT.encode()),
+    ],
+    ids=["CRLF", "CR", "semicolons", "tabs", "mark", "blank lines", "no end", "quotes", "gz"],
+)
+def test_every_way_of_writing_says_the_same(table, text):
+    data = table(text, "train.csv.gz" if isinstance(text, bytes) else "train.csv")
+    expected = table(TEXT)
+    assert np.array_equal(data.X, expected.X)
+    assert data.qid.tolist() == expected.qid.tolist()
+    assert data.feature_names == expected.feature_names
+
+
+def test_quotes_hold_separators_line_ends_and_quotes(table):
+    data = table('label,query,"a, b"\n1,"x,\n""y""",2\n0,z,3\n')
+    assert data.qid.tolist() == ['x,\n"y"', "z"]
+    assert data.feature_names == ("a, b",)
+
+
+def test_listed_features_come_in_their_order_and_others_are_not_looked_at(table):
+    text = "label,query,a,note,b\n1,7,1,red,2\n0,7,3,,4\n"
+    data = table(text, features=("b", "a"))
+    assert data.feature_names == ("b", "a")
+    assert data.X.tolist() == [[2, 1], [4, 3]]
+    with pytest.raises(ValueError, match=r"csv, line 2: the value 'red' of 'note' is not a number; list the columns"):
+        table(text)
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (["7", "-3", str(2**63 - 1)], np.int64),
+        (["7", str(2**63)], np.str_),
+        (["07", "7"], np.str_),
+        (["7", "x"], np.str_),
+        (["7.0", "8"], np.str_),
+    ],
+)
+def test_ids_are_integers_if_all_are_written_so(table, ids, expected):
+    data = table("label,query,a\n" + "".join(f"1,{query},2\n0,{query},1\n" for query in ids))
+    assert issubclass(data.qid.dtype.type, expected)
+    assert data.qid[::2].astype(str).tolist() == ids
+
+
+def test_numbers_are_rounded_correctly(table):
+    rng = random.Random(3)
+
+    def number():
+        digits = "".join(rng.choices("0123456789", k=rng.randrange(1, 25)))
+        point = rng.randrange(len(digits) + 1) if rng.random() < 0.7 else len(digits)
+        exponent = rng.choice(["", f"e{rng.randrange(-320, 290)}", f"E+{rng.randrange(10)}"])
+        return rng.choice(["", "-", "+"]) + digits[:point] + "." * (point < len(digits)) + digits[point:] + exponent
+
+    texts = [text for text in (number() for _ in range(20_000)) if np.isfinite(float(text))]
+    rows = "".join(f"0,1,{text}\n" for text in texts)
+    expected = np.array([float(text) for text in texts])
+    assert np.array_equal(table("label,query,a\n" + rows).X[:, 0], expected)
+    moderate = [text for text in texts if abs(float(text)) < 1e38]
+    single = table("label,query,a\n" + "".join(f"0,1,{text}\n" for text in moderate), dtype=np.float32)
+    assert single.X.dtype == np.float32
+    assert np.array_equal(single.X[:, 0], np.array([float(text) for text in moderate]).astype(np.float32))
+
+
+def test_what_pandas_writes_is_read_back(table):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((3000, 5)), columns=list("abcde"))
+    frame = frame.assign(label=rng.integers(0, 5, 3000), query=np.repeat(np.arange(300), 10))
+    frame.loc[rng.random(3000) < 0.2, "c"] = np.nan
+    data = table(frame.to_csv(index=False), missing="query-mean")
+    known = frame["c"].notna().to_numpy()
+    assert np.array_equal(data.X[:, [0, 1, 3, 4]], frame[list("abde")])
+    assert np.array_equal(data.X[known, 2], frame["c"][known])
+    assert data.n_missing.tolist() == [0, 0, (~known).sum(), 0, 0]
+    means = frame.groupby("query")["c"].transform("mean")
+    np.testing.assert_allclose(data.X[~known, 2], means[~known])
+    with pytest.raises(ValueError, match=r"the column '' is an index that pandas wrote, no feature"):
+        table(frame.to_csv())
+
+
+@pytest.mark.parametrize("written", MISSING)
+def test_missing_values_need_a_rule(table, written):
+    text = f"label,query,a,b\n1,7,1,2\n0,7,{written},4\n"
+    data = table(text, missing=-1.5)
+    assert data.X.tolist() == [[1, 2], [-1.5, 4]]
+    assert data.n_missing.tolist() == [1, 0]
+    assert data.missing == -1.5
+    with pytest.raises(ValueError) as error:
+        table(text)
+    assert (
+        f"line 3: the value of 'a' is missing ({written!r}); say what missing values become: a number, 'query-min'"
+        in str(error.value)
+    )
+
+
+REFUSED = [
+    ("label,query,a\n1,7,2\n0,7\n", r"line 3: 2 fields, but the header names 3 columns"),
+    ("label,query,a\n1,7,2,3\n", r"line 2: 4 fields, but the header names 3 columns"),
+    ('label,query,a\n1,"x",2\n0,"y,7\n', r"not a CSV file: unexpected end of data"),
+    ('label,query,a\n1,"x",2\n0,"y"z,7\n', r"not a CSV file: ',' expected after"),
+    ("label,query,a\n1,7,0x10\n", r"line 2: the value '0x10' of 'a' is not a number; list the columns"),
+    ("label,query,a\n\n1,7,1\n0,7,1_000\n", r"line 4: the value '1_000' of 'a' is not a number"),
+    ("label,query,a\n1,7,True\n", r"line 2: the value 'True' of 'a' is not a number"),
+    ("label,query,a,b\n1,7,1,1\n0,7,FALSE,0\n", r"line 3: the value 'FALSE' of 'a' is not a number"),
+    ("label,query,a\n1,7,inf\n", r"line 2: the value 'inf' of 'a' is not a number"),
+    ("label,query,a\n1,7,-Infinity\n", r"line 2: the value '-Infinity' of 'a' is not a number"),
+    ("label,query,a\n1,7,1e999\n", r"line 2: the value '1e999' of 'a' is too large for the precision"),
+    ("label,query,a\n1,7,2020-01-01\n", r"line 2: the value '2020-01-01' of 'a' is not a number"),
+    ("label\tquery\ta\n1\t7\t1\n\t\n", r"line 3: 2 fields, but the header names 3 columns"),
+    ("label;query;a\n1;7;1,5\n", r"line 2: the value '1,5' of 'a' is not a number"),
+    ("label,query,a\n1.5,7,1\n", r"line 2: the label '1\.5' in the column 'label' is not an integer from 0"),
+    ("label,query,a\n-1,7,1\n", r"line 2: the label '-1' in the column 'label' is not"),
+    ("label,query,a\n,7,1\n", r"line 2: the label '' in the column 'label' is not"),
+    ("label,query,a\nnan,7,1\n", r"line 2: the label 'nan' in the column 'label' is not"),
+    ("label,query,a\n2147483648,7,1\n", r"line 2: the label '2147483648' in the column 'label' is not"),
+    ("label,query,a\n1,,1\n", r"line 2: no query id in the column 'query'; every row needs one"),
+    ("label,query,a\n1,7,1\n1,8,1\n0,7,2\n", r"line 4: query '7' begins again; sort the rows by the column 'query'"),
+    ("label,query,a,a\n1,7,1,2\n", r"the header names the column 'a' twice"),
+    ("label,qid,a\n1,7,1\n", r"unknown column 'query'; choose one of label, qid, a; query= names the column"),
+    ("label,query\n1,7\n", r"there is no column beside 'label' and 'query'"),
+    ("label,query,a\n", r"the file holds no row below its header"),
+    ("", r"the first line must be a header"),
+    ("\n\nlabel,query,a\n1,7,1\n", r"the first line must be a header"),
+    (b"label,query,a\n1,7\xff,1\n", r"not a text in UTF-8"),
+    (b"label,query,a\n1,\x00,1\n", r"a zero byte; the file is no text"),
+    (b'label,query,a\n1,"\x00",1\n', r"a zero byte; the file is no text"),
+    (b"\x1f\x8b" + b"label,query", r"not a text in UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("content", "sentence"), REFUSED)
+def test_what_is_no_table_of_numbers_is_refused_by_place(table, tmp_path, content, sentence):
+    for missing in (None, 0.0):
+        with pytest.raises(ValueError, match=sentence) as error:
+            table(content, missing=missing)
+        assert str(error.value).startswith(f"{tmp_path / 'train.csv'}")
+
+
+def test_wrong_arguments_are_refused_by_name(table, tmp_path):
+    for options, sentence in (
+        (dict(features=["prise"]), r"unknown column 'prise'; did you mean 'price'\?"),
+        (dict(features=["price", "price"]), r"features names the column 'price' twice"),
+        (dict(features=["label"]), r"the column 'label' is the label, no feature"),
+        (dict(features=[]), r"features is empty"),
+        (dict(features="price"), r"features must be a list of names of columns, not the text 'price'"),
+        (dict(query="label"), r"the column 'label' cannot be both label and query"),
+        (dict(missing="query-worse"), r"did you mean 'query-worst'\?"),
+        (dict(dtype=np.int64), r"dtype must be float32 or float64, not int64"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            table(TEXT, **options)
+    with pytest.raises(ValueError, match=r"line 2: the value '1e39' of 'a' is too large for the precision"):
+        table("label,query,a\n1,7,1e39\n", dtype=np.float32)
+    with pytest.raises(IsADirectoryError, match="is a folder; load_table reads one file"):
+        load_table(tmp_path, label="label", query="query")
+    with pytest.raises(FileNotFoundError):
+        load_table(tmp_path / "absent.csv", label="label", query="query")
+
+
+def test_a_damaged_archive_is_refused(table):
+    stored = gzip.compress(TEXT.encode() * 50)
+    for content in (stored[:-9], stored[:40] + b"\0" * 9 + stored[49:], b"label,query,a\n1,7,2\n"):
+        with pytest.raises(ValueError, match=r"\.gz file is truncated or damaged"):
+            table(content, "train.csv.gz")
+
+
+def test_a_table_beyond_the_limit_is_refused_while_its_rows_are_counted(table, monkeypatch):
+    n_rows = 200_000
+    content = gzip.compress(b"label,query,a,b\n" + b"1,7,0,0\n" * n_rows)
+    assert len(content) < 10_000
+    monkeypatch.setenv("MOERANK_MEMORY", str(n_rows * 32 * 0.9 / 2**30))
+    with pytest.raises(ValueError, match=r"train\.csv\.gz: 196,608 rows of 2 features would take .* the limit is"):
+        table(content, "train.csv.gz")
+    monkeypatch.setenv("MOERANK_MEMORY", str(n_rows * 32 * 1.1 / 2**30))
+    assert table(content, "train.csv.gz").n_documents == n_rows
+
+
+def test_queries_are_followed_from_block_to_block(table, monkeypatch):
+    monkeypatch.setattr("moerank.data.csv_table.VALUES", 9)  # three rows at a time
+    monkeypatch.setattr("moerank.data.csv_table.BLOCK", 30)
+    rows = [(row % 3, f"q{row // 4}", row / 7) for row in range(37)]
+    text = io.StringIO()
+    csv.writer(text).writerows([("label", "query", "a"), *rows])
+    data = table(text.getvalue())
+    assert data.qid.tolist() == [query for _, query, _ in rows]
+    assert data.y.tolist() == [label for label, _, _ in rows]
+    assert data.X[:, 0].tolist() == [value for _, _, value in rows]
+
+
+def test_folds_have_the_columns_of_the_training_table(tmp_path):
+    (tmp_path / "train.csv").write_text("label,query,a,b\n1,1,2,3\n")
+    (tmp_path / "valid.tsv").write_text("b\ta\tquery\tlabel\n4\t5\t2\t0\n")
+    (tmp_path / "test.csv.gz").write_bytes(gzip.compress(b"label,query,a,b\n1,3,,7\n"))
+    train, vali, test = load_table_fold(tmp_path, label="label", query="query", missing=0.0, dtype=np.float32)
+    assert [part.X.tolist() for part in (train, vali, test)] == [[[2, 3]], [[5, 4]], [[0, 7]]]
+    assert {part.feature_names for part in (train, vali, test)} == {("a", "b")}
+    assert {part.X.dtype.name for part in (train, vali, test)} == {"float32"}
+    chosen = load_table_fold(tmp_path, label="label", query="query", features=["b"])
+    assert [part.X.tolist() for part in chosen] == [[[3]], [[4]], [[7]]]
+    (tmp_path / "test.csv.gz").write_bytes(gzip.compress(b"label,query,a,c\n1,3,6,7\n"))
+    with pytest.raises(ValueError, match=r"test\.csv\.gz lacks the column 'b', which train\.csv has"):
+        load_table_fold(tmp_path, label="label", query="query")
+    (tmp_path / "test.csv.gz").write_bytes(gzip.compress(b"label,query,a,b,c\n1,3,6,7,8\n"))
+    with pytest.raises(ValueError, match=r"test\.csv\.gz has the column 'c', which train\.csv lacks"):
+        load_table_fold(tmp_path, label="label", query="query")
+    (tmp_path / "test.csv.gz").unlink()
+    with pytest.raises(FileNotFoundError, match=r"looked for test\.parquet \(also .* found train\.csv, valid\.tsv"):
+        load_table_fold(tmp_path, label="label", query="query")
+    with pytest.raises(FileNotFoundError, match=r"train\.csv is a file, not a folder"):
+        load_table_fold(tmp_path / "train.csv", label="label", query="query")
+
+
+def test_usual_names_are_guessed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("Grade;x;Query_ID\n")
+    assert guess_columns(path) == ("Grade", "Query_ID")
+    assert guess_columns(path, "x", None) == ("x", "Query_ID")
+    path.write_text("score,x,Query_ID\n")
+    with pytest.raises(ValueError, match=r"no column has a usual name of the label; name it by --label, one"):
+        guess_columns(path)
+
+
+def test_a_query_may_be_called_true(table):
+    assert table("label,query,a\n1,true,2\n").qid.tolist() == ["true"]

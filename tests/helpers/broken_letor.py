@@ -1,0 +1,195 @@
+"""Accidents that befall LETOR files, and the judge of what the reader makes of them."""
+
+import re
+import warnings
+
+import numpy as np
+
+from helpers.slow_letor import read_slowly
+from moerank.data import RankingData, load_letor
+
+VALID = b"".join(
+    b"%d qid:%d %s #docid = GX%03d inc = 1 prob = 0.086622\n"
+    % (line % 3, 10 + line // 4, b" ".join(b"%d:0.%06d" % (f, line * f * 7919 % 10**6) for f in range(1, 7)), line)
+    for line in range(12)
+)
+
+TOKENS = [
+    *b"NULL nan -inf 1e999 -1e999 1e-999 1e 0x10 1_000 --1 + . 1,5 -1 0.5 2.0 -9223372036854775809".split(),
+    *b"qid: qid:1 qid:x qid:1.5 QID:1 qid : :: 1: :1 # 0:1 1:1 7:1 10000:1 10001:1 2147483648:1 -3:1 1.5:1".split(),
+    *(b"", b"9" * 12, b"9" * 30, b"9" * 6000, b"qid:" + b"8" * 25, b"9" * 22 + b":1"),
+    *(text.encode() for text in ("٣", "\ufeff", "\u2028", "é:1", "\x00", "\x0b", "\x1a")),
+    *(b"\xff\xfe", b"\x85"),
+]
+PLACES = [b"\n", b"\r", b"\r\n", b" ", b"\t", b"\x0c", b"#", b":"]
+
+
+def byte_changed(content, at, rng):
+    return content[:at] + bytes([rng.randrange(256)]) + content[at + 1 :]
+
+
+def bit_flipped(content, at, rng):
+    return content[:at] + bytes(byte ^ 1 << rng.randrange(8) for byte in content[at : at + 1]) + content[at + 1 :]
+
+
+def bytes_lost(content, at, rng):
+    return content[:at] + content[at + rng.choice([1, 1, 1, 2, 5, 40]) :]
+
+
+def truncated(content, at, rng):
+    return content[:at]
+
+
+def something_inserted(content, at, rng):
+    return content[:at] + rng.choice(TOKENS + PLACES) + content[at:]
+
+
+def line_ends_changed(content, at, rng):
+    return content.replace(b"\n", rng.choice([b"\r", b"\r\n", b"\n\n", b"\n\r", b" \n", b"\x0b", b""]))
+
+
+def lines_shuffled(content, at, rng):
+    lines = content.splitlines(keepends=True)
+    return b"".join(rng.sample(lines, len(lines)))
+
+
+def line_repeated(content, at, rng):
+    return content + b"".join(rng.sample(content.splitlines(keepends=True), 1 if content else 0))
+
+
+def tokens_swapped(content, at, rng):
+    tokens = re.split(rb"([ \n])", content)
+    i, j = rng.randrange(len(tokens)), rng.randrange(len(tokens))
+    tokens[i], tokens[j] = tokens[j], tokens[i]
+    return b"".join(tokens)
+
+
+def token_replaced(content, at, rng):
+    tokens = re.split(rb"([ \n])", content)
+    tokens[rng.randrange(len(tokens))] = rng.choice(TOKENS)
+    return b"".join(tokens)
+
+
+def value_replaced(content, at, rng):
+    tokens = re.split(rb"([ \n])", content)
+    i = rng.randrange(len(tokens))
+    tokens[i] = tokens[i].partition(b":")[0] + b":" + rng.choice(TOKENS)
+    return b"".join(tokens)
+
+
+def number_written_anew(content, at, rng):
+    """A value of 1 to 40 digits, with a point and a power of ten or without."""
+    values = list(re.finditer(rb":[0-9.eE+-]+", content))
+    if not values:
+        return content
+    value = rng.choice(values)
+    digits = "".join(rng.choices("0123456789", k=rng.choice([1, 3, 8, 15, 16, 17, 18, 19, 20, 21, 40])))
+    point = rng.randrange(len(digits) + 1)
+    number = rng.choice(["", "", "-", "+"]) + digits[:point] + rng.choice([".", "."]) + digits[point:]
+    if rng.random() < 0.2:
+        number = digits
+    if rng.random() < 0.4:
+        number += (
+            rng.choice("eE") + rng.choice(["", "-", "+"]) + str(rng.choice([0, 1, 5, 22, 23, 40, 290, 308, 330, 999]))
+        )
+    return content[: value.start() + 1] + number.encode() + content[value.end() :]
+
+
+def query_renamed(content, at, rng):
+    """The same other id, or another part of it, in every place of one query."""
+    ids = re.findall(rb"qid:(\S+)", content)
+    if not ids:
+        return content
+    new = rng.choice(
+        [
+            b"WT04-132",
+            b"007",
+            b"7",
+            b"-0",
+            "\N{LATIN SMALL LETTER E WITH ACUTE}".encode(),
+            b"9" * 20,
+            b"x" * 101,
+            b"a:b",
+        ]
+    )
+    return content.replace(b"qid:" + rng.choice(ids) + b" ", b"qid:" + new + b" ")
+
+
+def without_queries(content, at, rng):
+    return re.sub(rb"qid:\S+ ", b"", content)
+
+
+BINARY_ACCIDENTS = [byte_changed, bit_flipped, bytes_lost, truncated, something_inserted]
+ACCIDENTS = [
+    *BINARY_ACCIDENTS,
+    *(number_written_anew, number_written_anew, query_renamed),
+    *(line_ends_changed, lines_shuffled, line_repeated, tokens_swapped, token_replaced, value_replaced),
+]
+
+
+def after_an_accident(content, rng, accidents=ACCIDENTS):
+    return rng.choice(accidents)(content, rng.randrange(len(content) + 1), rng)
+
+
+def broken(rng, base=VALID):
+    """A file after one to four accidents."""
+    content = base
+    for _ in range(rng.choice([1, 1, 2, 4])):
+        content = after_an_accident(content, rng)
+    return content
+
+
+def judged(path, content, *, missing=None, dtype=np.float64, beside=None):
+    """Load a file and judge what came of it: "read", "refused", or a sentence on what is wrong with that.
+
+    Parameters
+    ----------
+    path : Path
+        The file, already written.
+    content : bytes or None
+        The text in it; None for an archive that cannot be decompressed.
+    missing, dtype
+        Arguments of `load_letor`.
+    beside : list of int, optional
+        The counts of documents of the queries that stand in a file beside it.
+    """
+    expected = (
+        content
+        if content is None
+        else read_slowly(content, nulls=missing is not None, with_queries=beside is None, dtype=dtype)
+    )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            data = load_letor(path, missing=missing, dtype=dtype, cache=False)
+    except ValueError as error:
+        return _judged_refusal(path, content, str(error), expected, beside)
+    if expected is None:
+        return "read what is broken"
+    X, y, qid = expected
+    if beside is not None:
+        qid = np.repeat(np.arange(1, len(beside) + 1), beside)
+    X = X if missing is None else np.where(np.isnan(X), dtype(missing), X)
+    same = type(data) is RankingData and data.X.shape == X.shape and data.qid.dtype.kind == qid.dtype.kind
+    same = same and np.array_equal(data.X, X) and not np.signbit(data.X[data.X == 0]).any()
+    return "read" if same and np.array_equal(data.y, y) and np.array_equal(data.qid, qid) else "misread"
+
+
+def _judged_refusal(path, content, said, expected, beside):
+    reason = said.removeprefix(str(path))
+    if not said.startswith(str(path)) or "\n" in reason or len(reason) > 500:
+        return f"refused without the path, or at length: {said[:300]!r}"
+    line = re.match(r", line (\d+): ", reason)
+    if path.suffix == ".xz" and "truncated or damaged" in reason:
+        return "refused"  # lzma.decompress ignores what follows the first stream, if that is whole
+    if content is None:
+        return "refused" if line or "truncated or damaged" in reason else f"refused as {reason!r}"
+    if line:
+        right = expected is None and 1 <= int(line[1]) <= len(content.splitlines())
+    elif reason.startswith(": the file holds no document"):
+        right = expected is not None and not len(expected[1])
+    elif reason.startswith(": no line lists a feature"):
+        right = expected is not None and len(expected[1]) and not expected[0].shape[1]
+    else:
+        right = beside is not None and expected is not None and sum(beside) != len(expected[1])
+    return "refused" if right else f"refused what is right: {reason[:300]!r}"

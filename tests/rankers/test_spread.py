@@ -1,0 +1,139 @@
+"""How far features spread within queries, against the formula in plain Python, and the warning that depends on it."""
+
+import math
+import statistics
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lightgbm import LGBMRanker
+
+from moerank.data import RankingData, fit_scaling, load_digits_fold, load_fold, load_planted_fold, query_level_norm
+from moerank.mofsrank import MOFSRank
+from moerank.rankers import (
+    FRank,
+    KernelRankSVM,
+    LambdaMART,
+    RankBoost,
+    RankerAdapter,
+    RankRLS,
+    RankSVM,
+    ScaleWarning,
+    varying_in_queries,
+)
+from moerank.rankers.spread import MOST, _bounds, features_apart
+from moerank.selectors.single import SingleFeatures
+
+
+def data_of_scales(*scales, seed=0, sizes=(5, 1, 12, 3)):
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(len(sizes)), sizes)
+    X = (rng.random((len(qid), len(scales))) + rng.random(len(sizes))[qid][:, None] * 100) * scales
+    return RankingData(X, rng.integers(0, 3, len(qid)), qid)
+
+
+def deviations(data):
+    found = []
+    for f in range(data.n_features):
+        total = 0.0
+        for begin, end in zip(data.offsets[:-1].tolist(), data.offsets[1:].tolist(), strict=True):
+            values = [float(value) for value in data.X[begin:end, f]]
+            total += len(values) * statistics.pvariance(values)
+        found.append(math.sqrt(total / data.n_documents))
+    return found
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_two_features_and_their_deviations(dtype):
+    data = data_of_scales(1.0, 1e5, 0.0, 3.0, 1e-2)
+    data = RankingData(data.X.astype(dtype), data.y, data.qid)
+    expected = deviations(data)
+    apart = features_apart(data)
+    assert (apart.large, apart.small) == (1, 4), "a constant feature has no scale"
+    assert apart.largest == pytest.approx(expected[1], rel=1e-9)
+    assert apart.smallest == pytest.approx(expected[4], rel=1e-9)
+    assert apart.ratio == pytest.approx(expected[1] / expected[4], rel=1e-9)
+    assert varying_in_queries(data).tolist() == [True, True, False, True, True]
+
+
+@given(st.integers(0, 10**6), st.floats(-6, 6), st.lists(st.integers(1, 30), min_size=2, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_a_word_is_said_exactly_beyond_the_limit_and_bounds_hold(seed, exponent, sizes):
+    data = data_of_scales(1.0, 10.0**exponent, seed=seed, sizes=sizes)
+    expected = deviations(data)
+    bounds = _bounds(data)
+    for f in range(2):
+        assert bounds.least[f] <= expected[f] * (1 + 1e-6)
+        assert expected[f] <= bounds.most[f] * (1 + 1e-6)
+    if min(expected) > 0 and not 0.999 < max(expected) / min(expected) / MOST < 1.001:
+        assert (features_apart(data) is not None) == (max(expected) > MOST * min(expected))
+
+
+def test_extreme_scales_are_still_compared():
+    assert features_apart(data_of_scales(1e-300, 1e29)).ratio == math.inf
+    assert features_apart(data_of_scales(1e29, 1e28)) is None
+    assert features_apart(data_of_scales(1e-300, 2e-300)) is None
+    assert features_apart(data_of_scales(1.0)) is None
+
+
+@pytest.mark.parametrize(
+    "ranker", [RankSVM(), RankRLS(), KernelRankSVM(), SingleFeatures(1), SingleFeatures(1, RankSVM())]
+)
+def test_one_warning_names_both_features_and_the_remedies_at_the_users_call(ranker):
+    data = data_of_scales(1.0, 1e7)
+    named = RankingData(data.X, data.y, data.qid, ["small", "large"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ranker.fit(named)
+    (warning,) = [entry for entry in caught if entry.category is ScaleWarning]
+    assert warning.filename == __file__
+    said = str(warning.message)
+    for part in ("factor of 1e+07", "'large'", "'small'", "query_level_norm", "fit_scaling", 'normalize = "query"'):
+        assert part in said, said
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        LambdaMART(2),
+        RankBoost(2),
+        FRank(2),
+        SingleFeatures(1, LambdaMART(2)),
+        MOFSRank(
+            RankerAdapter(LGBMRanker(n_estimators=2, verbose=-1)),
+            instance_selection=False,
+            feature_selection={"population": 4, "generations": 1},
+            ensemble=False,
+        ),
+    ],
+)
+def test_trees_and_rankers_from_elsewhere_are_spared(ranker):
+    data = data_of_scales(1.0, 1e7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScaleWarning)
+        ranker.fit(data)
+
+
+def test_the_search_says_it_once():
+    data = data_of_scales(1.0, 1e7, 3.0)
+    small = {"population": 4, "generations": 1}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        MOFSRank(instance_selection=small, feature_selection=small, ensemble=small, random_state=0).fit(data)
+    assert [entry.filename for entry in caught if entry.category is ScaleWarning] == [__file__]
+
+
+def test_scaled_data_are_not_looked_at():
+    data = data_of_scales(1.0, 1e7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScaleWarning)
+        for scaled in (query_level_norm(data), fit_scaling(data, "standard").apply(data), data.declared("query")):
+            RankSVM().fit(scaled)
+
+
+def test_the_sets_of_this_package_are_no_cause_of_a_word(letor_folder):
+    sets = [load_digits_fold(1)[0], load_planted_fold(1)[0]]
+    sets += [load_fold(letor_folder / name / "Fold1")[0] for name in ("MQ2008", "OHSUMED")]
+    assert [features_apart(train) for train in sets] == [None] * 4
