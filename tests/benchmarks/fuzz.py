@@ -32,7 +32,7 @@ from moerank.studies.store import Store
 from moerank.studies.study import Study
 
 HANG = 2.0
-"""Seconds of the processor: those of the clock tell nothing on a busy machine, and what waits for ever is seen anyway."""
+"""Seconds of the processor: those of the clock tell nothing on a busy machine. What waits for ever does not end."""
 MEMORY = 2**30
 """Bytes that a reader may take beyond what the process has before."""
 
