@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -132,7 +134,7 @@ def describe(data: RankingData) -> DataDescription:
     constant = data.X.min(axis=0) == data.X.max(axis=0)
     missing = data.is_missing if data.n_missing.any() else np.zeros((data.n_documents, 0), np.bool_)
     unknown = np.logical_and.reduceat(missing, starts).sum(axis=0)
-    groups = [size for size in _document_copies(data).values() if size > 1]
+    groups = list(_sizes_of_copies(data))
     return DataDescription(
         name=data.name,
         documents=data.n_documents,
@@ -145,7 +147,7 @@ def describe(data: RankingData) -> DataDescription:
         median_query=float(np.median(lengths)),
         longest_query=int(lengths.max()),
         constant_features=tuple(data.feature_names[f] for f in np.flatnonzero(constant)),
-        pairs=len(data.pairs),
+        pairs=data.label_runs.n_pairs,
         queries_without_pairs=int((highest == lowest).sum()),
         identical_groups=len(groups),
         identical_documents=sum(groups),
@@ -171,8 +173,8 @@ def _comes_scaled(data: RankingData) -> bool:
     return bool(varies.any() and (least[varies] == 0).all() and (greatest[varies] == 1).all())
 
 
-def _document_copies(data: RankingData) -> Counter[tuple[int, bytes]]:
-    """Count the documents with the same features in the same query."""
-    query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets)).tolist()
-    rows = data.X + 0.0  # makes −0 the same bytes as 0
-    return Counter((q, row.tobytes()) for q, row in zip(query, rows, strict=True))
+def _sizes_of_copies(data: RankingData) -> Iterator[int]:
+    """Yield the size of each group of documents with the same features in the same query, of two or more."""
+    for begin, end in pairwise(data.offsets.tolist()):
+        rows = np.ascontiguousarray(data.X[begin:end]) + 0.0  # makes −0 the same bytes as 0
+        yield from (size for size in Counter(row.tobytes() for row in rows).values() if size > 1)

@@ -14,10 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.checks import check_room
 from moerank.data.label_runs import LabelRuns
 from moerank.kernels.preference_pairs import count_beaten, enumerate_pairs
 
 __all__ = ["LabelledQueries", "PreferencePairs"]
+
+BYTES_OF_A_PAIR = 32
+"""Two rows, and what the solvers keep for a pair beside them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +80,15 @@ class LabelledQueries:
 
     @cached_property
     def pairs(self) -> PreferencePairs:
-        """All preference pairs, listed: O(n_pairs)."""
+        """All preference pairs, listed: O(n_pairs).
+
+        Raises
+        ------
+        ValueError
+            If there are more than the limit on memory allows for them and for what is made of them.
+        """
+        n_pairs = self.label_runs.n_pairs
+        check_room(f"a list of {n_pairs:,} preference pairs (which RankRLS does without)", BYTES_OF_A_PAIR * n_pairs)
         return PreferencePairs.of(self.y, self.offsets)
 
     @cached_property

@@ -46,7 +46,7 @@ class KernelMapRanker(KernelRanker):
 
         The paper's steps are 2¹, those of the authors' code 2² in C.
         """
-        half = 0.5 * len(train.pairs)
+        half = 0.5 * train.label_runs.n_pairs
         return [{"gamma": 2.0**g, "C": half * 2.0**c} for g, c in product(range(-12, 3, 2), range(-12, 7, 2))]
 
     def _draw_map(self, X: Matrix) -> None:

@@ -85,7 +85,7 @@ class KernelRankSVM(KernelRanker):
 
         This is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2², that a fold can afford.
         """
-        p = len(train.pairs)
+        p = train.label_runs.n_pairs
         return [{"gamma": 2.0**g, "C": p * 2.0**c} for g, c in product(range(-8, -1, 2), range(-12, 1, 3))]
 
     def _check_parameters(self) -> None:

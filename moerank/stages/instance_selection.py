@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.checks import check_at_least, check_choice
+from moerank.checks import check_at_least, check_choice, check_room
 from moerank.data import RankingData
 from moerank.evolution import DENSITY, DensitySampling, DigestDuplicates, KeepAsIs, SparseBitFlip, UniformCrossover
 from moerank.metrics import NDCG, Metric
@@ -18,6 +18,9 @@ from moerank.stages.objectives import Candidates, ObjectiveLike
 from moerank.stages.stage import Stage
 
 __all__ = ["InstanceSelection", "spread_along_front"]
+
+STRINGS = 100
+"""Individuals of a generation, as a rule."""
 
 
 class InstanceSelection(Stage):
@@ -76,6 +79,12 @@ class InstanceSelection(Stage):
     ) -> None:
         train.require_pairs()
         check_choice(get_args(Unit), unit=unit)
+        if unit == "pair":
+            check_room(
+                f'{train.label_runs.n_pairs:,} preference pairs with a bit each in {STRINGS} strings (unit="query" has '
+                f"{train.n_queries:,} bits)",
+                STRINGS * train.label_runs.n_pairs,
+            )
         super().__init__(train, count_units(train, unit), objectives, workers=workers, vtype=bool)
         self.unit = unit
         self.backend = backend or RankRLS()

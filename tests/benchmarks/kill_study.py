@@ -4,8 +4,8 @@
 
 Two small problems, five folds, six solvers, two seeds of those that draw. Two runners of two workers each share one
 study; one of them, drawn at random, is killed and started again, --most times before the study may end in peace; then
-the next study begins, until both numbers are reached. Prints what differs; exit code 1 if anything does, if a temporary file stays,
-if a finished cell was started again, or if a runner ended with an error.
+the next study begins, until both numbers are reached. Prints what differs; exit code 1 if anything does, if a
+temporary file stays, if a finished cell was started again, or if a runner ended with an error.
 """
 
 import argparse

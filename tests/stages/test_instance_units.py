@@ -109,3 +109,14 @@ def test_a_result_remembers_other_instances_than_pairs():
     assert "instances" not in as_always.as_dict()
     assert "unit" not in as_always.configuration["instance_selection"]
     assert RunResult.from_json(as_always.to_json()) == as_always
+
+
+def test_bits_for_too_many_pairs_are_refused_with_the_remedy(data, monkeypatch):
+    monkeypatch.setenv("MOERANK_MEMORY", "1e-6")
+    with pytest.raises(
+        ValueError, match=r'preference pairs with a bit each in 100 strings \(unit="query" has 27 bits\)'
+    ):
+        mr.InstanceSelection(data)
+    monkeypatch.setenv("MOERANK_MEMORY", "1e-7")
+    with pytest.raises(ValueError, match=r"a list of \d+ preference pairs \(which RankRLS does without\) would take"):
+        len(mr.RankingData(data.X, data.y, data.qid).pairs)
