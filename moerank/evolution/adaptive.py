@@ -91,7 +91,7 @@ def redundancy_degrees(X: ArrayLike) -> Values:
     >>> redundancy_degrees([[0, 0, 1], [1, 2, 1], [2, 4, 1]]).round(12).tolist()
     [0.5, 0.5, 0.0]
     """
-    correlation = feature_correlations(np.asarray(X, np.float64))
+    correlation = feature_correlations(np.asarray(X))
     np.fill_diagonal(correlation, 0.0)
     return _shares(correlation.sum(axis=0))
 

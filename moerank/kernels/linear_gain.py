@@ -119,6 +119,7 @@ def _blocks(
     room = (max(BLOCK, longest) // DEEPEST + 1) * (DEEPEST // width) + TILE  # vectors
     tiles = np.zeros((room * len(used), width), columns.dtype)
     scores = np.empty((n_individuals * room, width), columns.dtype)
+    flat = scores.reshape(-1)
     first_vector = np.empty(BLOCK + 1, np.int64)  # of each query of the block
     best = np.empty((2, width), columns.dtype)
     kept = np.empty((longest // width + 2, width), columns.dtype)
@@ -146,7 +147,7 @@ def _blocks(
             size = offsets[query[q] + 1] - document
             for individual in range(n_individuals):
                 start = individual * room + first_vector[q - c]
-                n_kept = _keep_candidates(scores, start, size, depth[q], best, kept_flat, row)
+                n_kept = _keep_candidates(scores, flat, start, size, depth[q], best, kept_flat, row)
                 _count_above(kept, n_kept, later, above)
                 total = _sum_gains(above_flat, row, n_kept, gain, document, discount, depth[q], placed)
                 values[query[q], individual] = total / ideal[q]
@@ -207,11 +208,12 @@ def _score(
 
 @kernel
 def _keep_candidates(
-    scores: Floats, start: int, size: int, depth: int, best: Floats, kept: Floats, row: NDArray[np.int64]
+    scores: Floats, flat: Floats, start: int, size: int, depth: int, best: Floats, kept: Floats, row: NDArray[np.int64]
 ) -> int:
     """Copy the scores that may stand in the first `depth` ranks of a query, and return their number.
 
-    The scores are the rows of `scores` from `start` on, `size` numbers; `row` receives their places.
+    The scores are the rows of `scores` (the same numbers are in `flat`) from `start` on, `size` numbers; `row` receives
+    the places of those that are kept.
     """
     width = scores.shape[1]
     low = scores.dtype.type(-np.inf)
@@ -236,12 +238,14 @@ def _keep_candidates(
         floor = _nth_largest(a, b, depth, best)
     level = spread(floor)
     n_kept = 0
-    for v in range(start, stop):
-        bits = bits_of(load(scores, v) >= level)
+    for v in range(start, stop, 64 // width):
+        bits = np.int64(0)  # of 64 scores: a loop over few long words ends where the processor expects it
+        for u in range(min(64 // width, stop - v)):
+            bits |= bits_of(load(scores, v + u) >= level) << (u * width)
         while bits:
-            lane = first_bit(bits)
-            kept[n_kept] = scores[v, lane]
-            row[n_kept] = (v - start) * width + lane
+            place = first_bit(bits)
+            kept[n_kept] = flat[v * width + place]
+            row[n_kept] = (v - start) * width + place
             n_kept += 1
             bits &= bits - 1
     return min(n_kept, size)  # behind the last document there is no document
