@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Real
@@ -11,16 +10,15 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MissingRule", "QueryRule", "blocks", "check_missing_rule", "fill_in_place", "fill_missing"]
+from moerank.data.blocks import ROWS, blocks
+
+__all__ = ["MissingRule", "QueryRule", "check_missing_rule", "fill_in_place", "fill_missing"]
 
 QueryRule: TypeAlias = Literal["query-min", "query-mean", "query-worst"]
 MissingRule: TypeAlias = float | QueryRule
 """A number, or a rule that looks at what the same query knows of the feature."""
 
 Table: TypeAlias = NDArray[Any]
-
-ROWS = 1 << 14
-"""Rows that are worked on at once: whole queries of about so many documents."""
 
 
 def check_missing_rule(rule: object) -> None:
@@ -108,15 +106,6 @@ def fill_in_place(X: Table, offsets: NDArray[np.int64], rule: MissingRule) -> ND
         else:
             block[unknown] = rule
     return counts
-
-
-def blocks(offsets: NDArray[np.int64], rows: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of queries that hold about `rows` documents each, one query at least."""
-    begin = 0
-    while begin < len(offsets) - 1:
-        end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + rows, side="right")) - 1)
-        yield begin, end
-        begin = end
 
 
 def _replacements(X: Table, starts: NDArray[np.int64], lengths: NDArray[np.int64], rule: QueryRule) -> Table:

@@ -6,7 +6,6 @@ order — by query, then better row, then worse row — and the columns of every
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -95,22 +94,6 @@ class LabelledQueries:
     def label_runs(self) -> LabelRuns:
         """The documents of each query by label."""
         return LabelRuns.of(self.y, self.offsets)
-
-    def blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
-        """Cut the queries into runs of at most `n_documents`, or of one query; yield where each begins and ends.
-
-        Examples
-        --------
-        >>> queries = LabelledQueries(np.zeros(9, np.int64), np.array([0, 2, 4, 8, 9]))
-        >>> list(queries.blocks(4))
-        [(0, 2), (2, 3), (3, 4)]
-        """
-        begin, n_queries = 0, len(self.offsets) - 1
-        while begin < n_queries:
-            most = self.offsets[begin] + n_documents
-            end = max(begin + 1, int(np.searchsorted(self.offsets, most, side="right")) - 1)
-            yield begin, end
-            begin = end
 
     def __getstate__(self) -> dict[str, Any]:
         return {"y": self.y, "offsets": self.offsets}

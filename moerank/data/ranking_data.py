@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from moerank.data.blocks import ROWS, blocks
 from moerank.data.checked import (
     checked_features,
     checked_labels,
@@ -23,7 +24,7 @@ from moerank.data.checked import (
 )
 from moerank.data.frames import column_names, is_frozen, require_same_index
 from moerank.data.label_runs import LabelRuns
-from moerank.data.missing import ROWS, MissingRule, check_missing_rule, fill_in_place
+from moerank.data.missing import MissingRule, check_missing_rule, fill_in_place
 from moerank.data.pairs import LabelledQueries, PreferencePairs
 from moerank.data.scales import PER_QUERY, UNSCALED, FittedScaling, PerQuery, Scaling
 
@@ -193,7 +194,7 @@ class RankingData:
 
     def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
         """Cut the queries into runs of at most `n_documents`, or of one query; yield where each begins and ends."""
-        return self._queries.blocks(n_documents)
+        return blocks(self.offsets, n_documents)
 
     @property
     def columns(self) -> NDArray[np.floating[Any]]:

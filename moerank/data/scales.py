@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, get_arg
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.data.missing import ROWS, blocks
+from moerank.data.blocks import ROWS, blocks
 
 __all__ = ["PER_QUERY", "UNSCALED", "FittedKind", "FittedScaling", "Kind", "PerQuery", "Scaling", "Unscaled"]
 

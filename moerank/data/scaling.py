@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.checks import check_choice
-from moerank.data.missing import ROWS
+from moerank.data.blocks import ROWS
 from moerank.data.ranking_data import RankingData
 from moerank.data.scales import PER_QUERY, UNSCALED, FittedKind, FittedScaling, Kind, Scaling
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import RankingData, centre_in_queries
-from moerank.data.missing import ROWS, blocks
+from moerank.data.blocks import ROWS, blocks
 
 __all__ = ["MOST", "Apart", "features_apart", "varying_in_queries"]
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from moerank.data import RankingData, fill_missing
-from moerank.data.missing import ROWS, blocks, check_missing_rule
+from moerank.data.blocks import ROWS, blocks
+from moerank.data.missing import check_missing_rule
 
 RULES = ("query-min", "query-mean", "query-worst")
 

@@ -20,7 +20,7 @@ from moerank.data import (
     load_fold,
     query_level_norm,
 )
-from moerank.data.missing import ROWS
+from moerank.data.blocks import ROWS
 from moerank.data.ranking_data import name_of_scaled_table
 
 
