@@ -24,8 +24,8 @@ class LabelRuns:
         Query q has the runs ``first[q]`` to ``first[q + 1]``.
     n_worse, n_better : ndarray of int64, shape (n_runs,)
         How many documents of its query are worse and better than each document of a run.
-    n_pairs : int
-        Preference pairs of all queries.
+    n_pairs_of : ndarray of int64, shape (n_queries,)
+        Preference pairs of each query.
 
     Examples
     --------
@@ -38,7 +38,29 @@ class LabelRuns:
     first: NDArray[np.int64]
     n_worse: NDArray[np.int64]
     n_better: NDArray[np.int64]
-    n_pairs: int
+    n_pairs_of: NDArray[np.int64]
+
+    @property
+    def n_pairs(self) -> int:
+        """Preference pairs of all queries."""
+        return int(self.n_pairs_of.sum())
+
+    def n_pairs_among(self, documents: NDArray[np.bool_]) -> int:
+        """Count the preference pairs of which both documents are kept; O(n_documents).
+
+        Parameters
+        ----------
+        documents : ndarray of bool, shape (n_documents,)
+
+        Examples
+        --------
+        >>> runs = LabelRuns.of(np.array([2, 0, 1, 1]), np.array([0, 4]))
+        >>> runs.n_pairs_among(np.array([True, False, True, True]))
+        2
+        """
+        size = np.bincount(self.run[documents], minlength=len(self.n_worse))
+        together = np.add.reduceat(size, self.first[:-1])
+        return int((together @ together - size @ size) // 2)
 
     @classmethod
     def of(cls, y: NDArray[np.int64], offsets: NDArray[np.int64]) -> LabelRuns:
@@ -48,4 +70,4 @@ class LabelRuns:
         before = np.cumsum(size) - size
         n_worse = before - np.repeat(offsets[:-1], n_runs)
         n_better = np.repeat(offsets[1:], n_runs) - before - size
-        return cls(run, first, n_worse, n_better, int(n_worse @ size))
+        return cls(run, first, n_worse, n_better, np.add.reduceat(n_worse * size, first[:-1]))

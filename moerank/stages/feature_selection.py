@@ -25,7 +25,7 @@ from moerank.evolution import (
     redundancy_degrees,
 )
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import FitnessBackend, Population, RankRLS, side_by_side, train_population
+from moerank.rankers import FitnessBackend, Population, RankRLS, side_by_side
 from moerank.selectors.single import single_feature_values
 from moerank.stages.instance_units import Unit, train_on_units
 from moerank.stages.objectives import FRONT, Candidates, ObjectiveLike, errors_of
@@ -124,12 +124,7 @@ class FeatureSelection(Stage):
 
     def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
         subsets = [None] if self.pair_masks is None else list(self.pair_masks)
-        populations = [
-            train_population(self.backend, self.train, feature_mask=X)
-            if subset is None or subset.all()
-            else train_on_units(self.backend, self.train, self.unit, subset, X)
-            for subset in subsets
-        ]
+        populations = [train_on_units(self.backend, self.train, self.unit, subset, X) for subset in subsets]
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
         order = np.arange(len(subsets) * len(X)).reshape(len(subsets), -1).T.ravel()
         trained = side_by_side(populations).take(order)

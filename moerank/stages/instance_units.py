@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -35,16 +36,17 @@ def count_units(train: RankingData, unit: Unit) -> int:
 
 def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> NDArray[np.int64]:
     """Return the number of preference pairs that each string of `masks` (n_individuals, n_units) keeps."""
-    if unit == "query":
-        runs = train.label_runs
-        size = np.bincount(runs.run, minlength=len(runs.n_worse))
-        of_query = np.add.reduceat(runs.n_worse * size, runs.first[:-1])
-        return np.array([of_query[mask].sum() for mask in masks], np.int64)
-    return np.array([np.count_nonzero(row) for row in _pair_mask(train, unit, masks)], np.int64)
+    runs = train.label_runs
+    count: dict[Unit, Callable[[Mask], int]] = {
+        "pair": lambda mask: int(np.count_nonzero(mask)),
+        "document": runs.n_pairs_among,
+        "query": lambda mask: int(runs.n_pairs_of[mask].sum()),
+    }
+    return np.array([count[unit](mask) for mask in masks], np.int64)
 
 
 def train_on_units(
-    backend: FitnessBackend, train: RankingData, unit: Unit, masks: Mask, feature_mask: Mask | None = None
+    backend: FitnessBackend, train: RankingData, unit: Unit, masks: Mask | None, feature_mask: Mask | None = None
 ) -> Population:
     """Let a backend train one ranker on the pairs that each string keeps.
 
@@ -53,7 +55,7 @@ def train_on_units(
     backend : ranker with ``fit_population``
         One that has ``fit_queries``, too, trains on queries without listing their pairs.
     masks : ndarray of bool, shape (n_individuals, n_units) or (n_units,)
-        One string without the first axis is shared by all.
+        One string without the first axis is shared by all; None keeps everything.
     feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
 
     Raises
@@ -61,6 +63,8 @@ def train_on_units(
     ValueError
         If the pairs would have to be listed, and are too many for that.
     """
+    if masks is None or (masks.ndim == 1 and masks.all()):
+        return train_population(backend, train, feature_mask=feature_mask)
     fit_queries = getattr(backend, "fit_queries", None)
     if unit == "query" and fit_queries is not None:
         return LinearPopulation(fit_queries(train, masks, feature_mask))

@@ -31,9 +31,6 @@ FRONT = ("features", "error")
 
 Vector: TypeAlias = NDArray[np.float64]
 
-# Individuals per piece. One vector of the pair passes holds 16, and no result depends on the cut or on the company.
-PIECE = 16
-
 
 class Candidates:
     """Rankers on one data set, as objectives look at them.

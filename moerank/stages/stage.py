@@ -14,9 +14,12 @@ from pymoo.core.problem import Problem
 from moerank.checks import check_at_least
 from moerank.data import RankingData
 from moerank.evolution import row_digests
-from moerank.stages.objectives import PIECE, Candidates, ObjectiveLike, read_objectives
+from moerank.stages.objectives import Candidates, ObjectiveLike, read_objectives
 
 __all__ = ["Stage"]
+
+# Pieces are multiples of so many individuals: one vector of the pair passes. No result depends on the cut.
+PIECE = 16
 
 
 class Stage(Problem):  # type: ignore[misc]

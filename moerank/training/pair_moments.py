@@ -126,7 +126,7 @@ def _moments(data: RankingData) -> PairMoments:
 
 
 def _query_moments(data: RankingData) -> QueryMoments:
-    n_features, runs = data.n_features, data.label_runs
+    n_features = data.n_features
     rows, columns = np.tril_indices(n_features)
     n_values = data.n_queries * len(rows)
     dtype = np.float64 if n_values * 8 <= ROOM else np.float32
@@ -140,9 +140,7 @@ def _query_moments(data: RankingData) -> QueryMoments:
         stack, sums, excess, label_sum = _stack(data, q, q + 1)
         packed[q] = square(stack)[rows, columns]
         unit[q], difference[q] = in_order(sums, excess), in_order(sums, label_sum)
-    size = np.bincount(runs.run, minlength=len(runs.n_worse))
-    n_pairs = np.add.reduceat(runs.n_worse * size, runs.first[:-1])
-    return QueryMoments(packed, unit, difference, n_pairs)
+    return QueryMoments(packed, unit, difference, data.label_runs.n_pairs_of)
 
 
 def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
