@@ -19,12 +19,13 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from moerank.checks import check_room
 from moerank.data.table_columns import (
+    MISSING_REMEDY,
     MOST_LABEL,
     Columns,
     QueryRuns,
     Table,
+    check_size,
     choose_columns,
     narrowed,
     wrong_labels,
@@ -123,10 +124,6 @@ def _checked_count(
     `counts` are the line and the number of fields of each row.
     """
     n_features, n_rows = len(columns.features), 0
-
-    def check_size() -> None:
-        check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_rows * (n_features * itemsize + 16))
-
     for number, n_found in counts:
         if n_found != n_fields:
             raise ValueError(
@@ -135,8 +132,8 @@ def _checked_count(
             )
         n_rows += 1
         if n_rows % 2**16 == 0:
-            check_size()
-    check_size()
+            check_size(path, n_rows, n_features, itemsize)
+    check_size(path, n_rows, n_features, itemsize)
     if n_rows == 0:
         raise ValueError(f"{path}: the file holds no row below its header")
     return n_rows
@@ -257,10 +254,7 @@ def _mistake(text: str, largest: float, *, missing: bool) -> str | None:
     if text in MISSING:
         if missing:
             return None
-        return (
-            "the value of {1} is missing ({0}); say what missing values become: a number, 'query-min', 'query-mean' or "
-            "'query-worst', as missing= in Python, --missing, or missing = in [data] of a problem file"
-        )
+        return "the value of {1} is missing ({0}); " + MISSING_REMEDY
     if not _NUMBER.fullmatch(text):
         return "the value {0} of {1} is not a number; list the columns that are features, or make numbers of them"
     if abs(float(text)) > largest:

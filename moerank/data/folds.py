@@ -132,11 +132,8 @@ def fold_queries(n_queries: int, fold: int, name: str) -> dict[str, NDArray[np.i
 
     `name` is how messages call the data set.
     """
-    if n_queries < N_FOLDS:
-        raise ValueError(f"{name}: {n_queries} queries cannot be dealt into {N_FOLDS} parts; give more")
-    parts = np.array_split(np.arange(n_queries), N_FOLDS)
-    turned = parts[fold - 1 :] + parts[: fold - 1]
-    return {"training": np.concatenate(turned[:3]), "validation": turned[3], "test": turned[4]}
+    training, validation, test = _dealt(np.arange(n_queries), fold, N_FOLDS, name)
+    return {"training": training, "validation": validation, "test": test}
 
 
 def split_queries(
@@ -219,16 +216,25 @@ def deal_queries(
     check_at_least(3, MOST_FOLDS, n_folds=n_folds)
     check_at_least(1, n_folds, fold=fold)
     check_at_least(0, seed=seed)
-    if data.n_queries < n_folds:
-        raise ValueError(f"{data.name}: {data.n_queries} queries cannot be dealt into {n_folds} parts; give more")
-    parts = np.array_split(Draws(seed).order(data.n_queries), n_folds)
-    turned = parts[fold - 1 :] + parts[: fold - 1]
+    training, validation, test = _dealt(Draws(seed).order(data.n_queries), fold, n_folds, data.name)
     name = f"{data.name}, fold {fold}"
     return (
-        _subset(data, np.sort(np.concatenate(turned[:-2])), f"{name}, training"),
-        _subset(data, np.sort(turned[-2]), f"{name}, validation"),
-        _subset(data, np.sort(turned[-1]), f"{name}, test"),
+        _subset(data, np.sort(training), f"{name}, training"),
+        _subset(data, np.sort(validation), f"{name}, validation"),
+        _subset(data, np.sort(test), f"{name}, test"),
     )
+
+
+def _dealt(queries: NDArray[np.int64], fold: int, n_folds: int, name: str) -> tuple[NDArray[np.int64], ...]:
+    """Deal queries into equal parts; return those for training, for validation and for test in a fold.
+
+    `name` is how messages call the data set.
+    """
+    if len(queries) < n_folds:
+        raise ValueError(f"{name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more")
+    parts = np.array_split(queries, n_folds)
+    *training, validation, test = parts[fold - 1 :] + parts[: fold - 1]
+    return np.concatenate(training), validation, test
 
 
 def count_folds(directory: Path) -> int:

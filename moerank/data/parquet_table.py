@@ -11,8 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from moerank.checks import check_room
-from moerank.data.table_columns import MOST_LABEL, QueryRuns, Table, choose_columns, narrowed, wrong_labels
+from moerank.data.table_columns import (
+    MISSING_REMEDY,
+    MOST_LABEL,
+    QueryRuns,
+    Table,
+    check_size,
+    choose_columns,
+    narrowed,
+    wrong_labels,
+)
 from moerank.systems import open_regular
 
 __all__ = ["parquet_names", "read_parquet_table"]
@@ -88,7 +96,7 @@ def _read(
     if n_rows <= 0:
         raise ValueError(f"{path}: the table has no row")
     n_features = len(columns.features)
-    check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_rows * (n_features * dtype.itemsize + 16))
+    check_size(path, n_rows, n_features, dtype.itemsize)
     X = np.empty((n_rows, n_features), dtype)
     y = np.empty(n_rows, np.int64)
     queries = QueryRuns(path, query)
@@ -155,11 +163,7 @@ def _fill(
 ) -> None:
     """Write the values of a feature (n_rows,) into the table."""
     if not missing and len(unknown := np.flatnonzero(np.isnan(values))):
-        raise ValueError(
-            f"{where.format(begin + unknown[0] + 1)}the value of {name!r} is missing; say what missing values become: "
-            "a number, 'query-min', 'query-mean' or 'query-worst', as missing= in Python, --missing, or missing = in "
-            "[data] of a problem file"
-        )
+        raise ValueError(f"{where.format(begin + unknown[0] + 1)}the value of {name!r} is missing; {MISSING_REMEDY}")
     place = narrowed(values[:, None], target[:, None])
     if place is not None:
         value = values[place[0]]

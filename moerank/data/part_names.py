@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["part_paths"]
+__all__ = ["check_folder", "names_in", "part_paths"]
 
 _SPELLINGS = {
     "training": ("train.txt", "trainingset.txt"),
@@ -28,9 +28,7 @@ def part_paths(directory: Path) -> list[Path]:
         If the folder or a part is missing, or several files may be the part; the message says what was looked for and
         what is there.
     """
-    if not directory.is_dir():
-        reason = "is a file, not a folder" if directory.exists() else "does not exist"
-        raise FileNotFoundError(f"{directory} {reason}; load_fold reads the folder of one fold, such as MQ2008/Fold1")
+    check_folder(directory, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
     files = sorted((entry for entry in directory.iterdir() if entry.is_file()), key=lambda entry: entry.name)
     return [_part_path(directory, part, files) for part in _SPELLINGS]
 
@@ -48,9 +46,20 @@ def _part_path(directory: Path, part: str, files: list[Path]) -> Path:
     if found:
         listed = ", ".join(file.name for file in found)
         raise FileNotFoundError(f"{directory}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
-    present = sorted(entry.name for entry in directory.iterdir())
-    listed = ", ".join(present[:10]) + (", …" if len(present) > 10 else "") if present else "nothing"
     raise FileNotFoundError(
         f"{directory}: no {part} part; looked for {' and '.join(_SPELLINGS[part])} (also .gz and .xz, and in capital "
-        f"letters) and for one file *{_ENDINGS[part][0]}, and found {listed}"
+        f"letters) and for one file *{_ENDINGS[part][0]}, and found {names_in(directory)}"
     )
+
+
+def check_folder(directory: Path, advice: str) -> None:
+    """Raise a FileNotFoundError for what is no folder, with the advice."""
+    if not directory.is_dir():
+        reason = "is a file, not a folder" if directory.exists() else "does not exist"
+        raise FileNotFoundError(f"{directory} {reason}; {advice}")
+
+
+def names_in(directory: Path) -> str:
+    """Return the names of the first ten entries of a folder, for a message."""
+    present = sorted(entry.name for entry in directory.iterdir())
+    return ", ".join(present[:10]) + (", …" if len(present) > 10 else "") if present else "nothing"

@@ -10,13 +10,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.checks import unknown
+from moerank.checks import check_room, unknown
 
-__all__ = ["Columns", "QueryRuns", "Table", "choose_columns", "narrowed"]
+__all__ = [
+    "MISSING_REMEDY",
+    "MOST_LABEL",
+    "Columns",
+    "QueryRuns",
+    "Table",
+    "check_size",
+    "choose_columns",
+    "narrowed",
+    "wrong_labels",
+]
 
 Path = str | os.PathLike[str]
 
 MOST_LABEL = 2**31 - 1
+
+MISSING_REMEDY = (
+    "say what missing values become: a number, 'query-min', 'query-mean' or 'query-worst', as missing= in Python, "
+    "--missing, or missing = in [data] of a problem file"
+)
 
 
 @dataclass(frozen=True)
@@ -78,6 +93,11 @@ def choose_columns(
         if name in chosen[:number]:
             raise ValueError(f"{path}: features names the column {name!r} twice")
     return Columns(label, query, chosen)
+
+
+def check_size(path: Path, n_rows: int, n_features: int, itemsize: int) -> None:
+    """Raise a ValueError for a table beyond the limit on memory; 16 bytes of each row are its label and its query."""
+    check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_rows * (n_features * itemsize + 16))
 
 
 class QueryRuns:

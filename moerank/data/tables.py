@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 from moerank.data.csv_table import csv_header, read_csv_table
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.parquet_table import parquet_names, read_parquet_table
+from moerank.data.part_names import check_folder, names_in
 from moerank.data.ranking_data import RankingData
 from moerank.systems import open_regular
 
@@ -131,9 +132,7 @@ def load_table_fold(
         As `load_table`, and by default for a part that has other columns than the training table.
     """
     directory = Path(directory)
-    if not directory.is_dir():
-        reason = "is a file, not a folder" if directory.exists() else "does not exist"
-        raise FileNotFoundError(f"{directory} {reason}; load_table_fold reads the folder of one fold")
+    check_folder(directory, "load_table_fold reads the folder of one fold")
     paths = [_part(directory, names) for names in PARTS]
     chosen = None if features is None else list(features)
     parts: list[RankingData] = []
@@ -159,11 +158,9 @@ def is_table(path: Path) -> bool:
 def _part(directory: Path, names: tuple[str, ...]) -> Path:
     path = find_part(directory, names)
     if path is None:
-        present = sorted(entry.name for entry in directory.iterdir())
-        listed = ", ".join(present[:10]) + (", …" if len(present) > 10 else "") if present else "nothing"
         raise FileNotFoundError(
             f"{directory}: looked for {', '.join(name + ENDINGS[0] for name in names)} (also {', '.join(ENDINGS[1:])}) "
-            f"and found {listed}"
+            f"and found {names_in(directory)}"
         )
     return path
 

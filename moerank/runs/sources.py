@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Literal, Self
@@ -298,11 +299,13 @@ class FileData(DataSection):
         """Return the arguments of the readers that are not their defaults."""
         return self.model_dump(include={"missing", "dtype"}, exclude_defaults=True)
 
+    @abstractmethod
     def _read_fold(self, folder: Path) -> Fold:
-        raise NotImplementedError
+        """Return the parts of the fold that a folder holds."""
 
+    @abstractmethod
     def _read_file(self, path: Path) -> RankingData:
-        raise NotImplementedError
+        """Return what one file holds."""
 
 
 class LetorData(FileData):
