@@ -307,6 +307,11 @@ def main():
             )
             if unnoticed := sum(getattr(target, "unnoticed", 0) for target in targets):
                 print(f"  of these, {unnoticed:,} searches ended with another front of true values", flush=True)
+    end(kept, n_findings)
+
+
+def end(kept, n_findings):
+    """Say where the findings are kept, or remove their empty folder, and exit."""
     if n_findings:
         print(f"findings are in {kept}")
     else:

@@ -14,7 +14,6 @@ import gzip
 import lzma
 import os
 import random
-import shutil
 import sys
 import tempfile
 import time
@@ -27,11 +26,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from fuzz import HANG, end
 from helpers.broken_letor import BINARY_ACCIDENTS, VALID, after_an_accident, broken, judged, without_queries
 
 import moerank.data.letor
 
-HANG = 2.0
 SHORT = b"".join(VALID.splitlines(keepends=True)[:6])
 PACKED = {".gz": gzip.compress(SHORT, mtime=0), ".xz": lzma.compress(SHORT)}
 UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress}
@@ -100,11 +99,7 @@ def main():
         f"{outcomes['read']:,} read, {outcomes['refused']:,} refused, {found} findings; "
         f"slowest {slowest * 1000:.0f} ms"
     )
-    if found:
-        print(f"findings are in {kept}")
-    else:
-        shutil.rmtree(kept)
-    sys.exit(found > 0)
+    end(kept, found)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ import io
 import math
 import os
 import random
-import shutil
-import sys
 import tempfile
 import time
 import traceback
@@ -21,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fuzz import HANG, cut, flip, insert, line, repeat, truncate
+from fuzz import HANG, cut, end, flip, insert, line, repeat, truncate
 
 from moerank.data import load_table
 from moerank.data.csv_table import MISSING
@@ -294,11 +292,7 @@ def main():
                 f"{outcomes['read']:,} read, {outcomes['refused']:,} refused, {found} findings",
                 flush=True,
             )
-    if n_findings:
-        print(f"findings are in {kept}")
-    else:
-        shutil.rmtree(kept)
-    sys.exit(n_findings > 0)
+    end(kept, n_findings)
 
 
 if __name__ == "__main__":
