@@ -87,7 +87,9 @@ class LabelledQueries:
             If there are more than the limit on memory allows for them and for what is made of them.
         """
         n_pairs = self.label_runs.n_pairs
-        check_room(f"a list of {n_pairs:,} preference pairs (which RankRLS does without)", BYTES_OF_A_PAIR * n_pairs)
+        check_room(
+            f"a list of {n_pairs:,} preference pairs (which RankRLS and RankSVM do without)", BYTES_OF_A_PAIR * n_pairs
+        )
         return PreferencePairs.of(self.y, self.offsets)
 
     @cached_property

@@ -29,10 +29,13 @@ __all__ = [
     "least",
     "load",
     "load_at",
+    "load_converted",
     "load_mask",
+    "prefetch",
     "spread",
     "store",
     "store_mask",
+    "sum_four",
 ]
 
 _WIDTH = {types.float32: 16, types.float64: 8}
@@ -187,6 +190,24 @@ def load_at(typing_context: Any, numbers: types.Array, position: types.Integer) 
 
 
 @intrinsic
+def load_converted(typing_context: Any, like: LaneType, numbers: types.Array, position: types.Integer) -> Any:
+    """Return the numbers of an array (n,) of any precision from `position` on, as a vector of the type of `like`."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+        element = _VALUES[sig.args[1].dtype].llvm.element
+        given = ir.VectorType(element, like.width)
+        data = context.make_array(sig.args[1])(context, builder, args[1]).data
+        value = builder.load(builder.bitcast(builder.gep(data, [args[2]]), given.as_pointer()))
+        value.align = sig.args[1].dtype.bitwidth // 8
+        if element == like.llvm.element:
+            return value
+        widen = sig.args[1].dtype.bitwidth == 32
+        return builder.fpext(value, like.llvm) if widen else builder.fptrunc(value, like.llvm)
+
+    return like(like, numbers, types.int64), codegen
+
+
+@intrinsic
 def least(typing_context: Any, values: LaneType) -> Any:
     """Return the smallest number of a vector, none of which is NaN."""
 
@@ -204,6 +225,50 @@ def least(typing_context: Any, values: LaneType) -> Any:
         return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
 
     return values.element(values), codegen
+
+
+@intrinsic
+def prefetch(typing_context: Any, numbers: types.Array, position: types.Integer) -> Any:
+    """Ask for the numbers of an array (n,) around `position` to be brought to the cache; any position is allowed."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        address = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
+        word = ir.IntType(32)
+        form = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
+        name = "llvm.prefetch.p0i8"
+        function = builder.module.globals.get(name) or ir.Function(builder.module, form, name)
+        builder.call(function, [address, word(0), word(2), word(1)])  # to read, and not only once
+        return context.get_dummy_value()
+
+    return types.void(numbers, types.int64), codegen
+
+
+@intrinsic
+def sum_four(typing_context: Any, a: LaneType, b: LaneType, c: LaneType, d: LaneType) -> Any:
+    """Return the sums of the numbers of four vectors, each in the lanes of its number modulo four.
+
+    Neighbours are added first, then the neighbours among these sums, and so on.
+    """
+
+    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+        def add_neighbours(x: Any, y: Any, n_sums: int) -> Any:
+            places = [
+                ir.Constant(ir.VectorType(ir.IntType(32), n_sums), list(range(begin, 2 * n_sums, 2)))
+                for begin in (0, 1)
+            ]
+            even, odd = (builder.shuffle_vector(x, y, place) for place in places)
+            return builder.fadd(even, odd)
+
+        first, second, third, fourth = args
+        halves = add_neighbours(first, second, a.width), add_neighbours(third, fourth, a.width)
+        vector = add_neighbours(halves[0], halves[1], a.width)
+        while vector.type.count > 4:
+            vector = add_neighbours(vector, vector, vector.type.count // 2)
+        repeated = ir.Constant(ir.VectorType(ir.IntType(32), a.width), [lane % 4 for lane in range(a.width)])
+        return builder.shuffle_vector(vector, vector, repeated)
+
+    return a(a, b, c, d), codegen
 
 
 @intrinsic

@@ -16,6 +16,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers.arguments import Mask, Matrix
 from moerank.rankers.estimator import RankingEstimator
+from moerank.training.dense_newton import QuadraticModel
 from moerank.training.losses import PairLoss
 from moerank.training.pair_problem import PairProblem
 
@@ -188,23 +189,26 @@ class PairBackend(LinearBackend):
     def _solve_population(
         self,
         problem: PairProblem,
+        model: QuadraticModel,
         C: float,
         loss: PairLoss,
         pair_mask: Mask | None,
         feature_mask: Mask,
         start: Matrix | None,
     ) -> Matrix:
-        """Solve the problem for each row of the masks, and warn where the solver stopped at its bound."""
-        model = problem.model(C, loss)
-        W, converged = problem.solve_population(
-            C, loss, model, pair_mask, feature_mask, tolerance=self.tol, start=start
+        """Solve the problem for each row of the masks, from the model of one that is close to all of them."""
+        return self._told(
+            *problem.solve_population(C, loss, model, pair_mask, feature_mask, tolerance=self.tol, start=start)
         )
+
+    def _told(self, W: Matrix, converged: Mask) -> Matrix:
+        """Return the weights, and warn where the solver stopped at its bound."""
         if not converged.all():
             # Always the same text, so that a search of many generations shows it once.
             warnings.warn(
                 f"{type(self).__name__} stopped at {MAX_STEPS} Newton steps for some individuals, before "
                 f"tol={self.tol} was reached; raise tol, or scale the features",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return W

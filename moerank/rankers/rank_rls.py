@@ -14,6 +14,7 @@ from moerank.kernels.cholesky import ridge_subsets
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import Mask, Matrix, PairBackend
 from moerank.rankers.masks import read_masks
+from moerank.training.counted_problem import CountedProblem
 from moerank.training.dense_newton import solve_positive_definite
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
 from moerank.training.pair_moments import PairMoments, QueryMoments
@@ -107,7 +108,35 @@ class RankRLS(PairBackend):
         if pairs is None:
             return ridge_subsets(problem.gram + self.alpha * np.eye(train.n_features), problem.moment, features)
         C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
-        return self._solve_population(problem, C, SQUARED, pairs, features, start)
+        return self._solve_population(problem, problem.model(C, SQUARED), C, SQUARED, pairs, features, start)
+
+    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+        """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
+
+        Parameters
+        ----------
+        train : RankingData
+        document_mask : ndarray of bool, shape (n_individuals, n_documents) or (n_documents,)
+            Each row keeps two documents of a query with different labels; without the first axis, shared by all.
+        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+
+        Returns
+        -------
+        ndarray, shape (n_individuals, n_features)
+
+        Notes
+        -----
+        Conjugate gradients that the Gram matrix of all pairs preconditions: a few passes over the documents, each
+        O(k · n_documents) for k features.
+        """
+        self._check_own_pairs("documents")
+        document_mask = np.atleast_2d(document_mask)
+        features = read_masks(train, None, feature_mask)[2]
+        if feature_mask is None:
+            features = features.repeat(len(document_mask), axis=0)
+        problem = CountedProblem.of(train, SQUARED, TARGETS[self.target])
+        C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
+        return self._told(*problem.solve_population(C, features, tolerance=self.tol, documents=document_mask))
 
     def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
         """Train one ranker for each row of the masks, on all pairs of the queries that it keeps.
@@ -128,9 +157,7 @@ class RankRLS(PairBackend):
         One matrix per query once, O(n_documents · n_features²) and n_queries · n_features² / 2 numbers; then
         O(n_queries · n_features²) per subset of the queries to add them up. No pair is listed.
         """
-        self._check_parameters()
-        if self.loss == "query":
-            raise ValueError('RankRLS(loss="query") does not train on chosen queries; use loss="pair"')
+        self._check_own_pairs("queries")
         train.require_pairs()
         train.require_moderate_values()
         squares, moments = QueryMoments.of(train).means(np.atleast_2d(query_mask), TARGETS[self.target])
@@ -183,6 +210,11 @@ class RankRLS(PairBackend):
                 "query_level_norm"
             )
         return [{"alpha": scale * 10.0**k} for k in range(1, -6, -1)]
+
+    def _check_own_pairs(self, units: str) -> None:
+        self._check_parameters()
+        if self.loss == "query":
+            raise ValueError(f'RankRLS(loss="query") does not train on chosen {units}; use loss="pair"')
 
     def _check_parameters(self) -> None:
         check_positive(alpha=self.alpha)

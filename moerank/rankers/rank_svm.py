@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from moerank.checks import check_not_negative, check_positive
 from moerank.data import RankingData
 from moerank.rankers.base import Mask, Matrix, PairBackend
 from moerank.rankers.masks import read_masks
+from moerank.training.counted_problem import CountedProblem
 from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 
@@ -36,9 +39,9 @@ class RankSVM(PairBackend):
 
     Notes
     -----
-    `fit` takes dense Newton steps, O(p · n_features) each. A population starts from the solution for all pairs (or,
-    with a shared pair subset, for all features) and takes truncated Newton steps without a Hessian: about four
-    passes over the pairs for 16 individuals at once.
+    Newton steps without a Hessian, by conjugate gradients. `fit` starts at the solution for the squared loss, a
+    population at the minimum of a quadratic model of the problem with all pairs (or, with a shared pair subset, all
+    features): about four passes over the data and the pairs. Pairs are listed only for a `pair_mask`.
 
     References
     ----------
@@ -68,14 +71,66 @@ class RankSVM(PairBackend):
         """Train one ranker for each row of the masks; see `FitnessBackend`."""
         self._check_parameters()
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
+        everybody = CountedProblem.of(train)
+        if subset is None and pairs is None:
+            if features.all() and start is None:
+                return self._told(*everybody.minima([self.C])).repeat(len(features), axis=0)
+            return self._told(*everybody.solve_population(self.C, features, tolerance=self.tol, start=start))
         problem = PairProblem.of(train, subset)
-        if pairs is None and features.all() and start is None:
-            return problem.model(self.C, SQUARED_HINGE).w[None].repeat(len(features), axis=0)
-        return self._solve_population(problem, self.C, SQUARED_HINGE, pairs, features, start)
+        model = everybody.model(self.C) if subset is None else problem.model(self.C, SQUARED_HINGE)
+        return self._solve_population(problem, model, self.C, SQUARED_HINGE, pairs, features, start)
+
+    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+        """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
+
+        Parameters
+        ----------
+        train : RankingData
+        document_mask : ndarray of bool, shape (n_individuals, n_documents) or (n_documents,)
+            Each row keeps two documents of a query with different labels; without the first axis, shared by all.
+        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+
+        Returns
+        -------
+        ndarray, shape (n_individuals, n_features)
+        """
+        document_mask = np.atleast_2d(document_mask)
+        features = self._features(train, len(document_mask), feature_mask)
+        problem = CountedProblem.of(train)
+        return self._told(*problem.solve_population(self.C, features, tolerance=self.tol, documents=document_mask))
+
+    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
+
+        Parameters
+        ----------
+        train : RankingData
+        query_mask : ndarray of bool, shape (n_individuals, n_queries) or (n_queries,)
+            Each row keeps a query with a preference pair; without the first axis, shared by all.
+        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+
+        Returns
+        -------
+        ndarray, shape (n_individuals, n_features)
+        """
+        query_mask = np.atleast_2d(query_mask)
+        features = self._features(train, len(query_mask), feature_mask)
+        problem = CountedProblem.of(train)
+        return self._told(*problem.solve_population(self.C, features, tolerance=self.tol, queries=query_mask))
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""
         return [{"C": 0.5 * 10.0**k} for k in range(-2, 3)]
+
+    def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
+        read_masks(train, None, None)
+        return self._told(*CountedProblem.of(train).minima([candidate.C for candidate in candidates]))
+
+    def _features(self, train: RankingData, n_individuals: int, feature_mask: Mask | None) -> Mask:
+        """Check all that is given, and return the features of each individual."""
+        self._check_parameters()
+        features = read_masks(train, None, feature_mask)[2]
+        return features if feature_mask is not None else features.repeat(n_individuals, axis=0)
 
     def _check_parameters(self) -> None:
         check_positive(C=self.C)

@@ -53,7 +53,7 @@ def train_on_units(
     Parameters
     ----------
     backend : ranker with ``fit_population``
-        One that has ``fit_queries``, too, trains on queries without listing their pairs.
+        One that has ``fit_queries`` or ``fit_documents``, too, trains on these without listing their pairs.
     masks : ndarray of bool, shape (n_individuals, n_units) or (n_units,)
         One string without the first axis is shared by all; None keeps everything.
     feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
@@ -65,9 +65,9 @@ def train_on_units(
     """
     if masks is None or (masks.ndim == 1 and masks.all()):
         return train_population(backend, train, feature_mask=feature_mask)
-    fit_queries = getattr(backend, "fit_queries", None)
-    if unit == "query" and fit_queries is not None:
-        return LinearPopulation(fit_queries(train, masks, feature_mask))
+    fit = getattr(backend, {"pair": "fit_pairs", "document": "fit_documents", "query": "fit_queries"}[unit], None)
+    if unit != "pair" and fit is not None:
+        return LinearPopulation(fit(train, masks, feature_mask))
     return train_population(backend, train, pair_mask=_pair_mask(train, unit, masks), feature_mask=feature_mask)
 
 
@@ -77,8 +77,8 @@ def _pair_mask(train: RankingData, unit: Unit, masks: Mask) -> Mask:
         return masks
     n_pairs, n_strings = train.label_runs.n_pairs, len(np.atleast_2d(masks))
     check_room(
-        f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings (which RankRLS with queries as units "
-        "does without),",
+        f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings (which RankRLS and RankSVM do without if "
+        "documents or queries are the units),",
         n_pairs * (n_strings + 8),
     )
     better, worse = train.pairs.better, train.pairs.worse

@@ -1,0 +1,197 @@
+"""The problem behind the pairwise linear rankers on pairs that are counted: all, or among some documents or queries.
+
+Minimise ½ ‖w‖² + (C / p) Σ ℓ(tₖ − wᵀ(xᵢ − xⱼ)) over the p pairs. Where individuals have pairs of their own, one by one,
+`moerank.training.pair_problem` lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.data import RankingData
+from moerank.kernels.cholesky import factorise, solve
+from moerank.kernels.lanes import lanes
+from moerank.kernels.run_newton import newton_by_runs
+from moerank.kernels.run_pass import CURVATURE, RESIDUALS, centres, rows_by_run, run_pass
+from moerank.training.dense_newton import QuadraticModel
+from moerank.training.losses import EXACT, SQUARED_HINGE, UNIT, PairLoss, Target
+from moerank.training.pair_moments import PairMoments
+
+__all__ = ["CountedProblem"]
+
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+Passes: TypeAlias = tuple[
+    NDArray[np.floating[Any]], Matrix, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64],
+    NDArray[np.int32],
+]  # fmt: skip
+
+NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
+
+ROUNDING = {np.float32: 1e-5, np.float64: 1e-13}
+"""Of an objective, relative, as a pass of that precision sums it."""
+
+
+class CountedProblem:
+    """All preference pairs of a data set.
+
+    Parameters
+    ----------
+    data : RankingData
+        In any precision; it is neither copied nor converted.
+    loss : PairLoss, default SQUARED_HINGE
+    target : Target, default UNIT
+        The margin tₖ of a pair.
+
+    Notes
+    -----
+    A pass over the data takes O(k · n_documents) for an individual with k features, and O(Σ_q n_q²) at worst for the
+    pairs of queries with n_q documents. Beyond the features a block of them is held, and their mean in each query.
+    """
+
+    def __init__(self, data: RankingData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> None:
+        runs = data.label_runs
+        self.n_pairs = runs.n_pairs
+        self._data, self._loss, self._target = data, loss, target
+        self._shift = target.per_label * data.y if target.per_label else np.empty(0)
+        self._counted = np.flatnonzero(runs.n_pairs_of)
+        self._row, self._start = rows_by_run(runs.run, len(runs.n_worse))
+        self._centres = centres(data.columns, data.offsets)
+        self._minima: dict[float, tuple[Matrix, np.bool_]] = {}
+        self._models: dict[float, QuadraticModel] = {}
+
+    @classmethod
+    def of(cls, data: RankingData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> CountedProblem:
+        """Return the problem of a data set, remembered with it."""
+        return data.remember(("counted problem", loss, target), lambda: cls(data, loss, target))
+
+    def minima(self, Cs: Sequence[float]) -> tuple[Matrix, Mask]:
+        """Return the minima for some C, on all features, shape (n_Cs, n_features); and whether each was reached.
+
+        They are exact to rounding, solved side by side, and remembered.
+        """
+        new = [C for C in dict.fromkeys(Cs) if C not in self._minima]
+        if new:
+            self._minima.update(zip(new, zip(*self._minimise(new), strict=True), strict=True))
+        W, reached = zip(*(self._minima[C] for C in Cs), strict=True)
+        return np.array(W), np.array(reached)
+
+    def _minimise(self, Cs: Sequence[float]) -> tuple[Matrix, Mask]:
+        """Take Newton steps from the solutions for the squared loss."""
+        moments = PairMoments.of(self._data)
+        everything = np.ones((len(Cs), self._data.n_features), bool)
+        factors, W = np.empty((len(Cs), *moments.gram.shape)), np.empty(everything.shape)
+        for C, factor, w in zip(Cs, factors, W, strict=True):
+            factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, everything[:1])[0]
+            solve(factor, everything[0], 2.0 * C * moments.moment(self._target), w)
+        scale = np.array(Cs, np.float64) / self.n_pairs
+        return W, self._newton(np.float64, everything, factors, W, scale, EXACT)
+
+    def model(self, C: float) -> QuadraticModel:
+        """Return the model of this problem at its minimum for all features; remembered.
+
+        As many products with the second derivative as there are features, in single precision: the model is where
+        neighbouring problems start, and what they are preconditioned with.
+        """
+        if C not in self._models:
+            w = self.minima([C])[0][0]
+            n_features = len(w)
+            products = self._sums(np.float32, CURVATURE, np.tile(w, (n_features, 1)), np.eye(n_features))
+            pulled = self._sums(np.float64, RESIDUALS, w[None], np.zeros((1, n_features)))[0]
+            scale = 2.0 * C / self.n_pairs
+            B = np.eye(n_features) + scale * 0.5 * (products + products.T)
+            self._models[C] = QuadraticModel(B, B @ w - (w - scale * pulled), w)
+        return self._models[C]
+
+    def solve_population(
+        self,
+        C: float,
+        feature_mask: Mask,
+        *,
+        tolerance: float,
+        start: Matrix | None = None,
+        documents: Mask | None = None,
+        queries: Mask | None = None,
+    ) -> tuple[Matrix, Mask]:
+        """Return W (n_individuals, n_features), each row the minimum for its features and its pairs.
+
+        Beside it stands whether each row was found before the solver stopped at its bound, shape (n_individuals,).
+
+        Parameters
+        ----------
+        feature_mask : (n_individuals, n_features)
+        tolerance : bound on the relative error of each objective
+        start : (n_individuals, n_features), optional
+            Where to start instead of at the minimum of the model on these features.
+        documents : (n_individuals, n_documents) or (1, n_documents), optional
+            An individual's pairs are those among its documents; one row is shared by all.
+        queries : (n_individuals, n_queries) or (1, n_queries), optional
+            An individual's pairs are those of its queries.
+        """
+        model = self.model(C)
+        factors = factorise(model.B, feature_mask)
+        W = np.where(feature_mask, 0.0 if start is None else start, 0.0)
+        if start is None:
+            for factor, chosen, w in zip(factors, feature_mask, W, strict=True):
+                solve(factor, chosen, model.rhs, w)
+        scale = C / self._count(len(W), documents, queries)
+        return W, self._newton(np.float32, feature_mask, factors, W, scale, tolerance, documents, queries)
+
+    def _count(self, n_individuals: int, documents: Mask | None, queries: Mask | None) -> Matrix:
+        """Return the number of pairs of each individual."""
+        runs = self._data.label_runs
+        counts = np.array([self.n_pairs])
+        if documents is not None:
+            counts = np.array([runs.n_pairs_among(mask) for mask in documents])
+        elif queries is not None:
+            counts = np.array([runs.n_pairs_of[mask].sum() for mask in queries])
+        return np.broadcast_to(counts, n_individuals).astype(np.float64)
+
+    def _newton(
+        self,
+        precision: type[np.floating[Any]],
+        feature_mask: Mask,
+        factors: Matrix,
+        W: Matrix,
+        scale: Matrix,
+        tolerance: float,
+        documents: Mask | None = None,
+        queries: Mask | None = None,
+    ) -> Mask:
+        """Bring W to the minima in place, and return whether each was reached."""
+        documents = NOBODY_CHOOSES if documents is None else documents
+        queries = NOBODY_CHOOSES if queries is None else queries
+        return newton_by_runs(
+            *self._passes, documents, queries, feature_mask, factors, W, scale, self._target.margin, self._shift,
+            self._loss.one_sided, tolerance, ROUNDING[precision], _prefixes(precision), np.empty(0, precision),
+        )  # fmt: skip
+
+    def _sums(self, precision: type[np.floating[Any]], task: int, W: Matrix, V: Matrix) -> Matrix:
+        """Return what a pass with one task for all sums up, on all features; shape of W and V."""
+        n_individuals, n_features = W.shape
+        used = np.arange(n_features)
+        sums, slack = np.empty(W.size), np.empty(n_individuals)
+        run_pass(
+            *self._passes, used, np.arange(n_individuals + 1) * n_features, np.tile(used, n_individuals),
+            W.ravel().astype(precision), V.ravel().astype(precision), np.full(n_individuals, task),
+            NOBODY_CHOOSES, NOBODY_CHOOSES, self._target.margin, self._shift, self._loss.one_sided,
+            _prefixes(precision), sums, slack,
+        )  # fmt: skip
+        return sums.reshape(W.shape)
+
+    @property
+    def _passes(self) -> Passes:
+        """What every pass is told of the data."""
+        data = self._data
+        return data.columns, self._centres, data.offsets, self._counted, data.label_runs.first, self._start, self._row
+
+
+def _prefixes(precision: type[np.floating[Any]]) -> NDArray[np.unsignedinteger[Any]]:
+    """Return the words of which number l has the bits of the lanes before lane l."""
+    width = lanes(precision)
+    return np.array([2**lane - 1 for lane in range(width)], {16: np.uint16, 8: np.uint8}[width])
