@@ -126,12 +126,15 @@ class RankRLS(PairBackend):
 
         Notes
         -----
-        Conjugate gradients that the Gram matrix of all pairs preconditions: a few passes over the documents, each
-        O(k · n_documents) for k features.
+        Documents that are shared by all cost one Gram matrix. Else conjugate gradients that the Gram matrix of all
+        pairs preconditions: a few passes over the documents, each O(k · n_documents) for k features.
         """
         self._check_own_pairs("documents")
-        document_mask = np.atleast_2d(document_mask)
         features = read_masks(train, None, feature_mask)[2]
+        if document_mask.ndim == 1:
+            moments = PairMoments.of_documents(train, document_mask)
+            B = moments.gram + self.alpha * np.eye(train.n_features)
+            return ridge_subsets(B, moments.moment(TARGETS[self.target]), features)
         if feature_mask is None:
             features = features.repeat(len(document_mask), axis=0)
         problem = CountedProblem.of(train, SQUARED, TARGETS[self.target])

@@ -58,7 +58,9 @@ class CountedProblem:
         runs = data.label_runs
         self.n_pairs = runs.n_pairs
         self._data, self._loss, self._target = data, loss, target
-        self._shift = target.per_label * data.y if target.per_label else np.empty(0)
+        self._shift: Matrix = np.empty(0)
+        if target.per_label:
+            self._shift = target.per_label * data.y
         self._counted = np.flatnonzero(runs.n_pairs_of)
         self._row, self._start = rows_by_run(runs.run, len(runs.n_worse))
         self._centres = centres(data.columns, data.offsets)

@@ -11,6 +11,7 @@ single-precision features with a mean far above their spread would lose their di
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +60,12 @@ class PairMoments:
         a block of them is held.
         """
         return data.remember("pair moments", lambda: _moments(data))
+
+    @classmethod
+    def of_documents(cls, data: RankingData, kept: NDArray[np.bool_]) -> PairMoments:
+        """Return the moments of the pairs among some documents, `kept` (n_documents,), remembered with the data."""
+        digest = hashlib.blake2b(np.packbits(kept).tobytes(), digest_size=16).digest()
+        return data.remember(("pair moments", digest), lambda: _moments(data.with_rows(np.flatnonzero(kept))))
 
     def moment(self, target: Target) -> Matrix:
         """Return the mean of tₖ (xᵢ − xⱼ), shape (n_features,)."""
