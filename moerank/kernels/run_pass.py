@@ -209,7 +209,7 @@ def run_pass(
                 else:
                     add_all_curvature(as_move, kept, added, start, r, r_end)
                 slack[individual] += margin * total_slack
-                if len(shift):
+                if len(shift) and task[individual] == RESIDUALS:
                     for k in range(n_of_query):
                         slack[individual] += shift[row[start[r] + k]] * added[k]
                 store(scores, (at + document + n_of_query - 1) // width, nothing)

@@ -17,6 +17,13 @@ from moerank.training.pair_problem import PairProblem
 __all__ = ["RankSVM"]
 
 
+SHORT_LIST = 16
+"""Pairs per document up to which they are listed for a population: in short queries documents fill no vector."""
+
+LONGEST_LIST = 2_000_000
+"""Pairs that are listed at most unless an individual has pairs of its own."""
+
+
 class RankSVM(PairBackend):
     """Linear RankSVM with squared hinge loss, by truncated Newton.
 
@@ -41,7 +48,8 @@ class RankSVM(PairBackend):
     -----
     Newton steps without a Hessian, by conjugate gradients. `fit` starts at the solution for the squared loss, a
     population at the minimum of a quadratic model of the problem with all pairs (or, with a shared pair subset, all
-    features): about four passes over the data and the pairs. Pairs are listed only for a `pair_mask`.
+    features): about four passes over the data and the pairs. Pairs are listed for a `pair_mask`,
+    and for a population where they are few for each document.
 
     References
     ----------
@@ -75,7 +83,8 @@ class RankSVM(PairBackend):
         if subset is None and pairs is None:
             if features.all() and start is None:
                 return self._told(*everybody.minima([self.C])).repeat(len(features), axis=0)
-            return self._told(*everybody.solve_population(self.C, features, tolerance=self.tol, start=start))
+            if train.label_runs.n_pairs > min(SHORT_LIST * train.n_documents, LONGEST_LIST):
+                return self._told(*everybody.solve_population(self.C, features, tolerance=self.tol, start=start))
         problem = PairProblem.of(train, subset)
         model = everybody.model(self.C) if subset is None else problem.model(self.C, SQUARED_HINGE)
         return self._solve_population(problem, model, self.C, SQUARED_HINGE, pairs, features, start)

@@ -60,7 +60,7 @@ class CountedProblem:
         self._data, self._loss, self._target = data, loss, target
         self._shift: Matrix = np.empty(0)
         if target.per_label:
-            self._shift = target.per_label * data.y
+            self._shift = np.asarray(target.per_label * data.y, np.float64)
         self._counted = np.flatnonzero(runs.n_pairs_of)
         self._row, self._start = rows_by_run(runs.run, len(runs.n_worse))
         self._centres = centres(data.columns, data.offsets)

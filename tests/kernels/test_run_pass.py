@@ -1,0 +1,152 @@
+"""Passes by runs of labels against sums over explicit pairs."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from moerank.data.label_runs import LabelRuns
+from moerank.kernels.lanes import lanes
+from moerank.kernels.run_pass import BLOCK, CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
+
+SIZES = [1, 37, 5, 2, BLOCK + 70, 16, 90, 64, 3, 200, 1]
+N_FEATURES = 7
+TOLERANCES = {np.float32: 3e-5, np.float64: 1e-13}
+
+
+class Documents:
+    """Queries of one document, of a few, and of more than a block, one of them with a single label."""
+
+    def __init__(self, dtype):
+        rng = np.random.default_rng(4)
+        self.offsets = np.append(0, np.cumsum(SIZES))
+        n = self.offsets[-1]
+        self.X = (rng.normal(size=(n, N_FEATURES)) + 3.0).astype(dtype)
+        self.y = rng.choice(4, n, p=[0.5, 0.3, 0.15, 0.05])
+        self.y[self.offsets[5] : self.offsets[6]] = 2
+        self.runs = LabelRuns.of(self.y, self.offsets)
+        rows = [np.arange(begin, end) for begin, end in pairwise(self.offsets)]
+        pairs = [(i, j) for block in rows for i in block for j in block if self.y[i] > self.y[j]]
+        self.better, self.worse = np.array(pairs).T
+        self.query_of = np.repeat(np.arange(len(SIZES)), SIZES)
+
+    def sums(
+        self, feature_mask, W, V, task, precision, *, margin=1.0, shift=None, hinge=True, documents=None, queries=None
+    ):
+        used = np.flatnonzero(feature_mask.any(axis=0))
+        individual, place = np.nonzero(feature_mask[:, used])
+        begin = np.searchsorted(individual, np.arange(len(W) + 1))
+        row, start = rows_by_run(self.runs.run, len(self.runs.n_worse))
+        width = lanes(precision)
+        prefix = np.array([2**lane - 1 for lane in range(width)], {16: np.uint16, 8: np.uint8}[width])
+        nobody = np.zeros((0, 0), bool)
+        found, slack = np.empty(len(place)), np.empty(len(W))
+        columns = np.ascontiguousarray(self.X.T)
+        run_pass(
+            columns, centres(columns, self.offsets), self.offsets, np.flatnonzero(self.runs.n_pairs_of),
+            self.runs.first, start, row, used, begin, place, W[individual, used[place]].astype(precision),
+            V[individual, used[place]].astype(precision), task, nobody if documents is None else documents,
+            nobody if queries is None else queries, margin, np.empty(0) if shift is None else shift, hinge, prefix,
+            found, slack,
+        )  # fmt: skip
+        result = np.zeros(W.shape)
+        result[individual, used[place]] = found
+        return result, slack
+
+    def expected(self, mask, w, v, task, *, margin=1.0, shift=None, hinge=True, kept=None):
+        kept = np.ones(len(self.better), bool) if kept is None else kept
+        D = np.where(mask, self.X[self.better].astype(float) - self.X[self.worse], 0.0)[kept]
+        t = np.full(len(D), margin) if shift is None else margin + (shift[self.better] - shift[self.worse])[kept]
+        d = t - D @ w
+        active = d > 0 if hinge else np.ones(len(d), bool)
+        if task == RESIDUALS:
+            return (d * active) @ D, t @ (d * active)
+        return ((D @ v) * active) @ D, 0.0
+
+
+@pytest.fixture(scope="module", params=[np.float32, np.float64])
+def documents(request):
+    return Documents(request.param)
+
+
+@pytest.fixture
+def population():
+    rng = np.random.default_rng(5)
+    mask = rng.random((6, N_FEATURES)) < 0.6
+    mask[:, 2] = False
+    mask[0], mask[1] = np.arange(N_FEATURES) != 2, np.arange(N_FEATURES) == 0
+    return (
+        mask,
+        np.where(mask, rng.normal(scale=0.4, size=mask.shape), 0),
+        np.where(mask, rng.normal(size=mask.shape), 0),
+    )
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("hinge", [True, False])
+@pytest.mark.parametrize("shifted", [False, True])
+@pytest.mark.parametrize("own", ["nothing", "documents", "queries"])
+def test_sums_are_those_over_explicit_pairs(documents, population, precision, hinge, shifted, own):
+    mask, W, V = population
+    rng = np.random.default_rng(6)
+    task = np.array([RESIDUALS, RESIDUALS, CURVATURE, CURVATURE, RESIDUALS, IDLE])
+    given = {"hinge": hinge}
+    if shifted:
+        given |= {"margin": 0.25, "shift": 0.5 * documents.y}
+    chosen = {"documents": rng.random((6, len(documents.y))) < 0.7, "queries": rng.random((6, len(SIZES))) < 0.6}
+    chosen = {own: chosen[own]} if own in chosen else {}
+    found, slack = documents.sums(mask, W, V, task, precision, **given, **chosen)
+    for i in range(5):
+        kept = None
+        if own == "documents":
+            kept = chosen[own][i, documents.better] & chosen[own][i, documents.worse]
+        elif own == "queries":
+            kept = chosen[own][i, documents.query_of[documents.better]]
+        sums, total = documents.expected(mask[i], W[i], V[i], task[i], kept=kept, **given)
+        scale = np.abs(sums).max()
+        np.testing.assert_allclose(found[i], sums, atol=TOLERANCES[precision] * scale, rtol=0)
+        assert slack[i] == pytest.approx(total, rel=TOLERANCES[precision])
+    assert not found[5].any()
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_an_individual_has_the_same_bits_whatever_its_company(documents, population, precision):
+    mask, W, V = population
+    task = np.array([RESIDUALS, CURVATURE, RESIDUALS, CURVATURE, RESIDUALS, RESIDUALS])
+    together, slack = documents.sums(mask, W, V, task, precision)
+    for i in range(len(W)):
+        alone, own_slack = documents.sums(mask[[i]], W[[i]], V[[i]], task[[i]], precision)
+        np.testing.assert_array_equal(alone[0], together[i])
+        assert own_slack[0] == slack[i]
+
+
+def test_one_row_of_kept_documents_is_shared_by_all(documents, population):
+    mask, W, V = population
+    kept = np.random.default_rng(7).random((1, len(documents.y))) < 0.5
+    task = np.full(len(W), RESIDUALS)
+    shared = documents.sums(mask, W, V, task, np.float32, documents=kept)[0]
+    own = documents.sums(mask, W, V, task, np.float32, documents=kept.repeat(len(W), axis=0))[0]
+    np.testing.assert_array_equal(shared, own)
+
+
+def test_a_mean_far_above_the_spread_costs_no_digits(documents, population):
+    mask, W, V = population
+    far = Documents(np.float64)
+    far.X = far.X + 1000.0
+    task = np.full(len(W), RESIDUALS)
+    found = far.sums(mask, W, V, task, np.float32)[0]
+    for i, w in enumerate(W):
+        expected = far.expected(mask[i], w, V[i], RESIDUALS)[0]
+        np.testing.assert_allclose(found[i], expected, atol=3e-5 * np.abs(expected).max(), rtol=0)
+
+
+def test_a_constant_is_its_own_mean_to_the_bit():
+    columns = np.full((1, 3), 0.1)
+    assert centres(columns, np.array([0, 3]))[0, 0] == 0.1
+    assert centres(np.array([[1.0, 2.0, 6.0, 5.0]]), np.array([0, 3, 4])).tolist() == [[3.0, 5.0]]
+
+
+def test_rows_are_sorted_by_run_and_then_by_row():
+    row, start = rows_by_run(np.array([2, 0, 1, 0, 2, 1], np.int32), 3)
+    assert row.tolist() == [1, 3, 2, 5, 0, 4]
+    assert start.tolist() == [0, 2, 4, 6]

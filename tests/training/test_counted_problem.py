@@ -1,0 +1,98 @@
+"""Problems on counted pairs against scipy on explicit pairs, and against the lists of `PairProblem`."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from moerank.data import RankingData
+from moerank.training.counted_problem import CountedProblem
+from moerank.training.losses import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
+from moerank.training.pair_problem import PairProblem
+
+CASES = [(SQUARED_HINGE, UNIT), (SQUARED, UNIT), (SQUARED, DIFFERENCE)]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    qid = np.sort(rng.integers(0, 12, 160))
+    X = np.column_stack([rng.random((160, 6)), 0.1 * qid])
+    y = np.digitize(X[:, 0] - X[:, 4] + rng.normal(scale=0.3, size=160), [-0.2, 0.2, 0.6])
+    return RankingData(X, y, qid)
+
+
+def least(data, kept, features, C, loss, target):
+    """The least objective on explicit pairs, by L-BFGS, and the objective at any point."""
+    better, worse = data.pairs.better[kept], data.pairs.worse[kept]
+    D = np.where(features, data.X[better] - data.X[worse], 0.0)
+    t = target.margin + target.per_label * (data.y[better] - data.y[worse])
+
+    def value_and_gradient(w):
+        d = loss.residual(t - D @ w)
+        return 0.5 * w @ w + C * np.mean(d**2), w - 2.0 * C * d @ D / len(D)
+
+    options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-13}
+    result = minimize(value_and_gradient, np.zeros(len(features)), jac=True, method="L-BFGS-B", options=options)
+    return result.fun, lambda w: value_and_gradient(w)[0]
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 300.0])
+def test_the_minima_are_those_of_explicit_pairs(data, C):
+    problem = CountedProblem(data)
+    W, reached = problem.minima([C, 2.0 * C])
+    assert reached.all()
+    everything = np.ones(len(data.pairs), bool), np.ones(data.n_features, bool)
+    for w, scale in zip(W, (C, 2.0 * C), strict=True):
+        best, objective = least(data, *everything, scale, SQUARED_HINGE, UNIT)
+        assert objective(w) <= best * (1 + 1e-11)
+    exact = PairProblem(data).model(C, SQUARED_HINGE).w
+    np.testing.assert_allclose(W[0], exact, rtol=0, atol=3e-6 * np.abs(exact).max())
+    np.testing.assert_array_equal(CountedProblem(data).minima([C])[0][0], W[0])  # the same bits alone
+
+
+@pytest.mark.parametrize(("loss", "target"), CASES)
+def test_the_model_has_value_gradient_and_curvature_of_the_objective(data, loss, target):
+    model = CountedProblem(data, loss, target).model(3.0)
+    at = PairProblem(data, target=target).expand(model.w, 3.0, loss)
+    np.testing.assert_allclose(model.B, at.hessian, rtol=0, atol=1e-6 * np.abs(at.hessian).max())
+    np.testing.assert_allclose(model.B @ model.w - model.rhs, at.gradient, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("loss", "target"), CASES)
+@pytest.mark.parametrize("own", ["nothing", "documents", "queries"])
+def test_each_individual_reaches_its_minimum(data, loss, target, own):
+    rng = np.random.default_rng(8)
+    features = rng.random((9, data.n_features)) < 0.6
+    features[:, 0] = True
+    masks = {"documents": rng.random((9, data.n_documents)) < 0.6, "queries": rng.random((9, data.n_queries)) < 0.5}
+    chosen = {own: masks[own]} if own in masks else {}
+    problem = CountedProblem(data, loss, target)
+    W, reached = problem.solve_population(5.0, features, tolerance=1e-9, **chosen)
+    assert reached.all()
+    assert not W[~features].any()
+    query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+    for i, w in enumerate(W):
+        kept = np.ones(len(data.pairs), bool)
+        if own == "documents":
+            kept = masks[own][i, data.pairs.better] & masks[own][i, data.pairs.worse]
+        elif own == "queries":
+            kept = masks[own][i, query[data.pairs.better]]
+        best, objective = least(data, kept, features[i], 5.0, loss, target)
+        assert objective(w) <= best * (1 + 1e-7)
+        alone = {name: mask[[i]] for name, mask in chosen.items()}
+        np.testing.assert_array_equal(problem.solve_population(5.0, features[[i]], tolerance=1e-9, **alone)[0][0], w)
+
+
+def test_a_bad_start_ends_at_the_same_minimum(data):
+    problem = CountedProblem(data)
+    features = np.ones((1, data.n_features), bool)
+    start = np.random.default_rng(9).normal(scale=50.0, size=features.shape)
+    found = problem.solve_population(5.0, features, tolerance=1e-9, start=start)[0][0]
+    exact = problem.minima([5.0])[0][0]
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-3 * np.abs(exact).max())
+
+
+def test_single_precision_features_train_as_double_ones_do(data):
+    single = RankingData(data.X.astype(np.float32), data.y, data.qid)
+    double = RankingData(single.X.astype(np.float64), data.y, data.qid)
+    np.testing.assert_array_equal(CountedProblem(single).minima([5.0])[0], CountedProblem(double).minima([5.0])[0])
