@@ -79,15 +79,17 @@ class RankSVM(PairBackend):
         """Train one ranker for each row of the masks; see `FitnessBackend`."""
         self._check_parameters()
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
-        everybody = CountedProblem.of(train)
-        if subset is None and pairs is None:
-            if features.all() and start is None:
-                return self._told(*everybody.minima([self.C])).repeat(len(features), axis=0)
-            if train.label_runs.n_pairs > min(SHORT_LIST * train.n_documents, LONGEST_LIST):
-                return self._told(*everybody.solve_population(self.C, features, tolerance=self.tol, start=start))
-        problem = PairProblem.of(train, subset)
-        model = everybody.model(self.C) if subset is None else problem.model(self.C, SQUARED_HINGE)
-        return self._solve_population(problem, model, self.C, SQUARED_HINGE, pairs, features, start)
+        if subset is not None:
+            listed = PairProblem.of(train, subset)
+            model = listed.model(self.C, SQUARED_HINGE)
+            return self._solve_population(listed, model, self.C, SQUARED_HINGE, None, features, start)
+        counted = CountedProblem.of(train)
+        if pairs is None and features.all() and start is None:
+            return self._told(*counted.minima([self.C])).repeat(len(features), axis=0)
+        if pairs is None and counted.n_pairs > min(SHORT_LIST * train.n_documents, LONGEST_LIST):
+            return self._told(*counted.solve_population(self.C, features, tolerance=self.tol, start=start))
+        listed = PairProblem.of(train)
+        return self._solve_population(listed, counted.model(self.C), self.C, SQUARED_HINGE, pairs, features, start)
 
     def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
         """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.

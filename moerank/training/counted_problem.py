@@ -7,7 +7,7 @@ Minimise ½ ‖w‖² + (C / p) Σ ℓ(tₖ − wᵀ(xᵢ − xⱼ)) over the p 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from moerank.data import RankingData
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes
-from moerank.kernels.run_newton import newton_by_runs
+from moerank.kernels.newton import MAX_STEPS
+from moerank.kernels.run_newton import advance
 from moerank.kernels.run_pass import CURVATURE, RESIDUALS, centres, rows_by_run, run_pass
 from moerank.training.dense_newton import QuadraticModel
 from moerank.training.losses import EXACT, SQUARED_HINGE, UNIT, PairLoss, Target
@@ -25,11 +26,6 @@ __all__ = ["CountedProblem"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-Passes: TypeAlias = tuple[
-    NDArray[np.floating[Any]], Matrix, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64],
-    NDArray[np.int32],
-]  # fmt: skip
 
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
@@ -103,8 +99,10 @@ class CountedProblem:
         if C not in self._models:
             w = self.minima([C])[0][0]
             n_features = len(w)
-            products = self._sums(np.float32, CURVATURE, np.tile(w, (n_features, 1)), np.eye(n_features))
-            pulled = self._sums(np.float64, RESIDUALS, w[None], np.zeros((1, n_features)))[0]
+            everything, directions = np.ones((n_features, n_features), bool), np.eye(n_features)
+            tasks = np.full(n_features, CURVATURE)
+            products, _ = self._sums(np.float32, tasks, everything, np.tile(w, (n_features, 1)), directions)
+            pulled = self._sums(np.float64, np.array([RESIDUALS]), everything[:1], w[None], directions[:1])[0][0]
             scale = 2.0 * C / self.n_pairs
             B = np.eye(n_features) + scale * 0.5 * (products + products.T)
             self._models[C] = QuadraticModel(B, B @ w - (w - scale * pulled), w)
@@ -134,6 +132,11 @@ class CountedProblem:
             An individual's pairs are those among its documents; one row is shared by all.
         queries : (n_individuals, n_queries) or (1, n_queries), optional
             An individual's pairs are those of its queries.
+
+        Raises
+        ------
+        ValueError
+            If a row of these masks keeps no pair.
         """
         model = self.model(C)
         factors = factorise(model.B, feature_mask)
@@ -152,6 +155,8 @@ class CountedProblem:
             counts = np.array([runs.n_pairs_among(mask) for mask in documents])
         elif queries is not None:
             counts = np.array([runs.n_pairs_of[mask].sum() for mask in queries])
+        if not counts.all():
+            raise ValueError(f"row {int(np.argmin(counts))} of the mask keeps no preference pair to train on")
         return np.broadcast_to(counts, n_individuals).astype(np.float64)
 
     def _newton(
@@ -166,31 +171,43 @@ class CountedProblem:
         queries: Mask | None = None,
     ) -> Mask:
         """Bring W to the minima in place, and return whether each was reached."""
-        documents = NOBODY_CHOOSES if documents is None else documents
-        queries = NOBODY_CHOOSES if queries is None else queries
-        return newton_by_runs(
-            *self._passes, documents, queries, feature_mask, factors, W, scale, self._target.margin, self._shift,
-            self._loss.one_sided, tolerance, ROUNDING[precision], _prefixes(precision), np.empty(0, precision),
-        )  # fmt: skip
+        previous, direction, residual = np.zeros((3, *W.shape))
+        rho, target = np.zeros((2, len(W)))
+        n_steps, n_products = np.zeros((2, len(W)), np.int64)
+        best, is_last, task = np.full(len(W), np.inf), np.zeros(len(W), np.bool_), np.full(len(W), RESIDUALS)
+        while task.any():  # until all are idle
+            sums, slack = self._sums(precision, task, feature_mask, W, direction, documents, queries)
+            advance(
+                task, sums, slack, feature_mask, factors, scale, self._loss.one_sided, tolerance, ROUNDING[precision],
+                W, previous, direction, residual, best, rho, target, is_last, n_steps, n_products,
+            )  # fmt: skip
+        return n_steps <= MAX_STEPS
 
-    def _sums(self, precision: type[np.floating[Any]], task: int, W: Matrix, V: Matrix) -> Matrix:
-        """Return what a pass with one task for all sums up, on all features; shape of W and V."""
-        n_individuals, n_features = W.shape
-        used = np.arange(n_features)
-        sums, slack = np.empty(W.size), np.empty(n_individuals)
+    def _sums(
+        self,
+        precision: type[np.floating[Any]],
+        task: NDArray[np.int64],
+        feature_mask: Mask,
+        W: Matrix,
+        V: Matrix,
+        documents: Mask | None = None,
+        queries: Mask | None = None,
+    ) -> tuple[Matrix, Matrix]:
+        """Return what one pass sums up at W with the directions V: shape of these, and (n_individuals,)."""
+        used = np.flatnonzero(feature_mask.any(axis=0))
+        individual, place = np.nonzero(feature_mask[:, used])
+        own = individual, used[place]
+        begin = np.searchsorted(individual, np.arange(len(W) + 1))
+        data, found, slack = self._data, np.empty(len(place)), np.empty(len(W))
         run_pass(
-            *self._passes, used, np.arange(n_individuals + 1) * n_features, np.tile(used, n_individuals),
-            W.ravel().astype(precision), V.ravel().astype(precision), np.full(n_individuals, task),
-            NOBODY_CHOOSES, NOBODY_CHOOSES, self._target.margin, self._shift, self._loss.one_sided,
-            _prefixes(precision), sums, slack,
+            data.columns, self._centres, data.offsets, self._counted, data.label_runs.first, self._start, self._row,
+            used, begin, place, W[own].astype(precision), V[own].astype(precision), task,
+            NOBODY_CHOOSES if documents is None else documents, NOBODY_CHOOSES if queries is None else queries,
+            self._target.margin, self._shift, self._loss.one_sided, _prefixes(precision), found, slack,
         )  # fmt: skip
-        return sums.reshape(W.shape)
-
-    @property
-    def _passes(self) -> Passes:
-        """What every pass is told of the data."""
-        data = self._data
-        return data.columns, self._centres, data.offsets, self._counted, data.label_runs.first, self._start, self._row
+        sums = np.zeros(W.shape)
+        sums[own] = found
+        return sums, slack
 
 
 def _prefixes(precision: type[np.floating[Any]]) -> NDArray[np.unsignedinteger[Any]]:

@@ -96,3 +96,10 @@ def test_single_precision_features_train_as_double_ones_do(data):
     single = RankingData(data.X.astype(np.float32), data.y, data.qid)
     double = RankingData(single.X.astype(np.float64), data.y, data.qid)
     np.testing.assert_array_equal(CountedProblem(single).minima([5.0])[0], CountedProblem(double).minima([5.0])[0])
+
+
+def test_an_individual_without_pairs_is_refused(data):
+    queries = np.ones((2, data.n_queries), bool)
+    queries[1] = False
+    with pytest.raises(ValueError, match="row 1 of the mask keeps no preference pair"):
+        CountedProblem(data).solve_population(1.0, np.ones((2, data.n_features), bool), tolerance=1e-7, queries=queries)
