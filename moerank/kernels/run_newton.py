@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from moerank.kernels.cholesky import solve
 from moerank.kernels.compiled import kernel
-from moerank.kernels.newton import FORCING, LAST_STEP, MAX_STEPS
+from moerank.kernels.newton import FORCING, LAST_STEP
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS
 
 __all__ = ["advance"]
@@ -39,6 +39,7 @@ def advance(
     hinge: bool,
     tolerance: float,
     noise: float,
+    most_steps: int,
     W: Matrix,
     previous: Matrix,
     direction: Matrix,
@@ -52,7 +53,7 @@ def advance(
 ) -> None:
     """Take each individual on from what the last pass has summed for it, and give it the task of the next.
 
-    An individual that has become idle with ``n_steps`` beyond `MAX_STEPS` is not at its minimum.
+    An individual that has become idle with more than ``most_steps`` Newton steps is not at its minimum.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def advance(
             squares = slack[i] - _dot(W[i], pulled, chosen)
             objective = 0.5 * _dot(W[i], W[i], chosen) + scale[i] * squares
             n_steps[i] += 1
-            if n_steps[i] > MAX_STEPS:
+            if n_steps[i] > most_steps:
                 task[i] = IDLE
                 continue
             if objective > best[i] + noise * abs(best[i]):

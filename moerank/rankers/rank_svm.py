@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from moerank.checks import check_not_negative, check_positive
 from moerank.data import RankingData
 from moerank.rankers.base import Mask, Matrix, PairBackend
 from moerank.rankers.masks import read_masks
 from moerank.training.counted_problem import CountedProblem
+from moerank.training.dense_newton import MAX_STEPS
 from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
 
@@ -85,7 +88,7 @@ class RankSVM(PairBackend):
             return self._solve_population(listed, model, self.C, SQUARED_HINGE, None, features, start)
         counted = CountedProblem.of(train)
         if pairs is None and features.all() and start is None:
-            return self._told(*counted.minima([self.C])).repeat(len(features), axis=0)
+            return self._minima(counted, [self.C]).repeat(len(features), axis=0)
         if pairs is None and counted.n_pairs > min(SHORT_LIST * train.n_documents, LONGEST_LIST):
             return self._told(*counted.solve_population(self.C, features, tolerance=self.tol, start=start))
         listed = PairProblem.of(train)
@@ -135,7 +138,19 @@ class RankSVM(PairBackend):
 
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
         read_masks(train, None, None)
-        return self._told(*CountedProblem.of(train).minima([candidate.C for candidate in candidates]))
+        return self._minima(CountedProblem.of(train), [candidate.C for candidate in candidates])
+
+    def _minima(self, problem: CountedProblem, Cs: list[float]) -> Matrix:
+        """Return the minima on all features, and warn where one is not reached."""
+        W, reached = problem.minima(Cs)
+        if not reached.all():
+            warnings.warn(
+                f"RankSVM stopped at {MAX_STEPS} Newton steps before the minimum for C={Cs[int(reached.argmin())]:g}; "
+                "lower C, or scale the features",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return W
 
     def _features(self, train: RankingData, n_individuals: int, feature_mask: Mask | None) -> Mask:
         """Check all that is given, and return the features of each individual."""

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from moerank.data import RankingData
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes
-from moerank.kernels.newton import MAX_STEPS
+from moerank.kernels.newton import MAX_STEPS as POPULATION_STEPS
 from moerank.kernels.run_newton import advance
 from moerank.kernels.run_pass import CURVATURE, RESIDUALS, centres, rows_by_run, run_pass
-from moerank.training.dense_newton import QuadraticModel
+from moerank.training.dense_newton import MAX_STEPS, QuadraticModel
 from moerank.training.losses import EXACT, SQUARED_HINGE, UNIT, PairLoss, Target
 from moerank.training.pair_moments import PairMoments
 
@@ -88,7 +88,7 @@ class CountedProblem:
             factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, everything[:1])[0]
             solve(factor, everything[0], 2.0 * C * moments.moment(self._target), w)
         scale = np.array(Cs, np.float64) / self.n_pairs
-        return W, self._newton(np.float64, everything, factors, W, scale, EXACT)
+        return W, self._newton(np.float64, everything, factors, W, scale, EXACT, MAX_STEPS)
 
     def model(self, C: float) -> QuadraticModel:
         """Return the model of this problem at its minimum for all features; remembered.
@@ -145,7 +145,10 @@ class CountedProblem:
             for factor, chosen, w in zip(factors, feature_mask, W, strict=True):
                 solve(factor, chosen, model.rhs, w)
         scale = C / self._count(len(W), documents, queries)
-        return W, self._newton(np.float32, feature_mask, factors, W, scale, tolerance, documents, queries)
+        found = self._newton(
+            np.float32, feature_mask, factors, W, scale, tolerance, POPULATION_STEPS, documents, queries
+        )
+        return W, found
 
     def _count(self, n_individuals: int, documents: Mask | None, queries: Mask | None) -> Matrix:
         """Return the number of pairs of each individual."""
@@ -167,6 +170,7 @@ class CountedProblem:
         W: Matrix,
         scale: Matrix,
         tolerance: float,
+        most_steps: int,
         documents: Mask | None = None,
         queries: Mask | None = None,
     ) -> Mask:
@@ -179,9 +183,9 @@ class CountedProblem:
             sums, slack = self._sums(precision, task, feature_mask, W, direction, documents, queries)
             advance(
                 task, sums, slack, feature_mask, factors, scale, self._loss.one_sided, tolerance, ROUNDING[precision],
-                W, previous, direction, residual, best, rho, target, is_last, n_steps, n_products,
+                most_steps, W, previous, direction, residual, best, rho, target, is_last, n_steps, n_products,
             )  # fmt: skip
-        return n_steps <= MAX_STEPS
+        return n_steps <= most_steps
 
     def _sums(
         self,
