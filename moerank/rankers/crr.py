@@ -15,6 +15,7 @@ from moerank.kernels.logistic_pass import logistic_pass
 from moerank.rankers.base import LinearRanker, Matrix
 from moerank.training.dense_newton import dense_newton, solve_positive_definite
 from moerank.training.losses import DIFFERENCE
+from moerank.training.pair_moments import PairMoments
 from moerank.training.pair_problem import PairProblem
 
 __all__ = ["CombinedRegressionRanking"]
@@ -91,10 +92,10 @@ class CombinedRegressionRanking(LinearRanker):
         return w
 
     def _squared(self, train: RankingData) -> tuple[Matrix, float]:
-        pairs = PairProblem.of(train, None, DIFFERENCE)
+        pairs = PairMoments.of(train)
         gram, moment = _document_moments(train)
         A = self.alpha * gram + (1.0 - self.alpha) * pairs.gram
-        rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment
+        rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment(DIFFERENCE)
         w = solve_positive_definite(A + 0.5 * self.ridge * np.eye(len(rhs)), rhs)
         return w, float(train.y.mean() - train.X64.mean(axis=0) @ w)
 
