@@ -2,6 +2,7 @@ import dataclasses
 import logging
 import re
 import warnings
+from functools import cache
 from xml.etree import ElementTree
 
 import numpy as np
@@ -142,17 +143,23 @@ def test_a_file_that_is_no_figure_is_refused(name, results, problem, tmp_path):
         save_figure(draw("cost", results, problem), tmp_path / name)
 
 
+@pytest.fixture(scope="module")
+def drawn_large(large, published_problem):
+    """Draw a figure of the large study once, for all tests that only look at it."""
+    return cache(lambda name: draw(name, large, published_problem))
+
+
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_large_study_fits_a_page_and_names_every_solver(name, large, published_problem):
-    figure = draw(name, large, published_problem)
+def test_a_large_study_fits_a_page_and_names_every_solver(name, large, drawn_large):
+    figure = drawn_large(name)
     assert figure.get_figheight() < 9.2
     expected = large.solvers if name != "ablation" else []  # that one has four solvers
     assert set(expected) <= words_on_the_page(figure)
 
 
 @pytest.mark.parametrize("name", ["accuracy", "attainment", "fronts", "hypervolume"])
-def test_no_panel_has_more_lines_than_can_be_told_apart_without_colour(name, large, problem):
-    panels = panels_of(draw(name, large, problem))
+def test_no_panel_has_more_lines_than_can_be_told_apart_without_colour(name, drawn_large):
+    panels = panels_of(drawn_large(name))
     assert len(panels) > 1
     for axes in panels:
         lines = [line for line in axes.lines if not line.get_label().startswith("_")]
@@ -204,8 +211,8 @@ def test_what_is_asked_for_and_cannot_be_drawn_is_named(results, problem):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_vector_files_are_made_without_a_warning_and_are_small(name, large, published_problem, caplog):
-    figure = draw(name, large, published_problem)
+def test_vector_files_are_made_without_a_warning_and_are_small(name, drawn_large, caplog):
+    figure = drawn_large(name)
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
         warnings.simplefilter("error")
         pdf, svg = (encode(figure, kind) for kind in ("pdf", "svg"))

@@ -74,8 +74,8 @@ def test_processes_that_start_together_on_an_empty_or_stale_cache_all_work(packa
     folder, start = package
     for number in (1, 10):
         (folder / "inner.py").write_text(INNER.format(number=number))
-        outputs = [process.communicate() for process in [start() for _ in range(8)]]
-        assert [(output.split()[0], errors) for output, errors in outputs] == [(str(1 + number), "")] * 8
+        outputs = [process.communicate() for process in [start() for _ in range(4)]]
+        assert [(output.split()[0], errors) for output, errors in outputs] == [(str(1 + number), "")] * 4
     assert start().communicate() == ("11 True True\n", "")
 
 
@@ -86,7 +86,7 @@ def test_a_damaged_file_is_compiled_again(package, tmp_path):
     whole = [path.read_bytes() for path in files]
     rng = random.Random(0)
     damages = [lambda content: b"", lambda content: content[: len(content) // 2], lambda content: content + b"x"]
-    for damage in [*damages, *[lambda content: _flipped(content, rng)] * 2]:
+    for damage in [*damages, lambda content: _flipped(content, rng)]:
         for path, content in zip(files, whole, strict=True):
             path.write_bytes(damage(content))
         process = start()
