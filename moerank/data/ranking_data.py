@@ -60,7 +60,8 @@ class RankingData:
     Attributes
     ----------
     X : ndarray, shape (n_documents, n_features)
-        Feature values in single precision if they were given so, else in double.
+        Feature values in single precision if they were given so, else in double. Large tables that were read from
+        files lie in memory by columns, in Fortran order; others by rows, but for frozen arrays that came otherwise.
     feature_names : tuple of str
         One name per column.
     given_names : tuple of str or None
@@ -147,7 +148,7 @@ class RankingData:
             refuse_missing_values(self.X, self.given_names, f"{self.name}: ")
         rule: Any = self.missing
         if is_frozen(self.X):
-            self.X = self.X.copy()
+            self.X = self.X.copy(order="K")
         self._missing_bits = _packed(self.X)
         try:
             self.n_missing = fill_in_place(self.X, self.offsets, rule)
@@ -247,8 +248,10 @@ class RankingData:
         name : str, optional
             How messages call the new data set; by default as this one.
         """
-        X = self.X[rows]
+        by_rows = self.X.flags.c_contiguous
+        X = self.X[rows] if by_rows else np.take(self.X.T, rows, axis=1)
         X.setflags(write=False)  # so that it is not copied again
+        X = X if by_rows else X.T
         part = RankingData(X, self.y[rows], self.qid[rows], self.given_names, name=name or self.name)
         part.missing, part.scaling = self.missing, self.scaling
         if self._missing_bits is not None:

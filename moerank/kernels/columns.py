@@ -1,7 +1,7 @@
 """What one pass over the features finds: their bounds, their extents within queries, their means; and centred copies.
 
-Features are given column by column: ``flat`` holds all numbers of a table in its order of memory, feature f those from
-``f · stride`` on, and the first document that counts stands at the place `first` of each feature.
+Features are given column by column, but for `rows_to_columns`: ``flat`` holds all numbers of a table in its order of
+memory, feature f those from ``f · stride`` on, and the first document that counts stands at the place `first` of each.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, least, load_at, spread
 
-__all__ = ["add_extents", "centre_columns", "columns_seen", "extremes"]
+__all__ = ["add_extents", "centre_columns", "columns_seen", "extremes", "rows_to_columns"]
 
 Floats = NDArray[np.floating[Any]]
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+TILE = 64
+"""Rows that are taken to columns together: as many lines of the cache as are open at a time."""
 
 ABREAST = 8
 """Features whose sums run side by side, which hides the latency of an addition."""
@@ -170,3 +173,26 @@ def centre_columns(
         else:
             for k in range(n):
                 target[f, k] = (flat[begin + np.uint64(k)] - centre) / unit
+
+
+@kernel
+def rows_to_columns(rows: Floats, n_rows: int, width: int, flat: Floats, stride: int, first: int) -> None:
+    """Write rows of `width` values to columns, from the place `first` of each on.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n_rows · width,) or longer
+        Row by row. Columns beyond `width` receive zeros; values that there is no column for are left out.
+    flat : ndarray, shape (n_features · stride,)
+    """
+    n_features = len(flat) // stride
+    for begin in range(0, n_rows, TILE):
+        end = min(begin + TILE, n_rows)
+        for f in range(n_features):
+            target = f * stride + first
+            if f < width:
+                for i in range(begin, end):
+                    flat[target + i] = rows[i * width + f]
+            else:
+                for i in range(begin, end):
+                    flat[target + i] = 0.0
