@@ -3,7 +3,7 @@
 The values of a feature are its scores, so nothing is multiplied, and both directions share what is read. As in
 `moerank.kernels.linear_gain` only few documents can reach the first `depth` ranks: deal a query's documents into 16
 classes; the best of `depth` classes reach the smallest of these bests, the floor. Those above it are ranked by
-counting, and of those on it no more than the first `depth`: features that take few values have long ties.
+counting, and of those on it only the first few: features that take few values have long ties.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _keep_first(
                     n_better2 = n_better2 + blend(spread(best[other, 2 * lane + 1]) > a, one, zero)
             floor = min(floor, least(blend(last > n_better + n_better2, a, high)))
     level = spread(floor)
-    n_kept = n_tied = 0
+    n_kept = 0
     v = 0
     while v < n_used:
         bits = np.int64(0)
@@ -187,13 +187,12 @@ def _keep_first(
             place = (v << shift) + first_bit(bits)
             bits &= bits - 1
             x = flat_scores[place]
-            n_tied += x == floor
-            if (x > floor or n_tied <= depth) and place < size:
+            if n_kept < DEEPEST or x > floor:  # else those that are kept all rank above it
                 flat_kept[n_kept] = x
                 row[n_kept] = place
                 n_kept += 1
         v += 64 >> shift
-    return n_kept
+    return min(n_kept, size)  # behind the last document there is none
 
 
 @kernel
