@@ -306,7 +306,7 @@ class _Columns:
             self._flat.resize(self._room * n_features, refcheck=False)  # new columns are zeros
         if self.n + n > self._room:
             self._move(max(self.n + n, expected, self._room + self._room // 16))
-        rows_to_columns(rows, n, width, self._flat, self._room, self.n)
+        rows_to_columns(rows, n, width, np.arange(self._width), self._flat, self._room, self.n)
         self.n += n
 
     def closed(self) -> NDArray[Any]:

@@ -176,23 +176,26 @@ def centre_columns(
 
 
 @kernel
-def rows_to_columns(rows: Floats, n_rows: int, width: int, flat: Floats, stride: int, first: int) -> None:
+def rows_to_columns(
+    rows: Floats, n_rows: int, width: int, order: NDArray[np.int64], flat: Floats, stride: int, first: int
+) -> None:
     """Write rows of `width` values to columns, from the place `first` of each on.
 
     Parameters
     ----------
     rows : ndarray, shape (n_rows · width,) or longer
-        Row by row. Columns beyond `width` receive zeros; values that there is no column for are left out.
+        Row by row.
+    order : ndarray of int64, shape (n_features,)
+        Which value of a row each feature is; it is 0 where rows have no such value.
     flat : ndarray, shape (n_features · stride,)
     """
-    n_features = len(flat) // stride
     for begin in range(0, n_rows, TILE):
         end = min(begin + TILE, n_rows)
-        for f in range(n_features):
-            target = f * stride + first
-            if f < width:
+        for f in range(len(order)):
+            target, place = f * stride + first, order[f]
+            if place < width:
                 for i in range(begin, end):
-                    flat[target + i] = rows[i * width + f]
+                    flat[target + i] = rows[i * width + place]
             else:
                 for i in range(begin, end):
                     flat[target + i] = 0.0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from moerank.kernels.columns import add_extents, centre_columns, columns_seen, extremes
+from moerank.kernels.columns import add_extents, centre_columns, columns_seen, extremes, rows_to_columns
 from moerank.kernels.lanes import lanes
 
 PRECISIONS = [np.float32, np.float64]
@@ -91,3 +91,14 @@ def test_columns_are_centred_in_double_precision(dtype):
     np.testing.assert_array_equal(target[1, :17], 0.0)
     np.testing.assert_array_equal(target[2, :17], (part[2] - 0.3) / 3.0)
     assert (target[3] == 9.0).all() and (target[:, 17:] == 9.0).all()
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("n", [1, 63, 64, 200])
+def test_rows_become_columns_in_any_order(n, dtype):
+    rows = drawn((n, 4), dtype)
+    flat = np.full(5 * 300, 9, dtype)
+    rows_to_columns(rows.reshape(-1), n, 4, np.array([2, 0, 4, 3, 1]), flat, 300, 50)
+    columns = flat.reshape(5, 300)
+    np.testing.assert_array_equal(columns[:, 50 : 50 + n], np.pad(rows, ((0, 0), (0, 1)))[:, [2, 0, 4, 3, 1]].T)
+    assert (columns[:, :50] == 9).all() and (columns[:, 50 + n :] == 9).all()
