@@ -76,10 +76,10 @@ def load_letor(
 
     Notes
     -----
-    Time is O(bytes of the file) plus O(n_documents · n_features); memory is that of X, which lies by columns from 64 MiB
-    on, and some 0.1 GB. A label is an integer from 0 to 999,999,999, a query id a text of up to 100 characters without
-    spaces and ``#``, a feature number starts at 1 and increases along the line. Values of over 19 digits take as long as
-    in Python.
+    Time is O(bytes of the file) plus O(n_documents · n_features); memory is that of X, which lies by columns from
+    64 MiB on, and some 0.1 GB. A label is an integer from 0 to 999,999,999, a query id a text of up to 100 characters
+    without spaces and ``#``, a feature number starts at 1 and increases along the line. Values of over 19 digits take
+    as long as in Python.
 
     Examples
     --------

@@ -190,3 +190,15 @@ def test_hard_numbers_and_missing_ones_find_their_columns(tmp_path, monkeypatch)
     table, documents = parsed(tmp_path / "x.txt", content, nulls=True)
     np.testing.assert_array_equal(table, [[row, np.nan, 0.1] for row in range(20)])
     assert documents.n_missing == 20
+
+
+def test_columns_make_room_where_lines_become_short_and_features_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_order, "BY_COLUMNS", 400)
+    monkeypatch.setattr(table_order, "PIECE", 100)
+    lines = [f"1 qid:1 1:{row} 2:{-row} # {'long' * 50}" for row in range(30)]
+    lines += [f"0 qid:1 1:{row}" for row in range(300)] + [f"0 qid:2 2:1 {3 + row}:0.5" for row in range(40)]
+    content = "\n".join(lines).encode()
+    for chunk in (100, 5000):
+        table, documents = parsed(tmp_path / "x.txt", content, chunk=chunk)
+        assert documents.by_columns
+        np.testing.assert_array_equal(table, read_slowly(content)[0])
