@@ -34,7 +34,7 @@ from moerank.systems import open_regular
 
 __all__ = ["CacheEntry", "Keepable", "cache_entries", "cache_folder", "cache_limit", "clear_cache", "remembered"]
 
-_FORMAT = "moerank cache 3"
+_FORMAT = "moerank cache 4"
 """To be changed whenever the same bytes would be read as other arrays."""
 
 LIMIT = 20.0

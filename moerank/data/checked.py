@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.data.frames import as_labels, as_table, without_mask
+from moerank.kernels.columns import extremes
+from moerank.kernels.lanes import lanes
 
 __all__ = [
+    "Extremes",
     "checked_features",
     "checked_labels",
     "checked_names",
     "checked_queries",
+    "extremes_of",
     "query_offsets",
     "refuse_infinite_values",
     "refuse_large_values",
@@ -30,9 +34,35 @@ LARGEST_UNNAMED_QUERY = 1000
 RULES = "a number, 'query-min', 'query-mean' or 'query-worst' (below the smallest value that the query knows)"
 
 
+class Extremes(NamedTuple):
+    """The least and the largest of some numbers that are not NaN (∞ and −∞ if there is none), and if none is NaN."""
+
+    least: float
+    largest: float
+    complete: bool
+
+    @property
+    def finite(self) -> bool:
+        """Whether no number is infinite."""
+        return self.least > -np.inf and self.largest < np.inf
+
+    @property
+    def moderate(self) -> bool:
+        """Whether rankers can compute with all numbers that are not NaN."""
+        return self.least >= -LARGEST_VALUE and self.largest <= LARGEST_VALUE
+
+
+def extremes_of(X: NDArray[Any]) -> Extremes:
+    """Return the extremes of a table in single or double precision, in one pass over its memory."""
+    flat = X.T.reshape(-1) if X.flags.f_contiguous else X.reshape(-1)
+    flat = flat.view()
+    flat.setflags(write=False)  # so that the kernel is compiled once, whether or not X can be written to
+    return Extremes(*extremes(flat, lanes(flat.dtype.type)))
+
+
 def refuse_large_values(X: NDArray[Any], names: Sequence[str] | None, where: str = "") -> None:
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) beyond 1e30 in size."""
-    if X.size and (X.max() > LARGEST_VALUE or X.min() < -LARGEST_VALUE):
+    if not extremes_of(X).moderate:
         row, column = np.argwhere(np.abs(X) > LARGEST_VALUE)[0]
         raise ValueError(
             f"{where}X[{row}, {column}] is {X[row, column]:g} ({_place(row, column, names)}); values beyond "
@@ -40,14 +70,19 @@ def refuse_large_values(X: NDArray[Any], names: Sequence[str] | None, where: str
         )
 
 
-def refuse_infinite_values(X: NDArray[Any], names: Sequence[str] | None, where: str = "") -> None:
-    """Raise a ValueError that names row and feature of an infinite value in X (n_documents, n_features)."""
-    if X.size and (np.isposinf(np.fmax.reduce(X, axis=None)) or np.isneginf(np.fmin.reduce(X, axis=None))):
+def refuse_infinite_values(X: NDArray[Any], names: Sequence[str] | None, where: str = "") -> Extremes:
+    """Raise a ValueError that names row and feature of an infinite value in X (n_documents, n_features).
+
+    Returns the extremes of X, if all values are finite or NaN.
+    """
+    found = extremes_of(X)
+    if not found.finite:
         row, column = np.argwhere(np.isinf(X))[0]
         raise ValueError(
             f"{where}X[{row}, {column}] is {X[row, column]} ({_place(row, column, names)}); a value must be finite: "
             "replace it by a large number, or by NaN where nothing is known"
         )
+    return found
 
 
 def refuse_missing_values(
@@ -57,13 +92,13 @@ def refuse_missing_values(
     remedy: str = f"say what missing values become, as in RankingData(X, y, qid, missing='query-worst'): {RULES}",
 ) -> None:
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is NaN."""
-    if X.size and np.isnan(X.max()):
+    if not extremes_of(X).complete:
         row, column = np.argwhere(np.isnan(X))[0]
         raise ValueError(f"{where}X[{row}, {column}] is nan ({_place(row, column, names)}); {remedy}")
 
 
-def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> NDArray[Any]:
-    """Return X as a table of finite numbers and NaN in one of two precisions; see `as_table`."""
+def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tuple[NDArray[Any], Extremes]:
+    """Return X as a table of finite numbers and NaN in one of two precisions, see `as_table`, and its extremes."""
     try:
         table = as_table(X, names)
     except ValueError as error:
@@ -79,8 +114,8 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> ND
         raise ValueError(f"{name}: X has no rows; at least one document is needed")
     if table.shape[1] == 0:
         raise ValueError(f"{name}: X has no columns; at least one feature is needed")
-    refuse_infinite_values(table, names if names is not None and len(names) == table.shape[1] else None, f"{name}: ")
-    return table
+    fitting = names if names is not None and len(names) == table.shape[1] else None
+    return table, refuse_infinite_values(table, fitting, f"{name}: ")
 
 
 def checked_labels(y: ArrayLike, n_documents: int, name: str) -> NDArray[np.int64]:

@@ -8,7 +8,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.kernels.square import in_order, square
+from moerank.data.blocks import column_block
+from moerank.kernels.columns import centre_columns, columns_seen
+from moerank.kernels.lanes import lanes
+from moerank.kernels.square import in_order, sheet, square
 
 __all__ = ["feature_correlations", "label_correlations"]
 
@@ -32,8 +35,8 @@ def feature_correlations(X: Matrix) -> Matrix:
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     """
     scatter = np.zeros((X.shape[1], X.shape[1]))
-    for _, Z in _centred_blocks(X):
-        scatter += square(np.ascontiguousarray(Z.T))
+    for _, _, centred in _centred_blocks(X):
+        scatter += square(centred)[: X.shape[1], : X.shape[1]]
     norm = _or_one(np.sqrt(np.diagonal(scatter)))
     share = np.abs(scatter / norm / norm[:, None])
     return 0.5 * (share + share.T)  # as the order of the divisions does not give it
@@ -51,26 +54,31 @@ def label_correlations(X: Matrix, y: NDArray[np.int64]) -> Matrix:
     """
     centred = y - y.mean()
     product, length = np.zeros((2, X.shape[1]))
-    for rows, Z in _centred_blocks(X):
-        columns = np.ascontiguousarray(Z.T)
-        product += in_order(columns, centred[rows])
-        length += (Z * Z).sum(axis=0)
+    for begin, end, block in _centred_blocks(X):
+        Z = block[: X.shape[1], : end - begin]
+        product += in_order(Z, centred[begin:end])
+        length += in_order(Z * Z, np.ones(end - begin))
     return np.asarray(np.abs(product) / _or_one(np.sqrt(length)) / np.sqrt((centred * centred).sum()))
 
 
-def _centred_blocks(X: Matrix) -> Iterator[tuple[slice, Matrix]]:
-    """Yield the rows of blocks of X and their features less the mean of all documents, in double precision.
+def _centred_blocks(X: Matrix) -> Iterator[tuple[int, int, Matrix]]:
+    """Yield the rows of blocks of X and, as a sheet, their features less the mean of all documents, a row each.
 
-    A constant feature is 0, and one too faint to be squared is scaled up.
+    A constant feature is 0, and one too faint to be squared is scaled up. The mean is that of the values added up in
+    order of document, whichever way X lies in memory.
     """
-    mean, least, largest = X.mean(axis=0, dtype=np.float64), X.min(axis=0), X.max(axis=0)
-    size = np.maximum(np.abs(least), np.abs(largest)).astype(np.float64)
-    constant, divisor = least == largest, np.where(size < SMALLEST_SQUARED, _or_one(size), 1.0)
-    for begin in range(0, len(X), BLOCK):
-        rows = slice(begin, begin + BLOCK)
-        Z = (X[rows] - mean) / divisor
-        Z[:, constant] = 0.0
-        yield rows, Z
+    n, n_features = X.shape
+    total, least, largest = np.zeros(n_features), np.full(n_features, np.inf), np.full(n_features, -np.inf)
+    places = [(begin, min(begin + BLOCK, n)) for begin in range(0, n, BLOCK)]
+    for begin, end in places:
+        columns_seen(*column_block(X, begin, end), end - begin, lanes(X.dtype.type), total, least, largest)
+    size = np.maximum(np.abs(least), np.abs(largest))
+    divisor = np.where(size < SMALLEST_SQUARED, _or_one(size), 1.0)
+    divisor[least == largest] = 0.0
+    for begin, end in places:
+        centred = sheet(n_features, end - begin)
+        centre_columns(*column_block(X, begin, end), end - begin, total / n, divisor, centred)
+        yield begin, end, centred
 
 
 def _or_one(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from moerank.data.progress import report_reading
 from moerank.data.table_columns import (
     MISSING_REMEDY,
     MOST_LABEL,
@@ -30,6 +31,7 @@ from moerank.data.table_columns import (
     narrowed,
     wrong_labels,
 )
+from moerank.data.table_order import empty_table
 from moerank.systems import open_regular
 
 __all__ = ["MISSING", "csv_header", "read_csv_table"]
@@ -42,6 +44,9 @@ BLOCK = 2**24
 """Bytes that are looked at together."""
 
 WORDS = (b"True", b"TRUE", b"true", b"False", b"FALSE", b"false")
+
+LOOKED_AT, COUNTED = 0.03, 0.1
+"""Share of the time, about, that is over when a file has been looked at, and when its rows have been counted."""
 
 VALUES = 2**21
 """Values that pandas reads together."""
@@ -61,12 +66,15 @@ def read_csv_table(
     """Read a CSV file; `missing` says whether a value may be missing. The arguments are those of `load_table`."""
     names, separator = csv_header(path, [label, query])
     columns = choose_columns(path, names, label, query, features)
+    report_reading(path, 0.0)
     quoted, words = _traits(path)
+    report_reading(path, LOOKED_AT)
     counts = _counts_by_rows if quoted else _counts_by_signs
     with _opened(path) as file:
         n_rows = _checked_count(path, counts(file, separator), columns, len(names), np.dtype(dtype).itemsize)
+    report_reading(path, COUNTED)
     places = [names.index(name) for name in columns.all]
-    X = np.empty((n_rows, len(columns.features)), dtype)
+    X = empty_table(n_rows, len(columns.features), dtype)
     y = np.empty(n_rows, np.int64)
     queries = QueryRuns(path, query)
     end = 0
@@ -81,11 +89,13 @@ def read_csv_table(
                 raise ValueError("a value is infinite or missing")
             y[begin:end] = labels
             queries.add(ids)
+            report_reading(path, min(COUNTED + (1 - COUNTED) * end / n_rows, 0.999))
     except (ValueError, OverflowError) as error:
         _refuse_first_mistake(path, separator, names, columns, dtype, missing=missing)
         raise ValueError(f"{path}: cannot be read as a table of numbers ({error})") from None
     if end != n_rows:
         raise ValueError(f"{path}: it has {n_rows:,} rows, but only {end:,} can be read; write the file anew")
+    report_reading(path, 1.0)
     return Table(X, y, queries.rows(), columns.features)
 
 

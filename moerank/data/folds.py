@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from moerank.checks import check_at_least, check_share
 from moerank.data.draws import Draws
-from moerank.data.letor import load_letor
+from moerank.data.letor import documents_as_data, read_documents
 from moerank.data.missing import MissingRule
 from moerank.data.part_names import part_paths
 from moerank.data.ranking_data import RankingData
@@ -80,15 +80,13 @@ def load_fold(
     (2, 2)
     """
     paths = part_paths(Path(directory))
-    train, vali, test = (load_letor(path, missing=missing, dtype=dtype, cache=cache) for path in paths)
-    n_features = max(train.n_features, vali.n_features, test.n_features)
-
-    def widened(data: RankingData, path: Path) -> RankingData:
-        if data.n_features == n_features:
-            return data
-        return load_letor(path, n_features=n_features, missing=missing, dtype=dtype, cache=cache)
-
-    return widened(train, paths[0]), widened(vali, paths[1]), widened(test, paths[2])
+    read = [read_documents(path, missing=missing, dtype=dtype, cache=cache) for path in paths]
+    n_features = max(documents.n_features for documents in read)
+    train, vali, test = (
+        documents_as_data(documents, path, n_features=n_features, missing=missing)
+        for documents, path in zip(read, paths, strict=True)
+    )
+    return train, vali, test
 
 
 def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingData, RankingData]:

@@ -22,7 +22,7 @@ from moerank.data.query_files import find_query_file, read_query_file
 from moerank.data.ranking_data import RankingData
 from moerank.data.text_chunks import CHUNK
 
-__all__ = ["LARGEST_FEATURE", "load_letor"]
+__all__ = ["LARGEST_FEATURE", "documents_as_data", "load_letor", "read_documents"]
 
 
 def load_letor(
@@ -76,9 +76,10 @@ def load_letor(
 
     Notes
     -----
-    Time is O(bytes of the file) plus O(n_documents · n_features); memory is that of X and a few pieces of 16 MiB. A
-    label is an integer from 0 to 999,999,999, a query id a text of up to 100 characters without spaces and ``#``, a
-    feature number starts at 1 and increases along the line. Values of over 19 digits take as long as in Python.
+    Time is O(bytes of the file) plus O(n_documents · n_features); memory is that of X, which lies by columns from
+    64 MiB on, and some 0.1 GB. A label is an integer from 0 to 999,999,999, a query id a text of up to 100 characters
+    without spaces and ``#``, a feature number starts at 1 and increases along the line. Values of over 19 digits take
+    as long as in Python.
 
     Examples
     --------
@@ -93,18 +94,32 @@ def load_letor(
     path = Path(path)
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features is {n_features}; a data set has at least one feature")
+    documents = read_documents(path, n_features=n_features, missing=missing, dtype=dtype, cache=cache)
+    return documents_as_data(documents, path, n_features=n_features, missing=missing, name=name)
+
+
+def read_documents(
+    path: Path, *, n_features: int | None = None, missing: MissingRule | None, dtype: DTypeLike, cache: bool
+) -> Documents:
+    """Return what a file holds, with the features that it lists; see `load_letor`."""
     if missing is not None:
         check_missing_rule(missing)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
     documents = _read(path, n_features, missing is not None, _precision(dtype), cache)
+    if n_features is None and documents.n_features == 0:
+        raise ValueError(f"{path}: no line lists a feature; expected lines like '2 qid:1 1:0.5 2:0'")
+    return documents
+
+
+def documents_as_data(
+    documents: Documents, path: Path, *, n_features: int | None, missing: MissingRule | None, name: str | None = None
+) -> RankingData:
+    """Return what was read as ranking data, with zeros for features up to `n_features` that no line lists."""
     if n_features is not None and documents.n_features < n_features:
         documents.widen(n_features, path)
-    elif documents.n_features == 0:
-        raise ValueError(f"{path}: no line lists a feature; expected lines like '2 qid:1 1:0.5 2:0'")
     documents.values.setflags(write=False)  # so that the table is taken as it is, without a copy
-    X = documents.values.reshape(-1, documents.n_features)
-    return RankingData(X, documents.y, documents.qid, name=name or str(path), missing=missing)
+    return RankingData(documents.X, documents.y, documents.qid, name=name or str(path), missing=missing)
 
 
 def _precision(dtype: DTypeLike) -> Precision:

@@ -21,12 +21,14 @@ _INTEGER = re.compile(rb"-?[0-9]{1,19}")
 
 
 class Documents:
-    """The documents of a file, row by row.
+    """The documents of a file.
 
     Attributes
     ----------
     values : ndarray of the given precision, shape (n_documents · n_features,)
-        Row by row; NaN is a missing value. It owns its memory, so that it can grow without a copy, or is mapped.
+        NaN is a missing value. It owns its memory, so that it can grow without a copy, or is mapped.
+    by_columns : bool
+        Whether the values stand column by column, as those of large tables do, and not row by row.
     y : ndarray of int32, shape (n_documents,)
     ids : ndarray of int64 or str, shape (n_queries,)
         The queries in order: integers if all are integers of 64 bits, else texts as first written; empty if the lines
@@ -45,6 +47,7 @@ class Documents:
         self.ids: NDArray[np.int64] | NDArray[np.str_] = np.zeros(0, np.int64)
         self.starts = np.zeros(0, np.int64)
         self.n_features = self.n_missing = 0
+        self.by_columns = False
 
     def take_queries(self, ids: Sequence[str], starts: Sequence[int], where: object = "data") -> None:
         """Take the ids of the queries as they are first written, and their first rows; `where` is for messages."""
@@ -56,6 +59,12 @@ class Documents:
         else:
             self.ids = np.array(integers, np.int64)
         self.starts = np.array(starts, np.int64)
+
+    @property
+    def X(self) -> NDArray[Any]:
+        """The values as a table that shares their memory, shape (n_documents, n_features)."""
+        n, width = len(self.y), self.n_features
+        return self.values.reshape(width, n).T if self.by_columns else self.values.reshape(n, width)
 
     @property
     def qid(self) -> NDArray[np.int64] | NDArray[np.str_]:
@@ -73,13 +82,14 @@ class Documents:
         check_room(f"{where}: a table of {n:,} documents × {n_features:,} features", n_bytes)
         if not self.values.flags.owndata:  # but mapped from a file
             self.values = np.array(self.values)
-        self.values.resize(n * n_features, refcheck=False)
-        widen_rows(self.values, n, width, n_features)
+        self.values.resize(n * n_features, refcheck=False)  # by zeros, which are columns already
+        if not self.by_columns:
+            widen_rows(self.values, n, width, n_features)
         self.n_features = n_features
 
     def as_arrays(self) -> Arrays:
         """Return everything as arrays by name."""
-        counts = np.array([self.n_features, self.n_missing], np.int64)
+        counts = np.array([self.n_features, self.n_missing, self.by_columns], np.int64)
         return dict(values=self.values, y=self.y, ids=self.ids, starts=self.starts, counts=counts)
 
     @classmethod
@@ -92,7 +102,7 @@ class Documents:
             For arrays that do not fit together: compiled code goes by their sizes.
         """
         values, y, ids, starts = (arrays[name] for name in ("values", "y", "ids", "starts"))
-        n_features, n_missing = arrays["counts"].tolist()
+        n_features, n_missing, by_columns = arrays["counts"].tolist()
         rows = np.append(starts, len(y)) if len(starts) else np.array([0, len(y)])
         fits = values.shape == (len(y) * n_features,) and y.shape == (len(y),) and ids.shape == starts.shape
         kinds = (values.dtype, y.dtype, starts.dtype, ids.dtype.kind) in (
@@ -104,7 +114,7 @@ class Documents:
             raise ValueError("the arrays do not fit together")
         documents = cls(values.dtype.type)
         documents.values, documents.y, documents.ids, documents.starts = values, y, ids, starts
-        documents.n_features, documents.n_missing = n_features, n_missing
+        documents.n_features, documents.n_missing, documents.by_columns = n_features, n_missing, bool(by_columns)
         return documents
 
 

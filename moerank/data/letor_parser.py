@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from moerank.checks import check_room, memory_limit
 from moerank.data.letor_documents import Documents, Precision, identity
 from moerank.data.letor_grammar import LARGEST_FEATURE, refusal, wrong_document, wrong_id
+from moerank.data.table_order import lies_by_columns, rows_of_piece
 from moerank.data.text_chunks import CHUNK, LONGEST_LINE, TextChunks
+from moerank.kernels.columns import rows_to_columns
 from moerank.kernels.letor_text import N_STATES, Pause, State, narrow_rows, read_lines, widen_rows
 
 __all__ = ["parse_letor"]
@@ -62,8 +64,9 @@ def parse_letor(
 
     Notes
     -----
-    O(bytes of the file) time; memory is that of the result, one piece of the file, and what an estimate of the number
-    of documents is too large by (an eighth at most).
+    O(bytes of the file) time; memory is that of the result, a piece of the file, a piece of the table, and what an
+    estimate of the number of documents is too large by (an eighth at most). A table that does not fit into one piece
+    is taken from rows to columns piece by piece.
     """
     return _Parser(path, dtype, n_features, nulls, side_file).parse(TextChunks(path, file, chunk), report)
 
@@ -84,7 +87,9 @@ class _Parser:
         self._largest = float(np.finfo(dtype).max)
         if dtype == np.float32:  # the last double that is not rounded to infinity
             self._largest = float(np.nextafter(2.0**128 - 2.0**103, 0.0))
-        self._documents = Documents(dtype)
+        self._documents = Documents(dtype)  # of which values and labels are those of the piece under way
+        self._columns = _Columns(dtype)  # the pieces that are done
+        self._labels: list[NDArray[np.int32]] = []
         self._ids: list[str] = []
         self._starts: list[int] = []
         self._width = self._n_bytes = 0
@@ -109,14 +114,32 @@ class _Parser:
         except _Refused as refused:
             chunks.check_rest()
             raise refused.error from None
-        n = int(state[State.ROW])
         documents.n_features, documents.n_missing = int(state[State.COLUMNS]), int(state[State.NULLS])
-        if documents.n_features < self._width:
-            narrow_rows(documents.values, n, self._width, documents.n_features)
-        documents.values.resize(n * documents.n_features, refcheck=False)
-        documents.y.resize(n, refcheck=False)
+        self._put_together(int(state[State.ROW]))
         documents.take_queries(self._ids, self._starts, self._path)
         return documents
+
+    def _put_together(self, n: int) -> None:
+        """Make one table of the columns and the `n` rows of the piece under way."""
+        documents, width = self._documents, self._documents.n_features
+        if not self._labels and not lies_by_columns(n * width * documents.values.itemsize):
+            if width < self._width:
+                narrow_rows(documents.values, n, self._width, width)
+            documents.values.resize(n * width, refcheck=False)
+            documents.y.resize(n, refcheck=False)
+            return
+        self._finish_piece(n, 0)
+        documents.by_columns = True
+        documents.values = self._columns.closed()
+        documents.y = np.concatenate(self._labels)
+
+    def _finish_piece(self, n: int, expected: int) -> None:
+        """Take the `n` rows of the piece under way to columns; as many documents as `expected` are in the file."""
+        documents, n_features = self._documents, int(self._state[State.COLUMNS])
+        self._columns.add(documents.values, n, self._width, n_features, min(expected, self._most_rows()))
+        self._labels.append(documents.y[:n].copy())
+        documents.values, documents.y = np.zeros(0, documents.values.dtype), np.zeros(0, documents.y.dtype)
+        self._state[State.ROW] = 0
 
     def _read(self, text: NDArray[np.uint8], end: int, share: float) -> None:
         """Read a piece of whole lines."""
@@ -140,7 +163,7 @@ class _Parser:
             )
             refused = [self._queries_begin(text), self._convert(text)]
             first = min((entry for entry in refused if entry), default=None)
-            self._check_room(int(state[State.ROW]), self._width)  # queries take room, too
+            self._check_room(self._columns.n + int(state[State.ROW]), self._width)  # queries take room, too
             if first is not None:
                 line, at, reason = first
                 raise _Refused(refusal(self._path, line, _line_around(text, at), reason))
@@ -166,7 +189,7 @@ class _Parser:
                 self._finished.add(self._current)
             self._current = query
             self._ids.append(raw.decode())
-            self._starts.append(row)
+            self._starts.append(self._columns.n + row)
         return None
 
     def _wrong_query(self, query: bytes, raw: bytes) -> str | None:
@@ -190,22 +213,35 @@ class _Parser:
         return None
 
     def _make_room(self, share: float, end: int) -> None:
-        """Take memory for more rows: as many as the file will hold if it goes on like this, but at most twice."""
+        """Take memory for more rows: as many as the file will hold if it goes on like this, but at most twice.
+
+        A piece that has as many as it may have is finished, and the memory is that of the next.
+        """
         documents, n = self._documents, int(self._state[State.ROW])
-        self._check_room(n + 1, self._width)
+        self._check_room(self._columns.n + n + 1, self._width)
         share *= (self._n_bytes + self._state[State.AT]) / (self._n_bytes + end)
-        expected = n / share if share else 2 * n
-        rows = min(max(1024, n + n // 16, min(2 * n, int(1.02 * expected))), self._most_rows())
+        expected = int(1.02 * (self._columns.n + n) / share) if share else 2 * n
+        if n >= self._most_of_piece(self._width):
+            self._finish_piece(n, expected)
+            n = 0
+        rows = most = self._most_of_piece(self._width)
+        if not self._columns.n:
+            rows = min(max(1024, n + n // 16, min(2 * n, expected)), most)
+        rows = min(rows, self._most_rows() - self._columns.n)
         documents.values.resize(rows * self._width, refcheck=False)
         documents.y.resize(rows, refcheck=False)
 
     def _widen(self, wanted: int) -> None:
         """Give the table more columns: what the next line asks for, or half as many again if it is not the first."""
         documents, n = self._documents, int(self._state[State.ROW])
-        self._check_room(max(n, 1), wanted)
-        width = min(max(wanted, self._width + self._width // 2), self._limit) if n else wanted
-        if max(n, 1) * width * documents.values.itemsize > memory_limit():
+        n_total = max(self._columns.n + n, 1)
+        self._check_room(n_total, wanted)
+        width = min(max(wanted, self._width + self._width // 2), self._limit) if self._columns.n + n else wanted
+        if n_total * width * documents.values.itemsize > memory_limit():
             width = wanted
+        if n > self._most_of_piece(width):
+            self._finish_piece(n, 0)
+            n = 0
         rows = max(n, 1)
         documents.values[n * self._width :] = 0.0  # the line that asks for more has begun to be stored
         documents.values.resize(rows * width, refcheck=False)
@@ -221,6 +257,9 @@ class _Parser:
             check_room(f"a table of {n_rows:,} or more documents × {width:,} features", n_bytes)
         except ValueError as error:
             raise ValueError(f"{self._path}, line {self._state[State.LINE] + 1}: {error}") from None
+
+    def _most_of_piece(self, width: int) -> int:
+        return rows_of_piece(width * self._documents.values.itemsize, first=not self._columns.n)
 
     def _most_rows(self) -> int:
         return (memory_limit() - len(self._ids) * _ID_BYTES) // self._row_bytes(self._width)
@@ -242,6 +281,48 @@ class _Parser:
         )
         assert reason is not None, f"{self._path}: the reader stopped at {line!r}"
         raise _Refused(refusal(self._path, int(self._state[State.LINE]) + 1, line, reason))
+
+
+class _Columns:
+    """Features column by column, to which rows are added; there may be room for more of them than there are.
+
+    Attributes
+    ----------
+    n : int
+        Rows so far.
+    """
+
+    def __init__(self, dtype: Precision) -> None:
+        self._flat: NDArray[Any] = np.empty(0, dtype)
+        self._room = self._width = self.n = 0
+
+    def add(self, rows: NDArray[Any], n: int, width: int, n_features: int, expected: int) -> None:
+        """Add `n` rows of `width` values, the first `n_features` of which count; `expected` rows may come in all."""
+        if self.n == 0:
+            self._room, self._width = max(n, expected, 1), n_features
+            self._flat = np.empty(self._room * n_features, self._flat.dtype)
+        if n_features > self._width:
+            self._width = n_features
+            self._flat.resize(self._room * n_features, refcheck=False)  # new columns are zeros
+        if self.n + n > self._room:
+            self._move(max(self.n + n, expected, self._room + self._room // 16))
+        rows_to_columns(rows, n, width, np.arange(self._width), self._flat, self._room, self.n)
+        self.n += n
+
+    def closed(self) -> NDArray[Any]:
+        """Return the columns one after the other, without room for more."""
+        self._move(self.n)
+        return self._flat
+
+    def _move(self, room: int) -> None:
+        """Move the columns apart, or together, so that each has so much room; of the same memory where it can be."""
+        if room > self._room:
+            self._flat.resize(room * self._width, refcheck=False)
+        order = range(self._width) if room < self._room else range(self._width - 1, -1, -1)
+        for f in order:
+            self._flat[f * room : f * room + self.n] = self._flat[f * self._room : f * self._room + self.n].copy()
+        self._room = room
+        self._flat.resize(room * self._width, refcheck=False)
 
 
 class _Refused(Exception):  # noqa: N818 - it carries the error

@@ -80,7 +80,7 @@ def fill_missing(X: Table, offsets: NDArray[np.int64], rule: MissingRule) -> tup
     >>> fill_missing(X, np.array([0, 3, 4]), "query-worst")[0].ravel().tolist()
     [0.5, 0.25, 0.75, 0.0]
     """
-    filled = X.copy() if np.isnan(X.min(initial=0.0)) else X
+    filled = X.copy(order="K") if np.isnan(X.min(initial=0.0)) else X
     return filled, fill_in_place(filled, offsets, rule)
 
 
@@ -101,7 +101,8 @@ def fill_in_place(X: Table, offsets: NDArray[np.int64], rule: MissingRule) -> ND
         if isinstance(rule, str):
             starts = offsets[begin:end] - offsets[begin]
             lengths = np.diff(offsets[begin : end + 1])
-            values = np.repeat(_replacements(block[:, columns], starts, lengths, rule), lengths, axis=0)
+            known = np.ascontiguousarray(block[:, columns])  # of which means do not depend on the order in memory
+            values = np.repeat(_replacements(known, starts, lengths, rule), lengths, axis=0)
             block[:, columns] = np.where(unknown[:, columns], values, block[:, columns])
         else:
             block[unknown] = rule

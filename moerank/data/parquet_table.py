@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from moerank.data.progress import report_reading
 from moerank.data.table_columns import (
     MISSING_REMEDY,
     MOST_LABEL,
@@ -21,12 +22,16 @@ from moerank.data.table_columns import (
     narrowed,
     wrong_labels,
 )
+from moerank.data.table_order import empty_table
 from moerank.systems import open_regular
 
 __all__ = ["parquet_names", "read_parquet_table"]
 
 ROWS = 2**13
 """Rows that are decoded together."""
+
+TOGETHER = 16
+"""Features that are read together: of each column that is open some megabytes are decoded ahead."""
 
 BUFFER = 2**16
 """Bytes of each column that are read ahead: whole groups of rows may be as large as the file."""
@@ -97,15 +102,13 @@ def _read(
         raise ValueError(f"{path}: the table has no row")
     n_features = len(columns.features)
     check_size(path, n_rows, n_features, dtype.itemsize)
-    X = np.empty((n_rows, n_features), dtype)
+    X = empty_table(n_rows, n_features, dtype)
     y = np.empty(n_rows, np.int64)
     queries = QueryRuns(path, query)
-    end = 0
-    for batch in file.iter_batches(batch_size=ROWS, columns=list(columns.all)):
-        begin, end = end, end + batch.num_rows
-        if end > n_rows or sorted(batch.schema.names) != sorted(columns.all):
-            raise ValueError(f"{path}: a damaged Parquet file: it holds other rows or columns than it says")
-        where = f"{path}, row {{:,}}: "
+    where = f"{path}, row {{:,}}: "
+    n_groups = -(-n_features // TOGETHER) + 1
+    report_reading(path, 0.0)
+    for begin, end, batch in _batches(file, path, [label, query], n_rows):
         labels = _numbers(pa, batch.column(label))
         if len(wrong := wrong_labels(labels)):
             raise ValueError(
@@ -114,11 +117,28 @@ def _read(
             )
         y[begin:end] = labels
         queries.add(_ids(pa, batch.column(query), path, query, begin))
-        for place, name in enumerate(columns.features):
-            _fill(X[begin:end, place], _numbers(pa, batch.column(name)), name, where, begin, missing=missing)
+        report_reading(path, min(end / n_rows / n_groups, 0.999))
+    for group in range(1, n_groups):
+        first = (group - 1) * TOGETHER
+        chosen = columns.features[first : first + TOGETHER]
+        for begin, end, batch in _batches(file, path, chosen, n_rows):
+            for place, name in enumerate(chosen, first):
+                _fill(X[begin:end, place], _numbers(pa, batch.column(name)), name, where, begin, missing=missing)
+            report_reading(path, min((group + end / n_rows) / n_groups, 0.999))
+    report_reading(path, 1.0)
+    return Table(X, y, queries.rows(), columns.features)
+
+
+def _batches(file: Any, path: Path, names: Sequence[str], n_rows: int) -> Iterator[tuple[int, int, Any]]:
+    """Yield the rows of some columns block by block: where they begin and end, and the block."""
+    end = 0
+    for batch in file.iter_batches(batch_size=ROWS, columns=list(names)):
+        begin, end = end, end + batch.num_rows
+        if end > n_rows or sorted(batch.schema.names) != sorted(names):
+            raise ValueError(f"{path}: a damaged Parquet file: it holds other rows or columns than it says")
+        yield begin, end, batch
     if end != n_rows:
         raise ValueError(f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {end:,}")
-    return Table(X, y, queries.rows(), columns.features)
 
 
 def _check_type(pa: Any, path: Path, name: str, kind: Any, *, listed: bool) -> None:

@@ -17,6 +17,7 @@ from moerank.data.checked import (
     checked_labels,
     checked_names,
     checked_queries,
+    extremes_of,
     query_offsets,
     refuse_infinite_values,
     refuse_large_values,
@@ -59,7 +60,8 @@ class RankingData:
     Attributes
     ----------
     X : ndarray, shape (n_documents, n_features)
-        Feature values in single precision if they were given so, else in double.
+        Feature values in single precision if they were given so, else in double. Large tables that were read from
+        files lie in memory by columns, in Fortran order; others by rows, but for frozen arrays that came otherwise.
     feature_names : tuple of str
         One name per column.
     given_names : tuple of str or None
@@ -115,7 +117,7 @@ class RankingData:
             check_missing_rule(missing)
         self.name = name
         names = column_names(X) if feature_names is None else feature_names
-        self.X = checked_features(X, names, name)
+        self.X, self._extremes = checked_features(X, names, name)
         n_documents, n_features = self.X.shape
         try:
             require_same_index(X, y, "y")
@@ -140,18 +142,19 @@ class RankingData:
         """Replace what is missing by the rule, and keep where it was, a bit per value."""
         self._missing_bits: NDArray[np.uint8] | None = None
         self.n_missing = np.zeros(self.X.shape[1], np.int64)
-        if not np.isnan(self.X.max()):
+        if self._extremes.complete:
             return
         if self.missing is None:
             refuse_missing_values(self.X, self.given_names, f"{self.name}: ")
         rule: Any = self.missing
         if is_frozen(self.X):
-            self.X = self.X.copy()
+            self.X = self.X.copy(order="K")
         self._missing_bits = _packed(self.X)
         try:
             self.n_missing = fill_in_place(self.X, self.offsets, rule)
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
+        self._extremes = extremes_of(self.X)
 
     @property
     def n_documents(self) -> int:
@@ -203,7 +206,13 @@ class RankingData:
         Kernels that go through a feature's documents read these. Where X itself lies in memory by columns, as a
         Fortran-ordered array does, they are X; else they are made once and remembered.
         """
-        return self.remember("columns", lambda: np.ascontiguousarray(self.X.T))
+
+        def make() -> NDArray[np.floating[Any]]:
+            columns = np.ascontiguousarray(self.X.T)
+            columns.setflags(write=False)
+            return columns
+
+        return self.remember("columns", make)
 
     def with_features(self, mask: NDArray[np.bool_]) -> RankingData:
         """Return the same documents with the features of `mask` only, remembered; these data if it keeps all.
@@ -239,8 +248,10 @@ class RankingData:
         name : str, optional
             How messages call the new data set; by default as this one.
         """
-        X = self.X[rows]
+        by_rows = self.X.flags.c_contiguous
+        X = self.X[rows] if by_rows else np.take(self.X.T, rows, axis=1)
         X.setflags(write=False)  # so that it is not copied again
+        X = X if by_rows else X.T
         part = RankingData(X, self.y[rows], self.qid[rows], self.given_names, name=name or self.name)
         part.missing, part.scaling = self.missing, self.scaling
         if self._missing_bits is not None:
@@ -264,8 +275,8 @@ class RankingData:
                 f"({scaling.kind}); give raw values"
             )
         X = scaling.table(self.X, self.offsets)
-        refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
-        return self._changed(X=X, scaling=scaling)
+        found = refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
+        return self._changed(X=X, scaling=scaling, _extremes=found)
 
     def declared(self, kind: Literal["query"]) -> RankingData:
         """Return the same documents, known to have come scaled per query; no value is touched.
@@ -309,13 +320,11 @@ class RankingData:
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value that rankers cannot compute with, beyond 1e30 in size.
 
-        The notes of the class say why; O(n_documents · n_features) once.
+        The notes of the class say why; O(n_documents · n_features) where there is one in these data, or was in those
+        that they are a part of.
         """
-
-        def check() -> None:
+        if not self._extremes.moderate:
             refuse_large_values(self.X, self.given_names, f"{self.name}: ")
-
-        self.remember("values are moderate", check)
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` returned when `key` was first asked for; safe to call from several threads.

@@ -122,7 +122,7 @@ class FittedScaling:
         if X.ndim != 2 or X.shape[1] != len(self.offset):
             raise ValueError(f"a table of shape {X.shape} has not the {len(self.offset)} features of the scaling")
         offset, scale = np.array(self.offset), np.array(self.scale)
-        scaled = np.empty_like(X, order="C")
+        scaled = np.empty_like(X)
         with np.errstate(over="ignore"):
             for begin in range(0, len(X), ROWS):
                 scaled[begin : begin + ROWS] = (X[begin : begin + ROWS] - offset) / scale

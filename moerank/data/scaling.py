@@ -115,11 +115,16 @@ def _moments(
     unit = np.where(extent == 0, 1.0, extent)
     total, squares = np.zeros(len(unit)), np.zeros(len(unit))
     for begin in range(0, len(X), ROWS):
-        total += ((X[begin : begin + ROWS] - least) / unit).sum(axis=0)
+        total += ((_by_rows(X, begin) - least) / unit).sum(axis=0)
     mean = total / len(X)
     for begin in range(0, len(X), ROWS):
-        squares += (((X[begin : begin + ROWS] - least) / unit - mean) ** 2).sum(axis=0)
+        squares += (((_by_rows(X, begin) - least) / unit - mean) ** 2).sum(axis=0)
     return least + mean * unit, np.sqrt(squares / len(X)) * unit
+
+
+def _by_rows(X: NDArray[np.floating], begin: int) -> NDArray[np.floating]:
+    """Return a block of rows, as rows: NumPy adds up columns in an order of its own."""
+    return np.ascontiguousarray(X[begin : begin + ROWS])
 
 
 def centre_in_queries(values: ArrayLike, offsets: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -140,7 +145,7 @@ def centre_in_queries(values: ArrayLike, offsets: NDArray[np.int64]) -> NDArray[
     >>> centre_in_queries([0.1, 0.1, 0.1, 1.0, 3.0], np.array([0, 3, 5])).tolist()
     [0.0, 0.0, 0.0, -1.0, 1.0]
     """
-    values = np.asarray(values, dtype=np.float64)
+    values = np.asarray(values, dtype=np.float64, order="C")
     sizes = np.diff(offsets)
     query = np.repeat(np.arange(len(sizes)), sizes)
     means = np.add.reduceat(values, offsets[:-1]) / sizes.reshape(-1, *[1] * (values.ndim - 1))

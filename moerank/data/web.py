@@ -24,6 +24,7 @@ from moerank.checks import check_at_least, check_room, size
 from moerank.data.draws import Draws
 from moerank.data.folds import N_FOLDS, fold_queries
 from moerank.data.ranking_data import RankingData
+from moerank.kernels.columns import rows_to_columns
 
 __all__ = ["load_web_fold", "make_web"]
 
@@ -148,7 +149,9 @@ def _documents(
         values, labels = _block(np.diff(offsets)[drawn], seed, first // BLOCK)
         rows = np.repeat(np.isin(drawn, wanted), np.diff(offsets)[drawn])
         begin, end = end, end + int(rows.sum())
-        X[begin:end] = values[:, order] if rows.all() else values[np.ix_(rows, order)]
+        kept = values if rows.all() else values[rows]
+        kept = np.ascontiguousarray(kept, dtype)
+        rows_to_columns(kept.reshape(-1), len(kept), kept.shape[1], order, X.T.reshape(-1), len(X), begin)
         y[begin:end] = labels[rows]
     names = _names()
     X.setflags(write=False)  # so that it is not copied

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import fused, lanes, load, load_at, store
 
-__all__ = ["in_order", "square"]
+__all__ = ["in_order", "sheet", "square"]
 
 Matrix = NDArray[np.float64]
 
@@ -25,11 +25,34 @@ CHUNK = 512
 
 LANES = lanes(np.float64)
 
+LINE = 64
+"""Bytes of a line of the cache: a vector that lies in two of them takes twice as long to load."""
+
+
+def sheet(n_rows: int, n_columns: int) -> Matrix:
+    """Return a matrix whose first `n_rows` rows and `n_columns` columns are to be filled, and then squared in place.
+
+    There may be further rows and columns at the end, which are zeros and are to stay so.
+    """
+    height, width = -(-n_rows // SIDE) * SIDE, -(-n_columns // LANES) * LANES
+    rows = _aligned(height * width).reshape(height, width)
+    rows[n_rows:] = 0.0
+    rows[:, n_columns:] = 0.0
+    return rows
+
+
+def _aligned(n: int) -> NDArray[np.float64]:
+    """Return n numbers, of which every eighth begins a line of the cache."""
+    numbers = np.empty(n + LINE // 8)
+    begin = -numbers.ctypes.data % LINE // 8
+    return numbers[begin : begin + n]
+
 
 def square(rows: Matrix) -> Matrix:
     """Return R Rᵀ (n_rows, n_rows), symmetric to the bit, for R (n_rows, n_columns); O(n_rows² · n_columns / 2).
 
-    Rows and columns of zeros at the end change no bit of the others.
+    Rows and columns of zeros at the end change no bit of the others. A `sheet` is taken as it is; any other matrix may
+    have to be copied to one.
 
     Examples
     --------
@@ -37,13 +60,14 @@ def square(rows: Matrix) -> Matrix:
     [[5.0, 6.0], [6.0, 9.0]]
     """
     n_rows, n_columns = rows.shape
-    height, width = -(-n_rows // SIDE) * SIDE, -(-n_columns // LANES) * LANES
     padded = rows
-    if (height, width) != rows.shape:
-        padded = np.zeros((height, width))
+    if n_rows % SIDE or n_columns % LANES:
+        padded = sheet(n_rows, n_columns)
         padded[:n_rows, :n_columns] = rows
+    height, width = padded.shape
     n_tiles = height // SIDE
-    sums = np.zeros((n_tiles * (n_tiles + 1) // 2 * SIDE * SIDE, LANES))
+    sums = _aligned(n_tiles * (n_tiles + 1) // 2 * SIDE * SIDE * LANES).reshape(-1, LANES)
+    sums[:] = 0.0
     _add_products(padded.reshape(-1), height, width, sums)
     result = np.empty((height, height))
     _collect(sums, result)

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import RankingData, centre_in_queries
-from moerank.data.blocks import ROWS, blocks
+from moerank.data.blocks import ROWS, blocks, column_block
+from moerank.kernels.columns import add_extents
+from moerank.kernels.lanes import lanes
 
 __all__ = ["MOST", "Apart", "features_apart", "varying_in_queries"]
 
@@ -64,17 +66,19 @@ def _bounds(train: RankingData) -> _Bounds:
     """
 
     def compute() -> _Bounds:
-        starts, lengths = train.offsets[:-1], np.diff(train.offsets)
-        greatest, least = np.maximum.reduceat(train.X, starts), np.minimum.reduceat(train.X, starts)
-        varies = np.asarray((greatest != least).any(axis=0))
-        extent = greatest.astype(np.float64) - least
-        unit = np.where(varies, extent.max(axis=0), 1.0)
-        squares = (extent / unit) ** 2
+        largest, squares, weighted = np.zeros((3, train.n_features))
+        width = lanes(train.X.dtype.type)
+        for begin, end in train.query_blocks(ROWS):
+            offsets = train.offsets[begin : end + 1]
+            block = column_block(train.X, int(offsets[0]), int(offsets[-1]))
+            add_extents(*block, offsets - offsets[0], width, largest, squares, weighted)
+        varies = largest > 0.0
+        unit = np.where(varies, largest, 1.0)
         return _Bounds(
             varies=varies,
             unit=unit,
-            least=np.sqrt(squares.sum(axis=0) / (2 * train.n_documents)) * unit,
-            most=np.sqrt(lengths @ squares / (4 * train.n_documents)) * unit,
+            least=np.sqrt(squares / (2 * train.n_documents)) * unit,
+            most=np.sqrt(weighted / (4 * train.n_documents)) * unit,
         )
 
     return train.remember("spread in queries", compute)

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from moerank.checks import check_room
 from moerank.data import RankingData
+from moerank.data.blocks import column_block
 from moerank.kernels.gram_sums import sums_over_queries
 from moerank.kernels.label_runs import centred_stack
-from moerank.kernels.square import in_order, square
+from moerank.kernels.square import in_order, sheet, square
 from moerank.training.losses import Target
 
 __all__ = ["PairMoments", "QueryMoments"]
@@ -125,7 +126,7 @@ def _moments(data: RankingData) -> PairMoments:
     gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
     for begin, end in data.query_blocks(BLOCK):
         stack, sums, excess, label_sum = _stack(data, begin, end)
-        gram += square(stack)
+        gram += square(stack)[: data.n_features, : data.n_features]
         unit += in_order(sums, excess)
         difference += in_order(sums, label_sum)
     n_pairs = data.label_runs.n_pairs
@@ -155,8 +156,8 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
 
     Returns
     -------
-    stack : ndarray, shape (n_features, n_documents + n_runs)
-        Its product with its transpose is the sum of squares.
+    stack : ndarray, shape (n_features, n_documents + n_runs), or larger by zeros
+        Its product with its transpose is the sum of squares, and zeros.
     sums : ndarray, shape (n_features, n_runs)
         The sums of x over each run.
     excess, label_sum : ndarray, shape (n_runs,)
@@ -169,10 +170,12 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     run = runs.run[rows] - runs.first[begin]
     n_worse, n_better = runs.n_worse[of_block], runs.n_better[of_block]
     offsets = data.offsets[begin : end + 1] - rows.start
-    stack = np.empty((data.n_features, len(run) + len(n_worse)))
+    stack = sheet(data.n_features, len(run) + len(n_worse))
     root_degree = np.sqrt((n_worse + n_better).astype(np.float64))
-    centred_stack(np.ascontiguousarray(data.X[rows].T), offsets, run, root_degree[run], stack)
+    block = column_block(data.X, rows.start, rows.stop)
+    centred_stack(*block, offsets, run, len(n_worse), root_degree[run], stack, data.n_features)
     label = np.empty(len(n_worse))
     label[run] = data.y[rows]
     size = np.repeat(np.diff(offsets), np.diff(runs.first[begin : end + 1]))
-    return stack, stack[:, len(run) :], (n_worse - n_better).astype(np.float64), label * size
+    sums = stack[: data.n_features, len(run) : len(run) + len(n_worse)]
+    return stack, sums, (n_worse - n_better).astype(np.float64), label * size

@@ -4,29 +4,39 @@
 
 Each row runs in a process of its own, on the data of `make_web`; 31531 queries are the size of MSLR-WEB30K. The search
 runs the generations that are asked for and is written for a hundred of them, too: its cost grows in proportion. With
---peers LightGBM's lambdarank (255 leaves, 25 trees) is trained on the same data. Never fails a build.
+--peers LightGBM's lambdarank (255 leaves, 25 trees) is trained on the same data, and what it takes is compared with
+10,000 subsets of the search in the same process. A last row trains RankRLS on the sample of MSLR in the folder that the
+environment variable MOERANK_DATA names, scaled in single and in double precision. Never fails a build.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
 import moerank as mr
+from moerank.data import fit_scaling
 from moerank.data.web import make_web
+from moerank.training.pair_moments import PairMoments
 
 ROWS = {
     "RankRLS, all features": "one RankRLS().fit, the data in memory",
     "100 metrics": "NDCG@10 of 100 rankers of 3 to 40 features",
+    "start of the search": "operators of FeatureSelection and the Gram matrix, before the first generation",
     "search": "FeatureSelection, population 100, RankRLS, NDCG@10, data and operators included",
     "query instances": "50 generations of InstanceSelection on queries would take",
 }
 PEER = "LightGBM, 25 trees"
+SAMPLE = "MSLR sample"
+LIMIT = 1e-5
+"""The largest relative difference of weights that single precision may make."""
 
 
 def processor_seconds() -> float:
@@ -52,6 +62,16 @@ def random_rankers(n_features, rng):
     return W
 
 
+def anew(data):
+    """Return the same data, of which nothing has been computed yet."""
+    return mr.RankingData(data.X, data.y, data.qid, data.feature_names)
+
+
+def start(stage):
+    stage.operators()
+    PairMoments.of(stage.train)
+
+
 def search(stage, generations):
     from pymoo.algorithms.moo.nsga2 import NSGA2
     from pymoo.optimize import minimize
@@ -68,7 +88,38 @@ def peer(data):
     return processor_seconds() - begin
 
 
+def compare_with_trees(data, backend, generations, workers):
+    trees = peer(data)
+    begin = processor_seconds()
+    search(mr.FeatureSelection(data, backend, workers=workers), generations)
+    subsets = 100 / generations * (processor_seconds() - begin)
+    print(
+        f"{PEER} of 255 leaves: {trees:.1f} s of the processor; 10,000 subsets, from {generations} generations: "
+        f"{subsets:.0f} s, the time of {25 * subsets / trees:.0f} trees (limit 25)"
+    )
+
+
+def compare_precisions():
+    """Print by how much the weights of RankRLS on the sample of MSLR differ that single precision has."""
+    folder = os.environ.get("MOERANK_DATA")
+    if folder is None or not Path(folder, "MSLR").is_dir():
+        print(f"{SAMPLE}: not there; MOERANK_DATA names the folder with the folder MSLR")
+        return
+    for kind in ("query", "minmax", "standard"):
+        weights = []
+        for dtype in (np.float64, np.float32):
+            train = mr.load_fold(Path(folder, "MSLR", "Fold1"), dtype=dtype)[0]
+            scaled = mr.query_level_norm(train) if kind == "query" else fit_scaling(train, kind).apply(train)
+            weights.append(mr.RankRLS(alpha=0.01).fit(scaled).coef_)
+        double, single = weights
+        difference = np.abs(single - double).max() / np.abs(double).max()
+        print(f"{SAMPLE}, scaled by {kind}: weights differ by {difference:.1e} of the largest (limit {LIMIT:.0e})")
+
+
 def run(row, n_queries, generations, workers):
+    if row == SAMPLE:
+        compare_precisions()
+        return
     warm = make_web(20)  # kernels are compiled or read, and libraries imported
     backend = mr.RankRLS(alpha=0.01).fit(warm)
     search(mr.FeatureSelection(warm, backend), 2)
@@ -78,15 +129,17 @@ def run(row, n_queries, generations, workers):
     made = processor_seconds() - begin[0], time.perf_counter() - begin[1]
     rng = np.random.default_rng(0)
     if row == PEER:
-        print(f"{row}: {peer(data):.1f} s of the processor")
+        compare_with_trees(data, backend, generations, workers)
         return
     if row == "RankRLS, all features":
-        cost = timed(lambda: mr.RankRLS(alpha=0.01).fit(make_web(n_queries)) and None)
-        cost = cost[0] - made[0], cost[1] - made[1]
+        cost = timed(lambda: mr.RankRLS(alpha=0.01).fit(anew(data)), times=2)
     elif row == "100 metrics":
         W, metric = random_rankers(data.n_features, rng), mr.NDCG(10)
         metric.mean_of_linear(data, W[:1])
         cost = timed(lambda: metric.mean_of_linear(data, W), times=3)
+    elif row == "start of the search":
+        print(f"{row}: the data were made in {made[0]:.2f} s of the processor, {made[1]:.2f} s on the clock")
+        cost = timed(lambda: start(mr.FeatureSelection(anew(data), backend, workers=workers)))
     elif row == "search":
         stage = mr.FeatureSelection(data, backend, workers=workers)
         cost = timed(lambda: search(stage, generations))
@@ -115,7 +168,7 @@ def main():
     if arguments.row:
         run(arguments.row, arguments.queries, arguments.generations, arguments.workers)
         return
-    for row in [*ROWS, *([PEER] if arguments.peers else [])]:
+    for row in [*ROWS, *([PEER] if arguments.peers else []), SAMPLE]:
         settings = [f"--{name}={getattr(arguments, name)}" for name in ("queries", "generations", "workers")]
         subprocess.run([sys.executable, __file__, f"--row={row}", *settings], check=True)
 

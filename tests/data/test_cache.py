@@ -121,7 +121,7 @@ def test_an_archive_of_other_arrays_is_not_believed(path, parsed, cache):
     load_letor(other)
     (twin,) = set(cache.iterdir()) - {entry}
     fewer = {name: array for name, array in arrays.items() if name != "values"}
-    wider = {**arrays, "counts": np.array([3, 0])}
+    wider = {**arrays, "counts": np.array([3, 0, 0])}
     backwards = {**arrays, "starts": np.array([0, -1])}
     halves = {**arrays, "values": arrays["values"].astype(np.float16)}
     for forged in (fewer, wider, backwards, halves, {}):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from helpers.slow_letor import read_slowly
 
-from moerank.data import load_letor
+from moerank.data import load_letor, table_order
+from moerank.data.letor_documents import Documents
 from moerank.data.letor_parser import parse_letor
 
 LINES = [
@@ -23,7 +24,7 @@ def parsed(path, content, dtype=np.float64, **options):
     path.write_bytes(content)
     with path.open("rb", buffering=0) as file:
         documents = parse_letor(path, file, dtype, **options)
-    return documents.values.reshape(-1, documents.n_features), documents
+    return documents.X, documents
 
 
 @pytest.mark.parametrize("chunk", [1, 13, 64, 1000, 2**24])
@@ -157,3 +158,47 @@ def test_a_pipe_is_read_once(tmp_path):
     writer.start()
     assert load_letor(pipe).n_documents == 60
     writer.join()
+
+
+@pytest.mark.parametrize("room", [1, 100, 1000, 10**4])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_large_table_is_the_same_by_columns(tmp_path, monkeypatch, room, dtype):
+    monkeypatch.setattr(table_order, "BY_COLUMNS", room)
+    monkeypatch.setattr(table_order, "PIECE", room // 3)
+    X, y, qid = read_slowly(TEXT, dtype=dtype)
+    for chunk in (13, 1000, 2**24):
+        table, documents = parsed(tmp_path / "x.txt", TEXT, dtype, chunk=chunk)
+        assert documents.by_columns == table.flags.f_contiguous == (room < X.nbytes)
+        np.testing.assert_array_equal(table, X)
+        np.testing.assert_array_equal(documents.y, y)
+        np.testing.assert_array_equal(documents.qid, qid)
+        documents.widen(12)
+        np.testing.assert_array_equal(documents.X, np.pad(X, ((0, 0), (0, 12 - X.shape[1]))))
+        again = Documents.from_arrays(documents.as_arrays())
+        np.testing.assert_array_equal(again.X, documents.X)
+        with pytest.raises(ValueError, match=r"x\.txt, line 61: the label 'x' is not an integer"):
+            parsed(tmp_path / "x.txt", TEXT + b"x qid:9 1:0\n", dtype, chunk=chunk)
+        with pytest.raises(ValueError, match=r"x\.txt, line 61: query 3 begins again"):
+            parsed(tmp_path / "x.txt", TEXT + b"0 qid:3 1:0\n", dtype, chunk=chunk)
+
+
+def test_hard_numbers_and_missing_ones_find_their_columns(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_order, "BY_COLUMNS", 40)
+    monkeypatch.setattr(table_order, "PIECE", 40)
+    hard = "0.1000000000000000055511151231257827"
+    content = "".join(f"0 qid:1 1:{row} 2:NULL 3:{hard}\n" for row in range(20)).encode()
+    table, documents = parsed(tmp_path / "x.txt", content, nulls=True)
+    np.testing.assert_array_equal(table, [[row, np.nan, 0.1] for row in range(20)])
+    assert documents.n_missing == 20
+
+
+def test_columns_make_room_where_lines_become_short_and_features_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_order, "BY_COLUMNS", 400)
+    monkeypatch.setattr(table_order, "PIECE", 100)
+    lines = [f"1 qid:1 1:{row} 2:{-row} # {'long' * 50}" for row in range(30)]
+    lines += [f"0 qid:1 1:{row}" for row in range(300)] + [f"0 qid:2 2:1 {3 + row}:0.5" for row in range(40)]
+    content = "\n".join(lines).encode()
+    for chunk in (100, 5000):
+        table, documents = parsed(tmp_path / "x.txt", content, chunk=chunk)
+        assert documents.by_columns
+        np.testing.assert_array_equal(table, read_slowly(content)[0])

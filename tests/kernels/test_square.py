@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from moerank.kernels.square import square
+from moerank.kernels.square import sheet, square
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 8), (7, 513), (9, 1030)])
@@ -31,3 +31,14 @@ def test_a_sum_is_rounded_once_in_lanes():
     assert square(R)[0, 1] == 0.0  # x·x rounded, less itself: the second product is exact, and so is the difference
     R = np.array([[1.0] + [0.0] * 7 + [x], [-(x * x)] + [0.0] * 7 + [x]])
     assert square(R)[0, 1] == 2.0**-60  # the error of x·x, which a fused operation keeps
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (4, 8), (5, 9), (136, 2050)])
+def test_a_sheet_is_squared_as_it_is_and_lies_in_whole_lines(shape):
+    R = np.random.default_rng(0).normal(size=shape)
+    rows = sheet(*shape)
+    assert rows.ctypes.data % 64 == 0 and rows.shape[1] % 8 == 0
+    rows[: shape[0], : shape[1]] = R
+    found = square(rows)
+    np.testing.assert_array_equal(found[: shape[0], : shape[0]], square(R))
+    assert not found[shape[0] :].any() and not rows[shape[0] :].any() and not rows[:, shape[1] :].any()

@@ -1,0 +1,129 @@
+"""Tables that lie by columns hold the same numbers as others, and lead to the same."""
+
+import numpy as np
+import pytest
+
+import moerank.data.letor
+from moerank.data import (
+    RankingData,
+    fit_scaling,
+    load_fold,
+    load_letor,
+    load_table,
+    query_level_norm,
+    split_fold,
+    table_order,
+)
+from moerank.data.progress import reading_progress
+from moerank.rankers import RankRLS, RankSVM
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Take every table for a large one."""
+    monkeypatch.setattr(table_order, "BY_COLUMNS", 1)
+    monkeypatch.setattr(table_order, "PIECE", 2000)
+
+
+def drawn(missing=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(700, 5)) + rng.normal(size=5)) * [1.0, 1e3, 0.1, 7.0, 1e-3]
+    X[rng.random(X.shape) < missing] = np.nan
+    return X, rng.integers(0, 3, 700), np.sort(rng.integers(0, 40, 700))
+
+
+def frozen(X, order):
+    X = np.array(X, order=order)
+    X.setflags(write=False)
+    return X
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("missing", [None, 0.5, "query-min", "query-mean", "query-worst"])
+def test_data_by_columns_are_filled_and_scaled_to_the_same_bits(missing, dtype):
+    X, y, qid = drawn(0.2 if missing else 0.0)
+    by_rows, by_columns = (RankingData(frozen(X.astype(dtype), order), y, qid, missing=missing) for order in "CF")
+    assert by_columns.X.flags.f_contiguous and by_columns.columns.base is not None
+    np.testing.assert_array_equal(by_columns.X, by_rows.X)
+    np.testing.assert_array_equal(by_columns.X64, by_rows.X64)
+    for kind in ("minmax", "standard"):
+        scaling = fit_scaling(by_rows, kind)
+        assert fit_scaling(by_columns, kind) == scaling
+        np.testing.assert_array_equal(scaling.apply(by_columns).X, scaling.apply(by_rows).X)
+    np.testing.assert_array_equal(query_level_norm(by_columns).X, query_level_norm(by_rows).X)
+    for part, same in zip(split_fold(by_columns, 2), split_fold(by_rows, 2), strict=True):
+        assert part.X.flags.f_contiguous
+        np.testing.assert_array_equal(part.X, same.X)
+    rows = np.array([3, 4, 10])
+    np.testing.assert_array_equal(by_columns.with_rows(rows).X, by_rows.with_rows(rows).X)
+
+
+@pytest.mark.parametrize("ranker", [RankRLS(), RankRLS(loss="query"), RankSVM()], ids=repr)
+def test_rankers_trained_on_columns_have_the_same_bits(ranker):
+    X, y, qid = drawn()
+    by_rows, by_columns = (query_level_norm(RankingData(frozen(X, order), y, qid)) for order in "CF")
+    weights, same = ranker.fit(by_rows).coef_.copy(), ranker.fit(by_columns).coef_
+    np.testing.assert_array_equal(same, weights)
+    np.testing.assert_array_equal(ranker.predict(by_columns), ranker.predict(by_rows))
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_file_is_by_columns_from_the_text_and_from_the_cache(tmp_path, monkeypatch, dtype):
+    monkeypatch.setenv("MOERANK_CACHE", str(tmp_path / "cache"))
+    X, y, qid = drawn()
+    path = tmp_path / "train.txt"
+    path.write_text(
+        "".join(
+            f"{label} qid:{query} " + " ".join(f"{j}:{value!r}" for j, value in enumerate(row, 1)) + "\n"
+            for label, query, row in zip(y.tolist(), qid.tolist(), X.tolist(), strict=True)
+        )
+    )
+    for cache in (False, True, True):
+        data = load_letor(path, dtype=dtype, cache=cache)
+        assert data.X.flags.f_contiguous and np.shares_memory(data.X, data.columns)
+        np.testing.assert_array_equal(data.X, X.astype(dtype))
+        wider = load_letor(path, dtype=dtype, cache=cache, n_features=7)
+        np.testing.assert_array_equal(wider.X, np.pad(X.astype(dtype), ((0, 0), (0, 2))))
+
+
+def test_a_small_file_is_by_rows(tmp_path):
+    (tmp_path / "x.txt").write_text("1 qid:1 1:1 2:2\n0 qid:1 1:0.5 2:3\n")
+    assert load_letor(tmp_path / "x.txt", cache=False).X.flags.c_contiguous
+
+
+@pytest.mark.parametrize("order", ["large", "small"])
+def test_a_narrow_part_of_a_fold_is_read_once(tmp_path, monkeypatch, order):
+    monkeypatch.setattr(table_order, "BY_COLUMNS", {"large": 1, "small": 2**26}[order])
+    read = []
+    parse = moerank.data.letor._parse
+    monkeypatch.setattr(moerank.data.letor, "_parse", lambda path, *rest: read.append(path.name) or parse(path, *rest))
+    (tmp_path / "train.txt").write_text("1 qid:1 1:1 2:2\n0 qid:1 1:0.5 2:3\n")
+    (tmp_path / "vali.txt").write_text("1 qid:1 3:4\n0 qid:1 1:0.5\n")
+    (tmp_path / "test.txt").write_text("1 qid:1 1:5\n")
+    train, vali, test = load_fold(tmp_path, cache=False)
+    assert read == ["train.txt", "vali.txt", "test.txt"]
+    assert train.X.tolist() == [[1, 2, 0], [0.5, 3, 0]]
+    assert vali.X.tolist() == [[0, 0, 4], [0.5, 0, 0]]
+    assert test.X.tolist() == [[5, 0, 0]]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_tables_are_by_columns_and_say_how_far_they_are(tmp_path, monkeypatch, small, ending):
+    pandas = pytest.importorskip("pandas")
+    X, y, qid = drawn()
+    X = np.hstack([X, X[:, ::-1] + 1.0, X * 2.0, X + 3.0])  # more features than are read together
+    path = tmp_path / f"train.{ending}"
+    frame = pandas.DataFrame(X, columns=[f"f{j}" for j in range(20)]).assign(label=y, query=qid)
+    getattr(frame, f"to_{ending}")(path, index=False)
+    monkeypatch.setattr("moerank.data.parquet_table.ROWS", 100)
+    monkeypatch.setattr("moerank.data.csv_table.VALUES", 2000)
+    shares = []
+    with reading_progress(lambda at, share: shares.append((at, share))):
+        data = load_table(path, label="label", query="query")
+    assert data.X.flags.f_contiguous
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.y, y)
+    assert {at for at, _ in shares} == {path}
+    found = [share for _, share in shares]
+    assert found == sorted(found) and found[0] == 0.0 and found[-1] == 1.0 and len(set(found)) > 8
