@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.data import RankingData
+from moerank.kernels.lane_gain import individuals_share_features, lane_gain
 from moerank.kernels.linear_gain import few_ranks_count, linear_gain
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain
 from moerank.kernels.scores import values_by_blocks
@@ -113,6 +114,8 @@ class Metric(ABC):
         """
         plan = data.remember((self, "plan"), lambda: self._plan(data))
         if self._kernel is normalised_gain and few_ranks_count(*plan):
+            if individuals_share_features(data.X, W, data.offsets, plan[0]):
+                return lane_gain(data.X, W, data.offsets, *plan[:-1])
             return linear_gain(data.columns, W, data.offsets, *plan[:-1])
         return values_by_blocks(self._kernel, plan, data.X, W, data.offsets, data.query_blocks(BLOCK))
 
