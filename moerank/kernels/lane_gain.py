@@ -212,7 +212,7 @@ def _keep_candidates(
         s = load(scores, i)
         store(kept, n_kept, s)
         kept_gain[n_kept] = gain[first + i]
-        n_kept += np.int64(bits_of(s >= floor) != 0)
+        n_kept += int(bits_of(s >= floor) != 0)
     return n_kept
 
 
@@ -241,7 +241,7 @@ def _sum_gains(
                 behind = behind + blend(load(kept, j) > score, one, zero)
             store(above, 0, before + behind)
             for lane in range(width):  # what ranks behind the last rank goes to a row that nobody reads
-                placed[min(np.int64(above[0, lane]), depth), lane] = kept_gain[i]
+                placed[min(int(above[0, lane]), depth), lane] = kept_gain[i]
     total[:] = 0.0
     for rank in range(depth):
         for lane in range(width):
