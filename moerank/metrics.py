@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.data import RankingData
+from moerank.kernels.lane_gain import individuals_share_features, lane_gain
 from moerank.kernels.linear_gain import few_ranks_count, linear_gain
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain
 from moerank.kernels.scores import values_by_blocks
@@ -108,12 +109,12 @@ class Metric(ABC):
     def of_linear(self, data: RankingData, W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the value of each query (n_queries, n_individuals) under the linear rankers W, without any check.
 
-        `W` is float64, of shape (n_individuals, n_features). The values have the bits that `per_query` gives for the
-        scores of `linear_scores`, which are made and ranked block by block and never all held at once.
+        `W`, of shape (n_individuals, n_features), is float64. The bits are `per_query`'s, but scores are not all held.
         """
         plan = data.remember((self, "plan"), lambda: self._plan(data))
         if self._kernel is normalised_gain and few_ranks_count(*plan):
-            return linear_gain(data.columns, W, data.offsets, *plan[:-1])
+            share = individuals_share_features(data.X, W, data.offsets, plan[0])
+            return (lane_gain if share else linear_gain)(data.X if share else data.columns, W, data.offsets, *plan[:-1])
         return values_by_blocks(self._kernel, plan, data.X, W, data.offsets, data.query_blocks(BLOCK))
 
     def mean_of_linear(self, data: RankingData, W: NDArray[np.float64]) -> NDArray[np.float64]:

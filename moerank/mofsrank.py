@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.checks import check_at_least, check_choice, check_room, check_switch, unknown
 from moerank.data import RankingData
-from moerank.evolution import ALGORITHMS, Archive, Factory, Journal, make_algorithm, search
+from moerank.evolution import ALGORITHMS, Archive, Factory, Journal, PackedProblem, make_algorithm, search, unpack_rows
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers import (
@@ -259,7 +259,8 @@ class MOFSRank(RankingEstimator):
             workers=self.workers,
         )
         found = self._search("instance_selection", stage, self._instances)
-        return spread_along_front(found.X, found.F, settings.max_subsets, include_all=settings.include_all)
+        X = found.X if found.X.dtype == np.bool_ else unpack_rows(found.X, stage.n_var)
+        return spread_along_front(X, found.F, settings.max_subsets, include_all=settings.include_all)
 
     def _select_features(self, train: RankingData, pair_masks: NDArray[np.bool_] | None) -> _Front:
         """Stage 2: the front, its members and their rankers."""
@@ -298,16 +299,18 @@ class MOFSRank(RankingEstimator):
         """Run one stage and return the non-dominated members of all its evaluations."""
         population = plan.settings.population
         check_room(f"{name}: a population of {population:,} strings of {stage.n_var:,}", population * stage.n_var)
-        operators = stage.operators()
+        problem, operators = stage, stage.operators()
         if plan.initial is not None:
             operators["sampling"] = plan.initial
+        elif isinstance(stage, InstanceSelection) and isinstance(self.algorithm, str):
+            problem, operators = PackedProblem(stage), stage.packed_operators()
         sequence = np.random.SeedSequence(self.random_state_, spawn_key=(STAGES.index(name),))
         journal = self._journal(name, stage.train)
         if journal is not None and not self.resume:
             journal.remove()
         report = self.progress
         result = search(
-            stage,
+            problem,
             make_algorithm(self.algorithm, population, operators, stage.n_obj),
             plan.termination or ("n_gen", plan.settings.generations),
             seed=int(sequence.generate_state(1)[0]),

@@ -8,12 +8,14 @@ import textwrap
 
 import numpy as np
 import pytest
+from pymoo.algorithms.moo.nsga2 import NSGA2
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from moerank import mofsrank
 from moerank.data import load_planted_fold, make_planted
+from moerank.evolution import UniformCrossover
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import MOFSRank
@@ -283,3 +285,14 @@ def test_a_population_beyond_the_limit_is_refused_before_the_search(monkeypatch)
     strings = r"instance_selection: a population of 1,000 strings of \d,\d{3} would take 0\.\d+ GiB"
     with pytest.raises(ValueError, match=strings):
         MOFSRank(instance_selection={"population": 1000}).fit(data)
+
+
+def test_a_factory_of_the_user_gets_bool_strings_and_finds_the_same(fold):
+    kinds = []
+
+    def factory(population, operators):
+        kinds.append(type(operators["crossover"]))
+        return NSGA2(population, **operators)
+
+    same_bits(fitted(fold, algorithm=factory), fitted(fold, algorithm="nsga2"))
+    assert kinds[:2] == [UniformCrossover, UniformCrossover]

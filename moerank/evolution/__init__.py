@@ -24,6 +24,11 @@ from moerank.evolution.journal import Record as Record
 from moerank.evolution.mixed import MixedCrossover as MixedCrossover
 from moerank.evolution.mixed import MixedMutation as MixedMutation
 from moerank.evolution.mixed import MixedSampling as MixedSampling
+from moerank.evolution.packed import PackedBitFlip as PackedBitFlip
+from moerank.evolution.packed import PackedCrossover as PackedCrossover
+from moerank.evolution.packed import PackedProblem as PackedProblem
+from moerank.evolution.packed import PackedSampling as PackedSampling
+from moerank.evolution.packed import unpack_rows as unpack_rows
 from moerank.evolution.search import Generation as Generation
 from moerank.evolution.search import SearchResult as SearchResult
 from moerank.evolution.search import search as search

@@ -135,11 +135,26 @@ class UniformCrossover(Crossover):
         taking_place = random_state.random(len(matings)) < self.prob.get()
         first, second = [], []
         for (mother, father), takes_place in zip(matings, taking_place, strict=True):
-            a, b = _bits(mother, self), _bits(father, self)
-            children = _exchange(a, b, random_state) if takes_place else (a.copy(), b.copy())
+            a, b = self._row(mother), self._row(father)
+            children = self._exchange(a, b, random_state) if takes_place else (a.copy(), b.copy())
             first.append(children[0])
             second.append(children[1])
         return Population.new("X", first + second)
+
+    def _row(self, individual: Any) -> NDArray[Any]:
+        return _bits(individual, self)
+
+    def _exchange(
+        self, a: NDArray[Any], b: NDArray[Any], random_state: np.random.Generator
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the two children of a mating that takes place."""
+        random_bytes = np.frombuffer(random_state.bytes(-(-len(a) // 8)), np.uint8)
+        exchanged = np.unpackbits(random_bytes, count=len(a))
+        exchanged &= a.view(np.uint8) ^ b.view(np.uint8)
+        children = np.empty(len(a), np.bool_), np.empty(len(a), np.bool_)
+        for parent, child in zip((a, b), children, strict=True):
+            np.bitwise_xor(parent.view(np.uint8), exchanged, out=child.view(np.uint8))
+        return children
 
 
 class SparseBitFlip(Mutation):
@@ -179,11 +194,16 @@ class SparseBitFlip(Mutation):
         counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(pop))
         for individual, count in zip(pop, counts, strict=True):
             if count:
-                row = _bits(individual, self).copy()
-                positions = _distinct(problem.n_var, count, random_state)
-                row[positions] = ~row[positions]
+                row = self._row(individual).copy()
+                self._flip(row, _distinct(problem.n_var, count, random_state))
                 individual.X = row
         return pop
+
+    def _row(self, individual: Any) -> NDArray[Any]:
+        return _bits(individual, self)
+
+    def _flip(self, row: NDArray[Any], positions: NDArray[np.int64]) -> None:
+        row[positions] = ~row[positions]
 
 
 class KeepAsIs(NoRepair):
@@ -208,17 +228,6 @@ def _bits(individual: Any, operator: Any) -> Bits:
             "give the algorithm a bool sampling such as DensitySampling()"
         )
     return X
-
-
-def _exchange(a: Bits, b: Bits, random_state: np.random.Generator) -> tuple[Bits, Bits]:
-    """Return the two children of a mating that takes place."""
-    random_bytes = np.frombuffer(random_state.bytes(-(-len(a) // 8)), np.uint8)
-    exchanged = np.unpackbits(random_bytes, count=len(a))
-    exchanged &= a.view(np.uint8) ^ b.view(np.uint8)
-    children = np.empty(len(a), np.bool_), np.empty(len(a), np.bool_)
-    for parent, child in zip((a, b), children, strict=True):
-        np.bitwise_xor(parent.view(np.uint8), exchanged, out=child.view(np.uint8))
-    return children
 
 
 def _distinct(n: int, size: int, random_state: np.random.Generator) -> NDArray[np.int64]:

@@ -95,7 +95,8 @@ def search(
     ----------
     problem : pymoo Problem
         May offer ``restore_cache(known)``, which is told the objectives that stand in a journal, a mapping of digests
-        (`row_digests`) to tuples; and ``measure_again(X)``, which returns objectives without looking them up.
+        (`row_digests`) to tuples; ``measure_again(X)``, which returns objectives without looking them up; and
+        ``evaluate_rows(rows, digests)``, which returns F for a sequence of rows and spares copying them to one array.
     algorithm : pymoo Algorithm
         A fresh one; it is copied and stays as it is. Its ``sampling`` makes the initial population.
     termination : int, tuple or pymoo Termination
@@ -183,7 +184,7 @@ def _advance(problem: Problem, algorithm: Algorithm, archive: Archive, clock: _C
     algorithm.start_time = clock.start
     members = np.empty(0, object) if offspring is None else np.atleast_1d(offspring)
     if journal is None:
-        _evaluate(problem, algorithm, offspring)
+        _evaluate(problem, algorithm, offspring, members)
         clock.read()
     else:
         _evaluate_once(problem, algorithm, offspring, members, clock, journal)
@@ -198,9 +199,20 @@ def _advance(problem: Problem, algorithm: Algorithm, archive: Archive, clock: _C
         archive.add([individual.X for individual in feasible], np.array([individual.F for individual in feasible]))
 
 
-def _evaluate(problem: Problem, algorithm: Algorithm, offspring: Any) -> None:
-    if offspring is not None:
-        algorithm.evaluator.eval(problem, offspring, algorithm=algorithm)
+def _evaluate(problem: Problem, algorithm: Algorithm, offspring: Any, members: NDArray[np.object_]) -> None:
+    evaluator, elimination = algorithm.evaluator, getattr(algorithm, "eliminate_duplicates", None)
+    if offspring is None:
+        return
+    if (
+        hasattr(problem, "evaluate_rows")
+        and type(evaluator) is Evaluator
+        and isinstance(elimination, DigestDuplicates)
+        and not any(individual.evaluated for individual in members)
+    ):
+        F = problem.evaluate_rows([individual.X for individual in members], elimination.digests(members))
+        _put(F, _sizes(problem), evaluator, offspring, members)
+    else:
+        evaluator.eval(problem, offspring, algorithm=algorithm)
 
 
 def _evaluate_once(
@@ -219,7 +231,7 @@ def _evaluate_once(
         digests = row_digests(_row(individual.X) for individual in members)
     record = journal.read(len(digests))
     if record is None:
-        _evaluate(problem, algorithm, offspring)
+        _evaluate(problem, algorithm, offspring, members)
         clock.read()
         journal.append(Record(clock.elapsed, digests, _values(problem, members)))
         return

@@ -172,6 +172,6 @@ def pack_lanes(rows: NDArray[np.bool_], words: Words) -> None:
     words[:] = 0
     for lane in range(len(rows)):
         row = rows[lane]
-        bit = words.dtype.type(lane)
-        for k in range(len(words)):
-            words[k] |= words.dtype.type(row[k]) << bit
+        bit = words.dtype.type(1 << lane)
+        for k in range(len(words)):  # a product, as the compiler widens a shift by a variable to 64 bits
+            words[k] |= words.dtype.type(row[k]) * bit

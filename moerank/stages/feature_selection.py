@@ -98,6 +98,7 @@ class FeatureSelection(Stage):
         self.backend = backend or RankRLS()
         self.metric = metric or NDCG(10)
         self.pair_masks = pair_masks
+        self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]
         self.unit = unit
         self.adaptive = adaptive
         self.form = form
@@ -123,7 +124,7 @@ class FeatureSelection(Stage):
         return self._candidates(X).population
 
     def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
-        subsets = [None] if self.pair_masks is None else list(self.pair_masks)
+        subsets = self._subsets
         populations = [train_on_units(self.backend, self.train, self.unit, subset, X) for subset in subsets]
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
         order = np.arange(len(subsets) * len(X)).reshape(len(subsets), -1).T.ravel()
@@ -131,3 +132,10 @@ class FeatureSelection(Stage):
         errors = errors_of(self.train, self.metric, trained).reshape(len(X), -1)
         best = trained.take(np.arange(len(X)) * len(subsets) + errors.argmin(axis=1))
         return Candidates(self.train, self.metric, X, lambda: best, errors=errors.min(axis=1), backend=self.backend)
+
+
+def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return a copy that nobody can write to, so that what is remembered for a mask is found without reading it."""
+    copy = mask.copy()
+    copy.setflags(write=False)
+    return copy

@@ -10,12 +10,23 @@ from numpy.typing import NDArray
 
 from moerank.checks import check_at_least, check_choice, check_room
 from moerank.data import RankingData
-from moerank.evolution import DENSITY, DensitySampling, DigestDuplicates, KeepAsIs, SparseBitFlip, UniformCrossover
+from moerank.evolution import (
+    DENSITY,
+    DensitySampling,
+    DigestDuplicates,
+    KeepAsIs,
+    PackedBitFlip,
+    PackedCrossover,
+    PackedSampling,
+    SparseBitFlip,
+    UniformCrossover,
+    unpack_rows,
+)
 from moerank.metrics import NDCG, Metric
 from moerank.rankers import FitnessBackend, RankRLS
 from moerank.stages.instance_units import Unit, count_units, n_pairs_kept, train_on_units
 from moerank.stages.objectives import Candidates, ObjectiveLike
-from moerank.stages.stage import Stage
+from moerank.stages.stage import PIECE, Stage
 
 __all__ = ["InstanceSelection", "spread_along_front"]
 
@@ -101,11 +112,29 @@ class InstanceSelection(Stage):
             "eliminate_duplicates": DigestDuplicates(),
         }
 
-    def _is_empty(self, X: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def packed_operators(self) -> dict[str, Any]:
+        """Return the same operators for the packed strings of a `PackedProblem`."""
+        return self.operators() | {
+            "sampling": PackedSampling(DensitySampling(*self.density)),
+            "crossover": PackedCrossover(prob=0.9),
+            "mutation": PackedBitFlip(),
+        }
+
+    def _is_empty(self, X: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether nothing is left to train on: no pair, though there may be documents or queries."""
         if self.unit == "pair":
             return super()._is_empty(X)
-        return n_pairs_kept(self.train, self.unit, X) == 0
+        return n_pairs_kept(self.train, self.unit, self._unpacked(X)) == 0
+
+    def _measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        if X.dtype == np.bool_:
+            return super()._measure(X)
+        # Packed: as many as are trained together are unpacked at a time, so that they need not leave the cache.
+        groups = (X[begin : begin + PIECE] for begin in range(0, len(X), PIECE))
+        return np.concatenate([self._measure(self._unpacked(group)) for group in groups])
+
+    def _unpacked(self, X: NDArray[Any]) -> NDArray[np.bool_]:
+        return X if X.dtype == np.bool_ else unpack_rows(X, self.n_var)
 
     def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
         return Candidates(

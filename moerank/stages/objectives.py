@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,27 @@ FRONT = ("features", "error")
 """What is minimised unless the user says otherwise: the front is one of error against number of features."""
 
 Vector: TypeAlias = NDArray[np.float64]
+
+T = TypeVar("T")
+
+
+class _Once(Generic[T]):
+    """A property that is computed when it is first asked for, and kept.
+
+    `functools.cached_property` of Python 3.11 holds one lock for the instances of all threads while it computes, so
+    that the pieces of a batch would be measured one after the other.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> T:
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value
 
 
 class Candidates:
@@ -76,29 +96,29 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.feature_mask)
 
-    @cached_property
+    @_Once
     def population(self) -> Population:
-        """The rankers."""
+        """Return the rankers."""
         return self._train()
 
-    @cached_property
+    @_Once
     def n_pairs(self) -> NDArray[np.int64] | None:
-        """The number of preference pairs that each was trained on; None if they have no pairs of their own."""
+        """Return the number of preference pairs that each was trained on; None if they have no pairs of their own."""
         return None if self._n_pairs is None else self._n_pairs()
 
-    @cached_property
+    @_Once
     def errors(self) -> Vector:
-        """1 − metric of each ranker on the data, shape (n_candidates,)."""
+        """Return 1 − metric of each ranker on the data, shape (n_candidates,)."""
         return errors_of(self.data, self.metric, self.population) if self._errors is None else self._errors
 
-    @cached_property
+    @_Once
     def scores(self) -> NDArray[np.float64]:
-        """The scores of the documents by each ranker, shape (n_documents, n_candidates)."""
+        """Return the scores of the documents by each ranker, shape (n_documents, n_candidates)."""
         return self.population.scores(self.data.X)
 
-    @cached_property
+    @_Once
     def per_query(self) -> NDArray[np.float64]:
-        """The metric of each query, shape (n_queries, n_candidates)."""
+        """Return the metric of each query, shape (n_queries, n_candidates)."""
         coefs = self.population.coefs
         if coefs is None:
             return self.metric.per_query(self.data, self.scores)

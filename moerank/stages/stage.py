@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from moerank.stages.objectives import Candidates, ObjectiveLike, read_objectives
 
 __all__ = ["Stage"]
 
-# Pieces are multiples of so many individuals: one vector of the pair passes. No result depends on the cut.
 PIECE = 16
+"""Individuals of a piece at least: one vector of the pair passes."""
 
 
 class Stage(Problem):  # type: ignore[misc]
@@ -75,25 +76,32 @@ class Stage(Problem):  # type: ignore[misc]
         return np.array([not row.any() for row in X])  # row by row, any() stops at the first bit that is set
 
     def _evaluate(self, X: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-        digests = row_digests(X)
-        for digest in np.asarray(digests, dtype=object)[self._is_empty(X)]:
-            self._known[digest] = self.worst
+        out["F"] = self.evaluate_rows(X, row_digests(X))
+
+    def evaluate_rows(self, rows: Sequence[NDArray[Any]] | NDArray[Any], digests: Sequence[bytes]) -> NDArray[Any]:
+        """Return the objectives (n, n_objectives) of individuals whose digests are known already."""
         first_row = {digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in self._known}
-        rows = sorted(first_row.values())
-        for row, objectives in zip(rows, self.measure(X[rows]).tolist(), strict=True):
-            self._known[digests[row]] = tuple(objectives)
-        out["F"] = np.array([self._known[digest] for digest in digests])
+        if first_row:
+            numbers = np.array(sorted(first_row.values()))
+            X = np.array([rows[row] for row in numbers])
+            empty = self._is_empty(X)
+            for row in numbers[empty]:
+                self._known[digests[row]] = self.worst
+            for row, objectives in zip(numbers[~empty], self.measure(X[~empty]).tolist(), strict=True):
+                self._known[digests[row]] = tuple(objectives)
+        return np.array([self._known[digest] for digest in digests])
 
     def measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Return the objectives (n, n_objectives) of individuals that are not empty, without looking them up.
 
-        The rows are cut into pieces for the threads.
+        The rows are cut into pieces for the threads, which no result depends on.
         """
-        # Each piece goes through all documents once, so as few as there are threads, in whole vectors of individuals.
-        size = -(-len(X) // (PIECE * self.workers)) * PIECE
-        pieces = [X[begin : begin + size] for begin in range(0, len(X), size)] if len(X) else []
+        # Each piece goes through all documents once, so as few as there are threads; none is less than a vector.
+        n_pieces = max(1, min(self.workers, len(X) // PIECE))
+        ends = [len(X) * (piece + 1) // n_pieces for piece in range(n_pieces)]
+        pieces = [X[begin:end] for begin, end in pairwise([0, *ends])] if len(X) else []
         nothing = np.empty((0, self.n_obj))
-        if self.workers == 1 or len(pieces) == 1:
+        if len(pieces) <= 1:
             return np.concatenate([nothing, *map(self._measure, pieces)])
         with ThreadPoolExecutor(self.workers) as pool:
             return np.concatenate([nothing, *pool.map(self._measure, pieces)])

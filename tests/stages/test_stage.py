@@ -1,5 +1,7 @@
 """What all three stages promise: the same bits under pymoo and under our loop, and for any number of workers."""
 
+from threading import Barrier
+
 import numpy as np
 import pytest
 from pymoo.algorithms.moo.nsga2 import NSGA2
@@ -82,3 +84,16 @@ def test_identical_documents_tie_under_every_backend(small_data):
 def test_at_least_one_worker(small_data):
     with pytest.raises(ValueError, match="workers must be at least 1"):
         InstanceSelection(small_data, workers=0)
+
+
+def test_workers_train_side_by_side(small_data):
+    """Each of two threads waits inside the backend until the other is there, too."""
+    together = Barrier(2)
+
+    class Patient(RankRLS):
+        def fit_population(self, train, **masks):
+            together.wait(timeout=30)
+            return super().fit_population(train, **masks)
+
+    stage = make_stage("instances", small_data, workers=2, backend=Patient(0.01))
+    stage.evaluate(stage.operators()["sampling"]._do(stage, 32, random_state=np.random.default_rng(0)))
