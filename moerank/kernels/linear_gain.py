@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_at, load_mask, spread, store
+from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store
+from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block
 
 __all__ = ["few_ranks_count", "linear_gain"]
 
@@ -29,12 +30,6 @@ Words = NDArray[np.unsignedinteger[Any]]
 
 DEEPEST = 16
 """Classes that a query's documents are dealt into, and so the last rank that this kernel can count to."""
-
-TILE = 4
-"""Vectors of a tile: as many sums run side by side, which hides the latency of an addition."""
-
-BLOCK = 512
-"""Documents of a block, about; a longer query is a block of its own."""
 
 
 def few_ranks_count(
@@ -119,7 +114,7 @@ def _blocks(
     room = (max(BLOCK, longest) // DEEPEST + 1) * (DEEPEST // width) + TILE  # vectors
     tiles = np.zeros((room * len(used), width), columns.dtype)
     scores = np.empty((n_individuals * room, width), columns.dtype)
-    flat = scores.reshape(-1)
+    flat, flat_tiles = scores.reshape(-1), tiles.reshape(-1)
     first_vector = np.empty(BLOCK + 1, np.int64)  # of each query of the block
     best = np.empty((2, width), columns.dtype)
     kept = np.empty((longest // width + 2, width), columns.dtype)
@@ -129,18 +124,8 @@ def _blocks(
     placed = np.empty(longest)
     c = 0
     while c < len(query):
-        end, n = c, 0  # the queries c to `end` make the block
-        while end < len(query) and end - c < BLOCK:
-            size = offsets[query[end] + 1] - offsets[query[end]]
-            padded = (size + width - 1) // width
-            if end > c and (n + padded) * width > BLOCK:
-                break
-            first_vector[end - c] = n
-            n += padded
-            end += 1
-        for q in range(c, end):
-            rows = offsets[query[q]], offsets[query[q] + 1]
-            _copy_to_tiles(columns, n_documents, used, rows[0], rows[1], first_vector[q - c], tiles)
+        end, n = cut_block(offsets, query, c, width, first_vector)
+        copy_to_tiles(columns, n_documents, used, offsets, query[c:end], first_vector, tiles, flat_tiles)
         _score(tiles, len(used), (n + TILE - 1) // TILE, begin, place, weight, scores, room)
         for q in range(c, end):
             document = offsets[query[q]]
@@ -152,27 +137,6 @@ def _blocks(
                 total = _sum_gains(above_flat, row, n_kept, gain, document, discount, depth[q], placed)
                 values[query[q], individual] = total / ideal[q]
         c = end
-
-
-@kernel
-def _copy_to_tiles(
-    columns: Floats, n_documents: int, used: NDArray[np.int64], begin: int, end: int, vector: int, tiles: Floats
-) -> None:
-    """Copy the used features of the rows `begin` to `end` to the tiles, from vector number `vector` of the block on."""
-    n_used, width = len(used), tiles.shape[1]
-    for u in range(n_used):
-        column = used[u] * n_documents
-        within = vector % TILE
-        target = (vector - within) * n_used + u * TILE + within
-        for row in range(begin, end - width + 1, width):
-            store(tiles, target, load_at(columns, column + row))
-            target += 1
-            within += 1
-            if within == TILE:  # the next tile is n_used features on
-                within = 0
-                target += (n_used - 1) * TILE
-        for lane in range((end - begin) % width):
-            tiles[target, lane] = columns[column + end - (end - begin) % width + lane]
 
 
 @kernel

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import fused, load, load_converted, prefetch, spread, store, sum_four
+from moerank.kernels.lanes import fused, load, spread, store, sum_four
 from moerank.kernels.run_pairs import add_all_curvature, add_all_residuals, add_curvature, add_residuals
+from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block
 
 __all__ = ["CURVATURE", "IDLE", "RESIDUALS", "centres", "rows_by_run", "run_pass"]
 
@@ -28,15 +29,6 @@ Words = NDArray[np.unsignedinteger[Any]]
 
 IDLE, RESIDUALS, CURVATURE = 0, 1, 2
 """What a pass does for an individual: nothing; sum the residuals at w; multiply the second derivative at w by v."""
-
-TILE = 4
-"""Vectors of a tile."""
-
-AHEAD = 4
-"""Features between the one that is copied and the one that is asked for."""
-
-BLOCK = 512
-"""Documents of a block, about; a longer query is a block of its own."""
 
 
 @kernel
@@ -147,22 +139,14 @@ def run_pass(
     first_vector = np.empty(BLOCK + 1, np.int64)  # of each query of the block
     c = 0
     while c < len(query):
-        end, n = c, 0  # the queries c to `end` make the block
-        while end < len(query) and end - c < BLOCK:
-            n_vectors = (offsets[query[end] + 1] - offsets[query[end]] + width - 1) // width
-            if end > c and (n + n_vectors) * width > BLOCK:
-                break
-            first_vector[end - c] = n
-            n += n_vectors
-            end += 1
+        end, n = cut_block(offsets, query, c, width, first_vector)
         for q in range(c, end):
             document, offset, sorted_first = first_vector[q - c] * width, offsets[query[q]], start[first[query[q]]]
             for k in range(offsets[query[q] + 1] - offset):
                 by_label[document + k] = document + row[sorted_first + k] - offset
                 by_row[document + row[sorted_first + k] - offset] = k
-        _copy_to_tiles(
-            all_columns, columns.shape[1], centre, used, query[c:end], offsets, first_vector, tiles, flat_tiles
-        )
+        copy_to_tiles(all_columns, columns.shape[1], used, offsets, query[c:end], first_vector, tiles, flat_tiles)
+        _centre(tiles, used, centre, offsets, query[c:end], first_vector)
         n_tiles = (n + TILE - 1) // TILE
         _score(tiles, n_used, n_tiles, begin, place, w, v, task, scores, moves, room // width)
         for individual in range(n_individuals):
@@ -226,47 +210,23 @@ def run_pass(
 
 
 @kernel
-def _copy_to_tiles(
-    columns: Floats,
-    n_documents: int,
-    centre: NDArray[np.float64],
-    used: NDArray[np.int64],
-    queries: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    first_vector: NDArray[np.int64],
+def _centre(
     tiles: Floats,
-    flat: Floats,
+    used: NDArray[np.int64],
+    centre: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    queries: NDArray[np.int64],
+    first_vector: NDArray[np.int64],
 ) -> None:
-    """Copy the used features of a block's queries, centred, to the tiles; each query begins with a vector of its own.
-
-    Behind the last document of a query stands anything that is finite.
-    """
+    """Subtract from each used feature its mean in each query of the block."""
     n_used, width = len(used), tiles.shape[1]
-    line = 64 // columns.itemsize
-    like = spread(tiles.dtype.type(0))
-    for u in range(n_used):
-        # Each feature lies elsewhere in memory: without a word the processor would wait for each one anew.
-        ahead = used[min(u + AHEAD, n_used - 1)] * n_documents
-        for source in range(offsets[queries[0]], offsets[queries[-1] + 1], line):
-            prefetch(columns, ahead + source)
-        for q in range(len(queries)):
-            source, stop = offsets[queries[q]], offsets[queries[q] + 1]
-            within = first_vector[q] % TILE
-            target = ((first_vector[q] - within) * n_used) + u * TILE + within
-            mean = centre[used[u], queries[q]]
-            centre_here = spread(tiles.dtype.type(mean))
-            last = source + (stop - source - 1) // width * width
-            if last + width <= n_documents:
-                last = stop
-            for row in range(source, last, width):
-                store(tiles, target, load_converted(like, columns, used[u] * n_documents + row) - centre_here)
-                target += 1
-                within += 1
-                if within == TILE:  # the next tile is n_used features on
-                    within = 0
-                    target += (n_used - 1) * TILE
-            for row in range(last, stop):  # there is nothing behind the last document
-                flat[target * width + row - last] = columns[used[u] * n_documents + row] - mean
+    for q in range(len(queries)):
+        n_vectors = (offsets[queries[q] + 1] - offsets[queries[q]] + width - 1) // width
+        for u in range(n_used):
+            mean = spread(tiles.dtype.type(centre[used[u], queries[q]]))
+            for vector in range(first_vector[q], first_vector[q] + n_vectors):
+                row = (vector - vector % TILE) * n_used + u * TILE + vector % TILE
+                store(tiles, row, load(tiles, row) - mean)
 
 
 @kernel

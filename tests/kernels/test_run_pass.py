@@ -7,7 +7,8 @@ import pytest
 
 from moerank.data.label_runs import LabelRuns
 from moerank.kernels.lanes import lanes
-from moerank.kernels.run_pass import BLOCK, CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
+from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
+from moerank.kernels.tiles import BLOCK
 
 SIZES = [1, 37, 5, 2, BLOCK + 70, 16, 90, 64, 3, 200, 1]
 N_FEATURES = 7

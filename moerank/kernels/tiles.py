@@ -1,0 +1,90 @@
+"""Whole queries copied from the columns of features into tiles that stay in the cache while a population uses them.
+
+A tile holds four vectors of documents, feature by feature: of feature number u of the used ones, tile t has the rows
+``(t · n_used + u) · TILE`` and the next three. Each query begins with a vector of its own, and behind its last document
+stands anything that is finite.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.kernels.compiled import kernel
+from moerank.kernels.lanes import load_converted, prefetch, spread, store
+
+__all__ = ["BLOCK", "TILE", "copy_to_tiles", "cut_block"]
+
+Floats = NDArray[np.floating[Any]]
+
+TILE = 4
+"""Vectors of a tile: as many sums run side by side, which hides the latency of an addition."""
+
+BLOCK = 512
+"""Documents of a block, about; a longer query is a block of its own."""
+
+AHEAD = 4
+"""Features between the one that is copied and the one that is asked for."""
+
+
+@kernel
+def cut_block(
+    offsets: NDArray[np.int64], query: NDArray[np.int64], begin: int, width: int, first_vector: NDArray[np.int64]
+) -> tuple[int, int]:
+    """Return the end of the block of queries that begins with number `begin` of `query`, and its vectors.
+
+    ``first_vector`` (BLOCK + 1,) receives where each query of the block begins.
+    """
+    end, n_vectors = begin, 0
+    while end < len(query) and end - begin < BLOCK:
+        size = (offsets[query[end] + 1] - offsets[query[end]] + width - 1) // width
+        if end > begin and (n_vectors + size) * width > BLOCK:
+            break
+        first_vector[end - begin] = n_vectors
+        n_vectors += size
+        end += 1
+    return end, n_vectors
+
+
+@kernel
+def copy_to_tiles(
+    columns: Floats,
+    n_documents: int,
+    used: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    queries: NDArray[np.int64],
+    first_vector: NDArray[np.int64],
+    tiles: Floats,
+    flat: Floats,
+) -> None:
+    """Copy the `used` features of the queries of a block, in the precision of the tiles.
+
+    `columns` are the numbers of all features, one feature after the other, and `flat` those of the tiles.
+    """
+    n_used, width = len(used), tiles.shape[1]
+    line = 64 // columns.itemsize
+    like = spread(tiles.dtype.type(0))
+    for u in range(n_used):
+        # Each feature lies elsewhere in memory: without a word the processor would wait for each one anew.
+        ahead = used[min(u + AHEAD, n_used - 1)] * n_documents
+        for source in range(offsets[queries[0]], offsets[queries[-1] + 1], line):
+            prefetch(columns, ahead + source)
+        column = used[u] * n_documents
+        for q in range(len(queries)):
+            source, stop = offsets[queries[q]], offsets[queries[q] + 1]
+            within = first_vector[q] % TILE
+            target = (first_vector[q] - within) * n_used + u * TILE + within
+            last = source + (stop - source - 1) // width * width
+            if last + width <= n_documents:
+                last = stop
+            for row in range(source, last, width):
+                store(tiles, target, load_converted(like, columns, column + row))
+                target += 1
+                within += 1
+                if within == TILE:  # the next tile is n_used features on
+                    within = 0
+                    target += (n_used - 1) * TILE
+            for row in range(last, stop):  # there is nothing behind the last document
+                flat[target * width + row - last] = columns[column + row]
