@@ -1,9 +1,11 @@
 """What a web search data set of millions of documents costs: time of the processor, time on the clock, peak memory.
 
-    python tests/benchmarks/web.py [--queries 3153] [--generations 10] [--workers 2] [--peers]
+    python tests/benchmarks/web.py [--queries 3153] [--generations 10] [--workers 2] [--peers] [--stages]
 
 Each row runs in a process of its own, on the data of `make_web`; 31531 queries are the size of MSLR-WEB30K. The search
-runs the generations that are asked for and is written for a hundred of them, too: its cost grows in proportion. With
+runs the generations that are asked for and is written for a hundred of them, too: what comes before the first is paid
+once, and later generations have fewer features and cost less. With --stages MOFSRank runs as a whole, on queries as
+instances and ten subsets of them: 22 minutes are its limit at full size. With
 --peers LightGBM's lambdarank (255 leaves, 25 trees) is trained on the same data, and what it takes is compared with
 10,000 subsets of the search in the same process. A last row trains RankRLS on the sample of MSLR in the folder that the
 environment variable MOERANK_DATA names, scaled in single and in double precision. Never fails a build.
@@ -28,11 +30,14 @@ from moerank.training.pair_moments import PairMoments
 
 ROWS = {
     "RankRLS, all features": "one RankRLS().fit, the data in memory",
+    "RankSVM, every C of the grid": "RankSVM().tune with all features, the data in memory",
     "100 metrics": "NDCG@10 of 100 rankers of 3 to 40 features",
     "start of the search": "operators of FeatureSelection and the Gram matrix, before the first generation",
     "search": "FeatureSelection, population 100, RankRLS, NDCG@10, data and operators included",
+    "search with RankSVM": "the same with RankSVM(C=5)",
     "query instances": "50 generations of InstanceSelection on queries would take",
 }
+STAGES = "three stages"
 PEER = "LightGBM, 25 trees"
 SAMPLE = "MSLR sample"
 LIMIT = 1e-5
@@ -124,6 +129,8 @@ def run(row, n_queries, generations, workers):
     backend = mr.RankRLS(alpha=0.01).fit(warm)
     search(mr.FeatureSelection(warm, backend), 2)
     backend.fit_queries(warm, np.ones((2, 20), bool))
+    search(mr.FeatureSelection(warm, mr.RankSVM(C=5.0)), 2)
+    mr.RankSVM().tune(warm, warm)
     begin = processor_seconds(), time.perf_counter()
     data = make_web(n_queries)
     made = processor_seconds() - begin[0], time.perf_counter() - begin[1]
@@ -133,6 +140,10 @@ def run(row, n_queries, generations, workers):
         return
     if row == "RankRLS, all features":
         cost = timed(lambda: mr.RankRLS(alpha=0.01).fit(anew(data)), times=2)
+    elif row == "RankSVM, every C of the grid":
+        cost = timed(lambda: mr.RankSVM().tune(anew(data), warm))
+    elif row == STAGES:
+        cost = timed(lambda: mr.MOFSRank(backend, random_state=0, workers=workers).fit(data))
     elif row == "100 metrics":
         W, metric = random_rankers(data.n_features, rng), mr.NDCG(10)
         metric.mean_of_linear(data, W[:1])
@@ -140,8 +151,8 @@ def run(row, n_queries, generations, workers):
     elif row == "start of the search":
         print(f"{row}: the data were made in {made[0]:.2f} s of the processor, {made[1]:.2f} s on the clock")
         cost = timed(lambda: start(mr.FeatureSelection(anew(data), backend, workers=workers)))
-    elif row == "search":
-        stage = mr.FeatureSelection(data, backend, workers=workers)
+    elif row in ("search", "search with RankSVM"):
+        stage = mr.FeatureSelection(data, backend if row == "search" else mr.RankSVM(C=5.0), workers=workers)
         cost = timed(lambda: search(stage, generations))
         per = (cost[0] / generations, cost[1] / generations)
         print(f"{row}: a hundred generations {100 * per[0]:.0f} s of the processor, {100 * per[1]:.0f} s on the clock")
@@ -163,12 +174,13 @@ def main():
     parser.add_argument("--generations", type=int, default=10)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--stages", action="store_true")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.row:
         run(arguments.row, arguments.queries, arguments.generations, arguments.workers)
         return
-    for row in [*ROWS, *([PEER] if arguments.peers else []), SAMPLE]:
+    for row in [*ROWS, *([STAGES] if arguments.stages else []), *([PEER] if arguments.peers else []), SAMPLE]:
         settings = [f"--{name}={getattr(arguments, name)}" for name in ("queries", "generations", "workers")]
         subprocess.run([sys.executable, __file__, f"--row={row}", *settings], check=True)
 
