@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.data import RankingData
+from moerank.data.checked import checked_scores
 from moerank.kernels.lane_gain import individuals_share_features, lane_gain
 from moerank.kernels.linear_gain import few_ranks_count, linear_gain
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain
@@ -31,6 +32,7 @@ Discount = Literal["letor", "log2"]
 ShortQueries = Literal["zero", "own_length"]
 
 Plan = tuple[NDArray[Any], ...]
+FewRanks = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]
 
 BLOCK = 4096
 """Documents, about, that are scored together: the scores of a hundred rankers stay in the cache."""
@@ -81,7 +83,7 @@ class Metric(ABC):
         ValueError
             For scores that are not one per document, NaN or infinite, or labels too large for the gain.
         """
-        checked = _checked_scores(data, scores)
+        checked = checked_scores(scores, data.n_documents, data.name)
         values = self._values(data, checked.reshape(data.n_documents, -1))
         return values.reshape(data.n_queries, *checked.shape[1:])
 
@@ -93,7 +95,7 @@ class Metric(ABC):
 
     def score(self, data: RankingData, scores: ArrayLike) -> float | NDArray[np.float64]:
         """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`."""
-        checked = _checked_scores(data, scores)
+        checked = checked_scores(scores, data.n_documents, data.name)
         means = self.batch(data, checked.reshape(data.n_documents, -1))
         return float(means[0]) if checked.ndim == 1 else means
 
@@ -111,11 +113,20 @@ class Metric(ABC):
 
         `W`, of shape (n_individuals, n_features), is float64. The bits are `per_query`'s, but scores are not all held.
         """
-        plan = data.remember((self, "plan"), lambda: self._plan(data))
-        if self._kernel is normalised_gain and few_ranks_count(*plan):
-            share = individuals_share_features(data.X, W, data.offsets, plan[0])
-            return (lane_gain if share else linear_gain)(data.X if share else data.columns, W, data.offsets, *plan[:-1])
-        return values_by_blocks(self._kernel, plan, data.X, W, data.offsets, data.query_blocks(BLOCK))
+        few = self.few_ranks(data)
+        if few is None:
+            return values_by_blocks(self._kernel, self._known(data), data.X, W, data.offsets, data.query_blocks(BLOCK))
+        if individuals_share_features(data.X, W, data.offsets, few[0]):
+            return lane_gain(data.X, W, data.offsets, *few)
+        return linear_gain(data.columns, W, data.offsets, *few)
+
+    def few_ranks(self, data: RankingData) -> FewRanks | None:
+        """Return what kernels that count to rank 16 know of the labels; None if they do not serve this metric."""
+        plan = self._known(data)
+        if self._kernel is not normalised_gain or not few_ranks_count(*plan):
+            return None
+        query, gain, discount, depth, ideal, _ = plan
+        return query, gain, discount, depth, ideal
 
     def mean_of_linear(self, data: RankingData, W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
@@ -123,7 +134,10 @@ class Metric(ABC):
         return means
 
     def _values(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._kernel(scores, data.offsets, *data.remember((self, "plan"), lambda: self._plan(data)))
+        return self._kernel(scores, data.offsets, *self._known(data))
+
+    def _known(self, data: RankingData) -> Plan:
+        return data.remember((self, "plan"), lambda: self._plan(data))
 
 
 @dataclass(frozen=True)
@@ -378,23 +392,3 @@ def _check_cutoff(k: int) -> None:
 def _check_choice(parameter: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{parameter} is {value!r}; choose one of {', '.join(map(repr, choices))}")
-
-
-def _checked_scores(data: RankingData, scores: ArrayLike) -> NDArray[np.float64]:
-    try:
-        checked = np.ascontiguousarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{data.name}: scores must be numbers, one per document ({error})") from None
-    if np.ndim(scores) not in (1, 2) or len(checked) != data.n_documents:
-        raise ValueError(
-            f"{data.name}: scores has shape {np.shape(scores)}; give one score per document: "
-            f"shape ({data.n_documents},) or ({data.n_documents}, n_individuals)"
-        )
-    if not np.isfinite(checked).all():
-        row, *individual = np.argwhere(~np.isfinite(checked))[0]
-        place = f"row {row}" + "".join(f", individual {number}" for number in individual)
-        raise ValueError(
-            f"{data.name}: the score in {place} is {checked[row, *individual]}; scores must be finite, "
-            "so check the weights of the ranker"
-        )
-    return checked

@@ -19,6 +19,7 @@ __all__ = [
     "checked_labels",
     "checked_names",
     "checked_queries",
+    "checked_scores",
     "extremes_of",
     "query_offsets",
     "refuse_infinite_values",
@@ -199,3 +200,24 @@ def checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tu
 
 def _place(row: int, column: int, names: Sequence[str] | None) -> str:
     return f"row {row}, feature {column + 1 if names is None else repr(str(names[column]))}"
+
+
+def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> NDArray[np.float64]:
+    """Return scores, of shape (n_documents,) or (n_documents, n_individuals), in double precision, all finite."""
+    try:
+        checked = np.ascontiguousarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: scores must be numbers, one per document ({error})") from None
+    if np.ndim(scores) not in (1, 2) or len(checked) != n_documents:
+        raise ValueError(
+            f"{name}: scores has shape {np.shape(scores)}; give one score per document: "
+            f"shape ({n_documents},) or ({n_documents}, n_individuals)"
+        )
+    if not np.isfinite(checked).all():
+        row, *individual = np.argwhere(~np.isfinite(checked))[0]
+        place = f"row {row}" + "".join(f", individual {number}" for number in individual)
+        raise ValueError(
+            f"{name}: the score in {place} is {checked[row, *individual]}; scores must be finite, "
+            "so check the weights of the ranker"
+        )
+    return checked

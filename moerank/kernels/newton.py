@@ -2,7 +2,7 @@
 
 Each lane minimises its own objective
 
-    f(w) = ½ ‖w‖² + (C / p) Σ ℓ(margin − wᵀ(xᵢ − xⱼ) − shiftᵢ + shiftⱼ)
+    f(w) = ½ ‖w‖² + (C / p) Σ ℓ(margin − wᵀ(xᵢ − xⱼ) + shiftᵢ − shiftⱼ)
 
 over its own p pairs and its own features, with ℓ(d) = max(0, d)² (RankSVM) or d² (RankRLS). Lanes are close to one
 problem that was solved before (all pairs, or all features), so one dense quadratic model of that problem,

@@ -148,7 +148,8 @@ def run_pass(
         copy_to_tiles(all_columns, columns.shape[1], used, offsets, query[c:end], first_vector, tiles, flat_tiles)
         _centre(tiles, used, centre, offsets, query[c:end], first_vector)
         n_tiles = (n + TILE - 1) // TILE
-        _score(tiles, n_used, n_tiles, begin, place, w, v, task, scores, moves, room // width)
+        _score(tiles, n_used, n_tiles, begin, place, w, task, RESIDUALS, scores, room // width)
+        _score(tiles, n_used, n_tiles, begin, place, v, task, CURVATURE, moves, room // width)
         for individual in range(n_individuals):
             if task[individual] == IDLE:
                 continue
@@ -237,44 +238,31 @@ def _score(
     begin: NDArray[np.int64],
     place: NDArray[np.int64],
     w: Floats,
-    v: Floats,
     task: NDArray[np.int64],
+    least_task: int,
     scores: Floats,
-    moves: Floats,
     room: int,
 ) -> None:
-    """Sum wᵀx, and vᵀx where it is needed, of every tile under every individual, in feature order."""
+    """Sum wᵀx of every tile under every individual with at least this task, in feature order."""
     zero = spread(w.dtype.type(0))
     for t in range(n_tiles):
         tile = t * n_used * TILE
         for individual in range(len(begin) - 1):
+            if task[individual] < least_task:
+                continue
+            s0 = s1 = s2 = s3 = zero
+            for k in range(begin[individual], begin[individual + 1]):
+                weight = spread(w[k])
+                x = tile + place[k] * TILE
+                s0 = fused(load(tiles, x), weight, s0)
+                s1 = fused(load(tiles, x + 1), weight, s1)
+                s2 = fused(load(tiles, x + 2), weight, s2)
+                s3 = fused(load(tiles, x + 3), weight, s3)
             target = individual * room + t * TILE
-            if task[individual] != IDLE:
-                s0 = s1 = s2 = s3 = zero
-                for k in range(begin[individual], begin[individual + 1]):
-                    weight = spread(w[k])
-                    x = tile + place[k] * TILE
-                    s0 = fused(load(tiles, x), weight, s0)
-                    s1 = fused(load(tiles, x + 1), weight, s1)
-                    s2 = fused(load(tiles, x + 2), weight, s2)
-                    s3 = fused(load(tiles, x + 3), weight, s3)
-                store(scores, target, s0)
-                store(scores, target + 1, s1)
-                store(scores, target + 2, s2)
-                store(scores, target + 3, s3)
-            if task[individual] == CURVATURE:
-                s0 = s1 = s2 = s3 = zero
-                for k in range(begin[individual], begin[individual + 1]):
-                    weight = spread(v[k])
-                    x = tile + place[k] * TILE
-                    s0 = fused(load(tiles, x), weight, s0)
-                    s1 = fused(load(tiles, x + 1), weight, s1)
-                    s2 = fused(load(tiles, x + 2), weight, s2)
-                    s3 = fused(load(tiles, x + 3), weight, s3)
-                store(moves, target, s0)
-                store(moves, target + 1, s1)
-                store(moves, target + 2, s2)
-                store(moves, target + 3, s3)
+            store(scores, target, s0)
+            store(scores, target + 1, s1)
+            store(scores, target + 2, s2)
+            store(scores, target + 3, s3)
 
 
 @kernel

@@ -7,8 +7,7 @@ import numpy as np
 from moerank.checks import check_switch
 from moerank.data import RankingData
 from moerank.kernels.lanes import lanes
-from moerank.kernels.linear_gain import few_ranks_count
-from moerank.kernels.ranks import mean_over_queries, normalised_gain
+from moerank.kernels.ranks import mean_over_queries
 from moerank.kernels.single_gain import single_gain
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.base import Matrix
@@ -92,12 +91,11 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
     """
 
     def compute() -> Matrix:
-        plan = data.remember((metric, "plan"), lambda: metric._plan(data))
-        if metric._kernel is normalised_gain and few_ranks_count(*plan):
-            query, gain, discount, depth, ideal, _ = plan
+        few_ranks = metric.few_ranks(data)
+        if few_ranks is not None:
             values = np.zeros((data.n_queries, 2 * data.n_features))
             columns, shift = data.columns.reshape(-1), lanes(data.X.dtype.type).bit_length() - 1
-            single_gain(columns, data.n_documents, 0, shift, data.offsets, query, gain, discount, depth, ideal, values)
+            single_gain(columns, data.n_documents, 0, shift, data.offsets, *few_ranks, values)
             return np.asarray(mean_over_queries(values)).reshape(2, -1)
         alone = np.eye(data.n_features)
         return metric.mean_of_linear(data, np.vstack([alone, -alone])).reshape(2, -1)
