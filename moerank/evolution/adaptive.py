@@ -91,7 +91,9 @@ def redundancy_degrees(X: ArrayLike) -> Values:
     >>> redundancy_degrees([[0, 0, 1], [1, 2, 1], [2, 4, 1]]).round(12).tolist()
     [0.5, 0.5, 0.0]
     """
-    correlation = feature_correlations(np.asarray(X))
+    table = np.asarray(X)
+    single = table.dtype == np.float32
+    correlation = feature_correlations(table if single else table.astype(np.float64, copy=False))
     np.fill_diagonal(correlation, 0.0)
     return _shares(correlation.sum(axis=0))
 

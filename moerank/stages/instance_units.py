@@ -65,9 +65,9 @@ def train_on_units(
     """
     if masks is None or (masks.ndim == 1 and masks.all()):
         return train_population(backend, train, feature_mask=feature_mask)
-    fit = getattr(backend, {"pair": "fit_pairs", "document": "fit_documents", "query": "fit_queries"}[unit], None)
-    if unit != "pair" and fit is not None:
-        return LinearPopulation(fit(train, masks, feature_mask))
+    fit = {"document": "fit_documents", "query": "fit_queries"}.get(unit)
+    if fit is not None and hasattr(backend, fit):
+        return LinearPopulation(getattr(backend, fit)(train, masks, feature_mask))
     return train_population(backend, train, pair_mask=_pair_mask(train, unit, masks), feature_mask=feature_mask)
 
 

@@ -18,6 +18,7 @@ from moerank.kernels.lanes import lanes
 from moerank.kernels.newton import MAX_STEPS as POPULATION_STEPS
 from moerank.kernels.run_newton import advance
 from moerank.kernels.run_pass import CURVATURE, RESIDUALS, centres, rows_by_run, run_pass
+from moerank.kernels.square import in_order
 from moerank.training.dense_newton import MAX_STEPS, QuadraticModel
 from moerank.training.losses import EXACT, SQUARED_HINGE, UNIT, PairLoss, Target
 from moerank.training.pair_moments import PairMoments
@@ -105,7 +106,7 @@ class CountedProblem:
             pulled = self._sums(np.float64, np.array([RESIDUALS]), everything[:1], w[None], directions[:1])[0][0]
             scale = 2.0 * C / self.n_pairs
             B = np.eye(n_features) + scale * 0.5 * (products + products.T)
-            self._models[C] = QuadraticModel(B, B @ w - (w - scale * pulled), w)
+            self._models[C] = QuadraticModel(B, in_order(B, w) - (w - scale * pulled), w)
         return self._models[C]
 
     def solve_population(
