@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.data import RankingData
 from moerank.data.checked import checked_scores
-from moerank.kernels.lane_gain import individuals_share_features, lane_gain
-from moerank.kernels.linear_gain import few_ranks_count, linear_gain
+from moerank.kernels.few_ranks import FewRanks, gain_of_linear
+from moerank.kernels.linear_gain import few_ranks_count
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain
 from moerank.kernels.scores import values_by_blocks
 
@@ -32,8 +32,6 @@ Discount = Literal["letor", "log2"]
 ShortQueries = Literal["zero", "own_length"]
 
 Plan = tuple[NDArray[Any], ...]
-FewRanks = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]
-
 BLOCK = 4096
 """Documents, about, that are scored together: the scores of a hundred rankers stay in the cache."""
 LARGEST_EXP2_LABEL = 62
@@ -108,17 +106,16 @@ class Metric(ABC):
         means: NDArray[np.float64] = mean_over_queries(self._values(data, scores))
         return means
 
-    def of_linear(self, data: RankingData, W: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_linear(self, data: RankingData, W: NDArray[np.float64], *, workers: int = 1) -> NDArray[np.float64]:
         """Return the value of each query (n_queries, n_individuals) under the linear rankers W, without any check.
 
         `W`, of shape (n_individuals, n_features), is float64. The bits are `per_query`'s, but scores are not all held.
+        NDCG to rank 16 is computed by as many threads as there are `workers`, which changes no bit.
         """
         few = self.few_ranks(data)
         if few is None:
             return values_by_blocks(self._kernel, self._known(data), data.X, W, data.offsets, data.query_blocks(BLOCK))
-        if individuals_share_features(data.X, W, data.offsets, few[0]):
-            return lane_gain(data.X, W, data.offsets, *few)
-        return linear_gain(data.columns, W, data.offsets, *few)
+        return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, workers)
 
     def few_ranks(self, data: RankingData) -> FewRanks | None:
         """Return what kernels that count to rank 16 know of the labels; None if they do not serve this metric."""
@@ -128,9 +125,9 @@ class Metric(ABC):
         query, gain, discount, depth, ideal, _ = plan
         return query, gain, discount, depth, ideal
 
-    def mean_of_linear(self, data: RankingData, W: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean_of_linear(self, data: RankingData, W: NDArray[np.float64], *, workers: int = 1) -> NDArray[np.float64]:
         """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
-        means: NDArray[np.float64] = mean_over_queries(self.of_linear(data, W))
+        means: NDArray[np.float64] = mean_over_queries(self.of_linear(data, W, workers=workers))
         return means
 
     def _values(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,15 +124,34 @@ class FeatureSelection(Stage):
         """Return each individual's ranker, the most accurate over the pair subsets."""
         return self._candidates(X).population
 
+    def measure(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the objectives of individuals that are not empty; see `Stage.measure`.
+
+        The threads share the individuals while these are trained, and then the queries: going through all documents is
+        what costs most.
+        """
+        return self._measure(X) if len(X) else super().measure(X)
+
     def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
-        subsets = self._subsets
-        populations = [train_on_units(self.backend, self.train, self.unit, subset, X) for subset in subsets]
+        n_subsets = len(self._subsets)
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
-        order = np.arange(len(subsets) * len(X)).reshape(len(subsets), -1).T.ravel()
-        trained = side_by_side(populations).take(order)
-        errors = errors_of(self.train, self.metric, trained).reshape(len(X), -1)
-        best = trained.take(np.arange(len(X)) * len(subsets) + errors.argmin(axis=1))
+        trained = side_by_side(self._in_pieces(self._train, X))
+        if trained.coefs is None:  # each scores all documents as it pleases
+            errors = np.concatenate(self._in_pieces(partial(self._errors_of_rows, trained), np.arange(len(trained))))
+        else:
+            errors = errors_of(self.train, self.metric, trained, workers=self.workers)
+        errors = errors.reshape(len(X), n_subsets)
+        best = trained.take(np.arange(len(X)) * n_subsets + errors.argmin(axis=1))
         return Candidates(self.train, self.metric, X, lambda: best, errors=errors.min(axis=1), backend=self.backend)
+
+    def _train(self, X: NDArray[np.bool_]) -> Population:
+        """Train each individual on each subset of the instances, its rankers one after the other."""
+        populations = [train_on_units(self.backend, self.train, self.unit, subset, X) for subset in self._subsets]
+        order = np.arange(len(populations) * len(X)).reshape(len(populations), -1).T.ravel()
+        return side_by_side(populations).take(order)
+
+    def _errors_of_rows(self, population: Population, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        return errors_of(self.train, self.metric, population.take(rows))
 
 
 def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -239,12 +239,14 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     return found
 
 
-def means_of(data: RankingData, metric: Metric, population: Population) -> Vector:
-    """Return the metric on `data` of each ranker of a population, shape (n_individuals,)."""
+def means_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
+    """Return the metric on `data` of each ranker of a population, shape (n_individuals,); see `Metric.of_linear`."""
     coefs = population.coefs
-    return metric.batch(data, population.scores(data.X)) if coefs is None else metric.mean_of_linear(data, coefs)
+    if coefs is None:
+        return metric.batch(data, population.scores(data.X))
+    return metric.mean_of_linear(data, coefs, workers=workers)
 
 
-def errors_of(data: RankingData, metric: Metric, population: Population) -> Vector:
+def errors_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
     """Return 1 − metric on `data` of each ranker of a population, shape (n_individuals,)."""
-    return 1.0 - means_of(data, metric, population)
+    return 1.0 - means_of(data, metric, population, workers=workers)

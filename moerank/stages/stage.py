@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from moerank.evolution import row_digests
 from moerank.stages.objectives import Candidates, ObjectiveLike, read_objectives
 
 __all__ = ["Stage"]
+
+T = TypeVar("T")
 
 PIECE = 16
 """Individuals of a piece at least: one vector of the pair passes."""
@@ -96,15 +98,18 @@ class Stage(Problem):  # type: ignore[misc]
 
         The rows are cut into pieces for the threads, which no result depends on.
         """
+        return np.concatenate([np.empty((0, self.n_obj)), *self._in_pieces(self._measure, X)])
+
+    def _in_pieces(self, work: Callable[[NDArray[Any]], T], X: NDArray[Any]) -> list[T]:
+        """Return what `work` returns for each piece of the rows, in their order."""
         # Each piece goes through all documents once, so as few as there are threads; none is less than a vector.
         n_pieces = max(1, min(self.workers, len(X) // PIECE))
         ends = [len(X) * (piece + 1) // n_pieces for piece in range(n_pieces)]
         pieces = [X[begin:end] for begin, end in pairwise([0, *ends])] if len(X) else []
-        nothing = np.empty((0, self.n_obj))
         if len(pieces) <= 1:
-            return np.concatenate([nothing, *map(self._measure, pieces)])
+            return [work(piece) for piece in pieces]
         with ThreadPoolExecutor(self.workers) as pool:
-            return np.concatenate([nothing, *pool.map(self._measure, pieces)])
+            return list(pool.map(work, pieces))
 
     def _measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
         candidates = self._candidates(X)
