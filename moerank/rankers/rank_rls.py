@@ -132,14 +132,10 @@ class RankRLS(PairBackend):
         self._check_own_pairs("documents")
         features = read_masks(train, None, feature_mask)[2]
         if document_mask.ndim == 1:
-            moments = PairMoments.of_documents(train, document_mask)
-            B = moments.gram + self.alpha * np.eye(train.n_features)
-            return ridge_subsets(B, moments.moment(TARGETS[self.target]), features)
+            return self._fit_among(train, document_mask, features)
         if feature_mask is None:
             features = features.repeat(len(document_mask), axis=0)
-        problem = CountedProblem.of(train, SQUARED, TARGETS[self.target])
-        C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
-        return self._told(*problem.solve_population(C, features, tolerance=self.tol, documents=document_mask))
+        return self._fit_by_passes(train, features, documents=document_mask)
 
     def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
         """Train one ranker for each row of the masks, on all pairs of the queries that it keeps.
@@ -158,18 +154,38 @@ class RankRLS(PairBackend):
         Notes
         -----
         One matrix per query once, O(n_documents · n_features²) and n_queries · n_features² / 2 numbers; then
-        O(n_queries · n_features²) per subset of the queries to add them up. No pair is listed.
+        O(n_queries · n_features²) per subset of the queries to add them up. Where these matrices do not fit the limit
+        on memory, as in `fit_documents`. No pair is listed.
         """
         self._check_own_pairs("queries")
-        train.require_pairs()
-        train.require_moderate_values()
+        features = read_masks(train, None, feature_mask)[2]
+        if feature_mask is None:
+            features = features.repeat(len(np.atleast_2d(query_mask)), axis=0)
+        if not QueryMoments.fit(train):
+            if query_mask.ndim == 1:
+                return self._fit_among(train, np.repeat(query_mask, np.diff(train.offsets)), features)
+            return self._fit_by_passes(train, features, queries=query_mask)
         squares, moments = QueryMoments.of(train).means(np.atleast_2d(query_mask), TARGETS[self.target])
         ridge = self.alpha * np.eye(train.n_features)
-        if query_mask.ndim == 1 and feature_mask is not None:
-            return ridge_subsets(squares[0] + ridge, moments[0], feature_mask)
-        features = np.ones((len(squares), train.n_features), bool) if feature_mask is None else feature_mask
+        if query_mask.ndim == 1:
+            return ridge_subsets(squares[0] + ridge, moments[0], features)
         own = zip(squares, moments, features, strict=True)
         return np.concatenate([ridge_subsets(A + ridge, b, mask[None]) for A, b, mask in own])
+
+    def _fit_among(self, train: RankingData, documents: Mask, features: Mask) -> Matrix:
+        """Train on the pairs among some documents (n_documents,) that all individuals share."""
+        moments = PairMoments.of_documents(train, documents)
+        B = moments.gram + self.alpha * np.eye(train.n_features)
+        return ridge_subsets(B, moments.moment(TARGETS[self.target]), features)
+
+    def _fit_by_passes(
+        self, train: RankingData, features: Mask, *, documents: Mask | None = None, queries: Mask | None = None
+    ) -> Matrix:
+        """Train each individual on the pairs among its own documents or queries."""
+        problem = CountedProblem.of(train, SQUARED, TARGETS[self.target])
+        C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
+        found = problem.solve_population(C, features, tolerance=self.tol, documents=documents, queries=queries)
+        return self._told(*found)
 
     def leave_query_out(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None

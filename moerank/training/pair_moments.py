@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.checks import check_room
+from moerank.checks import check_room, memory_limit
 from moerank.data import RankingData
 from moerank.data.blocks import column_block
 from moerank.kernels.gram_sums import sums_over_queries
@@ -104,6 +104,11 @@ class QueryMoments:
         """
         return data.remember("query moments", lambda: _query_moments(data))
 
+    @classmethod
+    def fit(cls, data: RankingData) -> bool:
+        """Whether they fit the limit on memory; else passes over the data have to do without."""
+        return _size(data)[1] <= memory_limit()
+
     def means(self, query_mask: NDArray[np.bool_], target: Target) -> tuple[Matrix, Matrix]:
         """Return the mean square and moment of the pairs of each subset of the queries.
 
@@ -136,12 +141,8 @@ def _moments(data: RankingData) -> PairMoments:
 def _query_moments(data: RankingData) -> QueryMoments:
     n_features = data.n_features
     rows, columns = np.tril_indices(n_features)
-    n_values = data.n_queries * len(rows)
-    dtype = np.float64 if n_values * 8 <= ROOM else np.float32
-    check_room(
-        f"a matrix of {n_features} × {n_features} for each of {data.n_queries:,} queries",
-        n_values * np.dtype(dtype).itemsize,
-    )
+    dtype, n_bytes = _size(data)
+    check_room(f"a matrix of {n_features} × {n_features} for each of {data.n_queries:,} queries", n_bytes)
     packed = np.empty((data.n_queries, len(rows)), dtype)
     unit, difference = np.zeros((2, data.n_queries, n_features))
     for q in range(data.n_queries):
@@ -149,6 +150,12 @@ def _query_moments(data: RankingData) -> QueryMoments:
         packed[q] = square(stack)[rows, columns]
         unit[q], difference[q] = in_order(sums, excess), in_order(sums, label_sum)
     return QueryMoments(packed, unit, difference, data.label_runs.n_pairs_of)
+
+
+def _size(data: RankingData) -> tuple[type[np.floating[Any]], int]:
+    """Return the precision of the matrices of all queries, and the bytes that they take."""
+    n_values = data.n_queries * data.n_features * (data.n_features + 1) // 2
+    return (np.float64, 8 * n_values) if 8 * n_values <= ROOM else (np.float32, 4 * n_values)
 
 
 def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:

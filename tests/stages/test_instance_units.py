@@ -57,6 +57,20 @@ def test_rankers_are_those_of_the_pairs_that_are_kept(data, unit, backend):
         np.testing.assert_array_equal(alone, found)  # whatever its company
 
 
+@pytest.mark.parametrize("target", ["unit", "difference"])
+def test_matrices_of_queries_that_do_not_fit_are_done_without(data, monkeypatch, target):
+    rng = np.random.default_rng(2)
+    masks, features = rng.random((4, data.n_queries)) < 0.6, rng.random((4, 5)) < 0.8
+    features[:, 0] = True
+    backend = mr.RankRLS(0.1, target=target, tol=1e-12)
+    own, shared = backend.fit_queries(data, masks, features), backend.fit_queries(data, masks[0], features)
+    monkeypatch.setattr("moerank.training.pair_moments.memory_limit", lambda: 1000)
+    np.testing.assert_allclose(backend.fit_queries(data, masks, features), own, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(backend.fit_queries(data, masks[0], features), shared, rtol=1e-9, atol=1e-12)
+    monkeypatch.undo()
+    assert backend.fit_queries(data, masks[0]).shape == (1, 5)
+
+
 @pytest.mark.parametrize("unit", ["document", "query"])
 def test_the_stage_counts_pairs_and_has_no_empty_winner(data, unit):
     stage = mr.InstanceSelection(data, mr.RankRLS(alpha=0.1), mr.NDCG(5), unit=unit)
