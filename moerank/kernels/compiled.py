@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import sys
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 import llvmlite
 import numba
 from numba import njit
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -35,6 +37,21 @@ PYTHON = sys.implementation.cache_tag
 
 LONGEST = 120
 """Characters in the name of a file here, at most; a folder is taken only where names of this length fit."""
+
+
+def _number_functions_anew() -> None:
+    """Let numba number the functions that it compiles from a place that no other process begins at.
+
+    These numbers are in the names that machine code is linked by. Each process counts from 1, so that code of two
+    processes, from the disk, can have one name for different functions, as for two ways of sorting; the linker takes
+    the first that it sees for both, and the numbers that come out are wrong.
+    """
+    FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(6), "little"))
+
+
+_number_functions_anew()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_number_functions_anew)
 
 
 def kernel(function: F) -> F:
