@@ -46,7 +46,8 @@ def _number_functions_anew() -> None:
     processes, from the disk, can have one name for different functions, as for two ways of sorting; the linker takes
     the first that it sees for both, and the numbers that come out are wrong.
     """
-    FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(6), "little"))
+    start = int.from_bytes(os.urandom(6), "little")
+    FunctionIdentity._unique_ids = itertools.count(10**15 + start)  # always of as many digits
 
 
 _number_functions_anew()
