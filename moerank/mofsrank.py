@@ -291,12 +291,15 @@ class MOFSRank(RankingEstimator):
             inject=self._ensemble.settings.inject,
             workers=self.workers,
         )
-        found = self._search("ensemble", stage, self._ensemble)
+        archive = Archive()
+        if self._ensemble.settings.keep_members:
+            archive.add(stage.members(), stage.evaluate(stage.members()))
+        found = self._search("ensemble", stage, self._ensemble, archive)
         weights = stage.weights(found.X)
         return _Front(found.F, weights != 0, LinearPopulation(weights))
 
-    def _search(self, name: str, stage: Stage, plan: StagePlan[Any]) -> Archive:
-        """Run one stage and return the non-dominated members of all its evaluations."""
+    def _search(self, name: str, stage: Stage, plan: StagePlan[Any], archive: Archive | None = None) -> Archive:
+        """Run one stage and return the non-dominated members of all its evaluations and of a given archive."""
         population = plan.settings.population
         check_room(f"{name}: a population of {population:,} strings of {stage.n_var:,}", population * stage.n_var)
         problem, operators = stage, stage.operators()
@@ -314,6 +317,7 @@ class MOFSRank(RankingEstimator):
             make_algorithm(self.algorithm, population, operators, stage.n_obj),
             plan.termination or ("n_gen", plan.settings.generations),
             seed=int(sequence.generate_state(1)[0]),
+            archive=archive,
             journal=journal,
             progress=None if report is None else lambda *state: report(name, *state),
             verbose=self.verbose,

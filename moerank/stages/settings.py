@@ -106,8 +106,18 @@ class FeatureSelectionSettings(StageSettings):
 
 
 class EnsembleSettings(StageSettings):
-    """Settings of the third stage: whether the members of the front are in its initial population."""
+    """Settings of the third stage: what becomes of the members of the second stage's front.
 
+    Attributes
+    ----------
+    keep_members : bool
+        Whether they stay in the front where no ensemble dominates them, so that it is never worse than before. In the
+        paper's front there are ensembles alone.
+    inject : bool
+        Whether they are in the initial population, so that the search goes on from them.
+    """
+
+    keep_members: bool = True
     inject: bool = False
 
 
