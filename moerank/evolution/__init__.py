@@ -17,6 +17,7 @@ from moerank.evolution.binary import KeepAsIs as KeepAsIs
 from moerank.evolution.binary import SparseBitFlip as SparseBitFlip
 from moerank.evolution.binary import SubsetSizeSampling as SubsetSizeSampling
 from moerank.evolution.binary import UniformCrossover as UniformCrossover
+from moerank.evolution.bit_search import BitSearch as BitSearch
 from moerank.evolution.duplicates import DigestDuplicates as DigestDuplicates
 from moerank.evolution.duplicates import row_digests as row_digests
 from moerank.evolution.journal import Journal as Journal
@@ -32,3 +33,4 @@ from moerank.evolution.packed import unpack_rows as unpack_rows
 from moerank.evolution.search import Generation as Generation
 from moerank.evolution.search import SearchResult as SearchResult
 from moerank.evolution.search import search as search
+from moerank.evolution.sparse_ea import SparseEA as SparseEA
