@@ -18,8 +18,9 @@ from pymoo.util.display.multi import MultiObjectiveOutput
 
 from moerank.checks import check_at_least
 from moerank.evolution.duplicates import DigestDuplicates
+from moerank.evolution.strings import first_of_equals
 
-__all__ = ["BitSearch", "Start", "first_of_equals", "random_members"]
+__all__ = ["BitSearch", "Start"]
 
 Bits = NDArray[np.bool_]
 Values = NDArray[np.float64]
@@ -57,8 +58,8 @@ class BitSearch(Algorithm):
     Raises
     ------
     ValueError
-        For a problem with constraints: these searches compare objectives only. For strings that are not bool or of
-        another length than the problem's.
+        For a problem with constraints: these searches compare objectives only. For more or fewer objectives than
+        `n_objectives`. For strings that are not bool or of another length than the problem's.
 
     Notes
     -----
@@ -68,6 +69,9 @@ class BitSearch(Algorithm):
 
     sends_copies: ClassVar[bool] = False
     """Whether the method evaluates a string as often as it stands in a batch."""
+
+    n_objectives: ClassVar[tuple[int, int | None]] = (1, None)
+    """How many objectives the method needs at least, and can take at most."""
 
     def __init__(
         self,
@@ -100,7 +104,18 @@ class BitSearch(Algorithm):
         `self.X` and `self.F` are still those of the population, without rows when the initial one comes in.
         """
 
+    @classmethod
+    def check_objectives(cls, n_objectives: int) -> None:
+        """Raise a ValueError if the method is not made for so many objectives."""
+        least, most = cls.n_objectives
+        if n_objectives < least or (most is not None and n_objectives > most):
+            raise ValueError(
+                f"{cls.__name__} is made for {least} objectives{' or more' * (most is None)}, not for {n_objectives}; "
+                "choose another algorithm, such as nsga2"
+            )
+
     def _setup(self, problem: Problem, **settings: Any) -> None:
+        self.check_objectives(problem.n_obj)
         if problem.has_constraints():
             raise ValueError(
                 f"{type(self).__name__} knows no constraints, and this problem has some: "
@@ -137,7 +152,8 @@ class BitSearch(Algorithm):
         if self.F.shape[1] == 1:
             self.opt = self.pop[[self.F[:, 0].argmin()]]
         else:
-            self.opt = self.pop[moocore.is_nondominated(self.F, keep_weakly=True)]
+            best = np.flatnonzero(moocore.is_nondominated(self.F, keep_weakly=True))
+            self.opt = self.pop[best[first_of_equals(self.X[best])]]
 
     def _given(self) -> Population:
         """Return what the caller gave for the initial population."""
@@ -160,46 +176,6 @@ class BitSearch(Algorithm):
         # This also makes the digests of the batch, which the search loop wants, and forgets those of the last one.
         distinct = self.eliminate_duplicates.do(population)
         return population if self.sends_copies else distinct
-
-
-def first_of_equals(rows: NDArray[Any]) -> Integers:
-    """Return the numbers of the rows that equal none before them, ascending.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (n, n_columns)
-        Strings of bool, or objectives.
-
-    Examples
-    --------
-    >>> first_of_equals(np.array([[True, False], [True, True], [True, False]])).tolist()
-    [0, 1]
-    """
-    # The sum turns -0.0 into 0.0.
-    values = np.packbits(rows, axis=1) if rows.dtype == np.bool_ else np.ascontiguousarray(rows + 0)
-    _, first = np.unique(values.view(f"V{values.shape[1] * values.itemsize}"), return_index=True)
-    numbers: Integers = np.sort(first)
-    return numbers
-
-
-def random_members(masks: Bits, n: int, random_state: np.random.Generator) -> Integers:
-    """Return `n` random columns of the ones in each row, drawn with replacement, shape (n, n_rows).
-
-    Parameters
-    ----------
-    masks : ndarray of bool, shape (n_rows, n_columns)
-        None of the rows empty.
-
-    Examples
-    --------
-    >>> random_members(np.array([[True, False, True], [False, True, False]]), 4, np.random.default_rng(0)).tolist()
-    [[2, 1], [0, 1], [2, 1], [2, 1]]
-    """
-    rows, columns = np.nonzero(masks)
-    sizes = np.bincount(rows, minlength=len(masks))
-    places = (random_state.random((n, len(masks))) * sizes).astype(np.int64)
-    members: Integers = columns[np.cumsum(sizes) - sizes + places]
-    return members
 
 
 def _rows(population: Population, n_var: int) -> Bits:

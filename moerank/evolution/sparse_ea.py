@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.population import Population
 
-from moerank.evolution.bit_search import BitSearch, first_of_equals, random_members
+from moerank.evolution.bit_search import BitSearch
 from moerank.evolution.crowding import front_numbers, select_by_crowding, tournament
+from moerank.evolution.strings import first_of_equals, random_members
 
 __all__ = ["SparseEA"]
 
@@ -100,7 +101,7 @@ class SparseEA(BitSearch):
         return coins
 
     def _flip_one(self, children: Bits, candidates: Bits, off: Bits) -> None:
-        """Flip one of the candidates of each row, if it has any: a good one to switch on, or a bad one to switch off."""
+        """Flip one of the candidates of each row that has some: the better to switch on, or the worse to switch off."""
         able = np.flatnonzero(candidates.any(axis=1))
         first, second = random_members(candidates[able], 2, self.random_state)
         sign = np.where(off[able, 0], -1, 1)
