@@ -127,14 +127,14 @@ class BitSearch(Algorithm):
     def _initialize_infill(self) -> Population:
         given = self._given()
         missing = self.pop_size - len(given)
-        return self._to_evaluate(Population.merge(given, self._made(self._start(missing))) if missing > 0 else given)
+        return self._batch(Population.merge(given, self._individuals(self._start(missing))) if missing > 0 else given)
 
     def _initialize_advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         self.pop = Population.empty()
         self._advance(infills)
 
     def _infill(self) -> Population | None:
-        children = self._to_evaluate(self._made(self._mate()))
+        children = self._batch(self._individuals(self._mate()))
         if len(children):
             return children
         self.termination.force_termination = True
@@ -143,7 +143,7 @@ class BitSearch(Algorithm):
     def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         if infills is None:
             return
-        X = np.concatenate((self.X, _rows(infills, self.X.shape[1])))
+        X = np.concatenate((self.X, _rows(infills, self.problem.n_var)))
         F = np.concatenate((self.F, [individual.F for individual in infills]))
         kept = self._survive(X, F)
         self.pop, self.X, self.F = Population.merge(self.pop, infills)[kept], X[kept], F[kept]
@@ -159,20 +159,27 @@ class BitSearch(Algorithm):
         """Return what the caller gave for the initial population."""
         if self.sampling is None:
             return Population.empty()
-        return Initialization(self.sampling, repair=self.repair).do(
+        population = Initialization(self.sampling, repair=self.repair).do(
             self.problem, self.pop_size, random_state=self.random_state, algorithm=self
         )
+        return self._not_empty(population)
 
-    def _made(self, X: Bits) -> Population:
+    def _individuals(self, X: Bits) -> Population:
         """Return repaired individuals of the rows that are not empty."""
-        population = Population.new("X", X[X.any(axis=1)])
-        if self.repair is not None and len(population):
-            population = self.repair.do(self.problem, population, random_state=self.random_state, algorithm=self)
-        return population
+        X = X[X.any(axis=1)]
+        population = Population.empty(len(X))
+        for individual, row in zip(population, X, strict=True):  # a few times faster than pymoo's Population.new
+            individual.X = row.copy()
+        if self.repair is None or not len(population):
+            return population
+        population = self.repair.do(self.problem, population, random_state=self.random_state, algorithm=self)
+        return self._not_empty(population)
 
-    def _to_evaluate(self, population: Population) -> Population:
-        """Return what is sent of a batch: no empty string, and no string twice."""
-        population = population[_rows(population, self.X.shape[1]).any(axis=1)]
+    def _not_empty(self, population: Population) -> Population:
+        return population[_rows(population, self.problem.n_var).any(axis=1)]
+
+    def _batch(self, population: Population) -> Population:
+        """Return what is evaluated of a batch."""
         # This also makes the digests of the batch, which the search loop wants, and forgets those of the last one.
         distinct = self.eliminate_duplicates.do(population)
         return population if self.sends_copies else distinct
@@ -180,10 +187,12 @@ class BitSearch(Algorithm):
 
 def _rows(population: Population, n_var: int) -> Bits:
     """Return the strings of a population as one array."""
-    for individual in population:
-        if individual.X.dtype != np.bool_ or individual.X.shape != (n_var,):
-            raise ValueError(
-                f"an individual is an array of {individual.X.dtype} of shape {individual.X.shape}; "
-                f"give bool strings of the problem's {n_var} variables"
-            )
-    return np.array([individual.X for individual in population], np.bool_).reshape(len(population), n_var)
+    if not len(population):
+        return np.empty((0, n_var), np.bool_)
+    X = np.array([individual.X for individual in population])
+    if X.dtype != np.bool_ or X.shape[1:] != (n_var,):
+        raise ValueError(
+            f"the individuals are arrays of {X.dtype} of shape {X.shape[1:]}; "
+            f"give bool strings of the problem's {n_var} variables"
+        )
+    return X

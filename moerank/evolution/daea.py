@@ -39,7 +39,8 @@ class DAEA(BitSearch):
     1. T = min(d, 3N). Where T < d each string of the start has k ones, k uniform in 1 … T; else its bits are random.
     2. Each member is the first parent of a child; the second is with probability 0.8 one of its max(4, ⌈0.2 N⌉)
        nearest, by the objectives scaled to [0, 1], else any other member.
-    3. Crossover: of the t > 1 bits in which they differ the child takes a random number, from 1 to t − 1, from the second.
+    3. Crossover: of the t > 1 bits in which they differ the child takes some from the second, a random number from 1 to
+       t − 1 of them.
     4. Mutation: with probability 0.2 each one flips with probability 1 / (ones + 1) and each zero with 1 / (zeros + 1);
        else each bit with 1/d.
     5. Of equal children one is evaluated.

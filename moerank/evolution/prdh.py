@@ -60,7 +60,7 @@ class PRDH(BitSearch):
     >>> class Knapsack(Problem):
     ...     def _evaluate(self, X, out, *args, **kwargs):
     ...         out["F"] = np.column_stack([X.sum(axis=1), ~X @ np.array([8, 4, 2, 1])])
-    >>> result = minimize(Knapsack(n_var=4, n_obj=2), PRDH(pop_size=6), ("n_gen", 10), seed=1)
+    >>> result = minimize(Knapsack(n_var=4, n_obj=2), PRDH(pop_size=16), ("n_gen", 10), seed=1)
     >>> sorted(result.F.tolist())
     [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
