@@ -8,6 +8,7 @@ from moerank.evolution.adaptive import Form as Form
 from moerank.evolution.adaptive import importance_degrees as importance_degrees
 from moerank.evolution.adaptive import redundancy_degrees as redundancy_degrees
 from moerank.evolution.algorithms import ALGORITHMS as ALGORITHMS
+from moerank.evolution.algorithms import BIT_SEARCHES as BIT_SEARCHES
 from moerank.evolution.algorithms import Factory as Factory
 from moerank.evolution.algorithms import make_algorithm as make_algorithm
 from moerank.evolution.archive import Archive as Archive

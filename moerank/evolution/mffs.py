@@ -13,6 +13,7 @@ from moerank.checks import check_at_least
 from moerank.evolution.bit_search import BitSearch
 from moerank.evolution.crowding import front_numbers, select_by_crowding, tournament
 from moerank.evolution.strings import (
+    beside_size,
     first_of_equals,
     group_numbers,
     hamming_distances,
@@ -57,8 +58,8 @@ class MFFS(BitSearch):
 
     Notes
     -----
-    f₁ is the share of the bits that are ones, f₂ the error, which is the second objective; z is the least of each in
-    the population of the front.
+    f₁ is the share of the bits that are ones. f₂, the error, is the objective that is not proportional to the size, the
+    second one if neither is. z is the least of each in the population of the front.
 
     1. Start with strings of k ones, k uniform in 1 … d. The three populations are selected among them.
     2. Each breeds by tournaments (front and crowding distance, or the sum g = (1 − a)(f₁ − z₁) + a (f₂ − z₂)), uniform
@@ -131,7 +132,7 @@ class MFFS(BitSearch):
         return children
 
     def _survive(self, X: Bits, F: Values) -> Integers:
-        f = np.column_stack((X.mean(axis=1), F[:, 1]))
+        f = np.column_stack((X.mean(axis=1), F[:, beside_size(X, F)[-1]]))
         batch = np.arange(len(self.X), len(X))
         if self.refilling:
             self._select_sums(f, [batch, batch])

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from moerank.evolution.bit_search import BitSearch
 from moerank.evolution.crowding import front_numbers, select_by_crowding, tournament
 from moerank.evolution.strings import (
+    beside_size,
     first_of_equals,
     group_numbers,
     hamming_distances,
@@ -44,9 +45,10 @@ class PRDH(BitSearch):
     6. Where N or more are feasible, NSGA-II's selection among them, else the N smallest strings, whatever their error;
        these stand in tournaments by their size.
 
-    The size of a string is the number of its ones. The first objective is taken for what belongs to the size, and the
-    error is all other objectives: a string is infeasible if it is above the limit in each of them, and nearest in error
-    is the least sum of differences, each as a share of the objective's span. O(N² d) a generation at most.
+    The size of a string is the number of its ones. The error is every objective that is not proportional to the size:
+    where these are several, a string is infeasible if it is above the limit in each of them, and nearest in error is
+    the least sum of differences, each as a share of the objective's span. Among the N smallest, too, the one of less
+    error comes first of equal sizes. O(N² d) a generation at most.
 
     References
     ----------
@@ -65,8 +67,6 @@ class PRDH(BitSearch):
     [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
 
-    n_objectives = (2, None)
-
     def _start(self, n: int) -> Bits:
         d = self.problem.n_var
         sizes = self.random_state.integers(1, min(d, 3 * self.pop_size), n, endpoint=True)
@@ -79,28 +79,29 @@ class PRDH(BitSearch):
 
     def _survive(self, X: Bits, F: Values) -> Integers:
         distinct = first_of_equals(X)
-        unlike = distinct[_unlike(X[distinct], F[distinct])]
-        X, F = X[unlike], F[unlike]
-        sizes = np.count_nonzero(X, axis=1)
-        smallest = np.lexsort((*F.T[:0:-1], sizes))
-        feasible = np.flatnonzero((F[:, 1:] <= F[smallest[0], 1:]).any(axis=1))
+        X, F = X[distinct], F[distinct]
+        errors = F[:, beside_size(X, F)]
+        unlike = _unlike(X, F, errors)
+        distinct, X, F, errors = distinct[unlike], X[unlike], F[unlike], errors[unlike]
+        smallest = np.lexsort((*errors.T[::-1], np.count_nonzero(X, axis=1)))
+        feasible = np.flatnonzero((errors <= errors[smallest[0]]).any(axis=1))
         if len(feasible) < self.pop_size:
             kept = smallest[: self.pop_size]
             self.standing = np.arange(len(kept))
-            return unlike[kept]
+            return distinct[kept]
         selected = select_by_crowding(F[feasible], self.pop_size)
         self.standing = selected.standing
-        return unlike[feasible[selected.kept]]
+        return distinct[feasible[selected.kept]]
 
 
-def _unlike(X: Bits, F: Values) -> Integers:
+def _unlike(X: Bits, F: Values, errors: Values) -> Integers:
     """Return the rows that stay when of equal objectives, behind the first front, only the least alike are kept."""
     front, groups = front_numbers(F), group_numbers(F)
     first = front == 0
     crowd = np.flatnonzero(~first & (np.bincount(groups)[groups] > 1))
     if not len(crowd):
         return np.arange(len(X))
-    unlikeness = np.column_stack(_unlikeness(X, F, crowd, first))
+    unlikeness = np.column_stack(_unlikeness(X, errors, crowd, first))
     kept = np.ones(len(X), np.bool_)
     for number in np.unique(groups[crowd]):
         members = groups[crowd] == number
@@ -108,14 +109,14 @@ def _unlike(X: Bits, F: Values) -> Integers:
     return np.flatnonzero(kept)
 
 
-def _unlikeness(X: Bits, F: Values, rows: Integers, first: Bits) -> tuple[Values, Values]:
+def _unlikeness(X: Bits, errors: Values, rows: Integers, first: Bits) -> tuple[Values, Values]:
     """Return o₁ and o₂ of these rows: how far they are from the first front's members near them."""
     sizes = np.count_nonzero(X, axis=1)
     distances = hamming_distances(X[rows], X[first])
     by_size = np.abs(sizes[rows][:, None] - sizes[first])
     # Of the member's ones the string lacks (distance + size of the member - size of the string) / 2.
     lacking = (distances + sizes[first] - sizes[rows][:, None]) / 2 / sizes[first]
-    scaled = F[:, 1:] / np.maximum(np.ptp(F[:, 1:], axis=0), np.finfo(np.float64).tiny)
+    scaled = errors / np.maximum(np.ptp(errors, axis=0), np.finfo(np.float64).tiny)
     by_error = np.abs(scaled[rows][:, None] - scaled[first]).sum(axis=2)
     return _mean_of_nearest(distances, by_size), _mean_of_nearest(lacking, by_error)
 

@@ -1,4 +1,4 @@
-"""Rows of bits: which are equal, random ones of each row, and children by uniform crossover; whole batches at once."""
+"""Rows of bits: sizes, equals and distances, random ones of each row, uniform crossover; whole batches at once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "beside_size",
     "first_of_equals",
     "group_numbers",
     "hamming_distances",
@@ -59,6 +60,27 @@ def _as_single_values(rows: NDArray[Any]) -> NDArray[np.void]:
     # The sum turns -0.0 into 0.0.
     values = np.packbits(rows, axis=1) if rows.dtype == np.bool_ else np.ascontiguousarray(rows + 0)
     return values.view(f"V{values.shape[1] * values.itemsize}").ravel()
+
+
+def beside_size(X: Bits, F: NDArray[np.float64]) -> Integers:
+    """Return the numbers of the objectives that are not the size of the strings, whatever their order.
+
+    An objective is the size if it is proportional to the number of ones, within a billionth. If all are, all count.
+
+    Parameters
+    ----------
+    X : ndarray of bool, shape (n, n_bits)
+    F : ndarray, shape (n, n_objectives)
+
+    Examples
+    --------
+    >>> beside_size(np.array([[True, False], [True, True]]), np.array([[0.3, 0.5], [0.2, 1.0]])).tolist()
+    [0]
+    """
+    sizes = np.count_nonzero(X, axis=1)[:, None]
+    proportional = np.isclose(F * sizes[0], F[0] * sizes, rtol=1e-9, atol=0.0).all(axis=0)
+    others: Integers = np.flatnonzero(~proportional | proportional.all())
+    return others
 
 
 def hamming_distances(A: Bits, B: Bits) -> NDArray[np.float32]:
