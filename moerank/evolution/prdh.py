@@ -67,6 +67,8 @@ class PRDH(BitSearch):
     [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
 
+    n_objectives = (2, None)
+
     def _start(self, n: int) -> Bits:
         d = self.problem.n_var
         sizes = self.random_state.integers(1, min(d, 3 * self.pop_size), n, endpoint=True)

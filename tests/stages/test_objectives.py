@@ -55,8 +55,8 @@ def test_every_algorithm_searches_with_any_number_of_objectives(small_data, exac
         with pytest.raises(ValueError, match=f"{algorithm} divides a front .* choose one of nsga2, "):
             make_algorithm(algorithm, 10, stage.operators(), stage.n_obj)
         return
-    if stage.n_obj != 2 and algorithm == "mffs":
-        with pytest.raises(ValueError, match=f"MFFS is made for 2 objectives, not for {stage.n_obj}; choose another"):
+    if (algorithm == "mffs" and stage.n_obj != 2) or (algorithm == "prdh" and stage.n_obj == 1):
+        with pytest.raises(ValueError, match=rf"is made for 2 objectives.*, not for {stage.n_obj}; choose another"):
             make_algorithm(algorithm, 10, stage.operators(), stage.n_obj)
         return
     X, F = exact
