@@ -63,7 +63,7 @@ def test_subsets_have_the_sizes_that_are_asked_for():
 
 
 def test_children_have_each_bit_from_either_parent_but_for_flips():
-    n, d = 20_000, 8
+    n = 20_000
     a, b = strings("11110000", "11001100")
     children = uniform_children(np.repeat([a, b], n, axis=0), SEEDED(8))
     first, second = children[:n], children[n:]
