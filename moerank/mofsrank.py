@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.checks import check_at_least, check_choice, check_room, check_switch, unknown
+from moerank.checks import check_at_least, check_choice, check_switch
 from moerank.data import RankingData
-from moerank.evolution import ALGORITHMS, Archive, Factory, Journal, PackedProblem, make_algorithm, search, unpack_rows
+from moerank.evolution import Archive, Factory, Journal, search, unpack_rows
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers import (
@@ -35,6 +35,7 @@ from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.instance_units import Unit, default_unit
 from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, means_of, read_objectives
+from moerank.stages.searching import check_algorithm, is_sparse_search, problem_and_algorithm
 from moerank.stages.settings import (
     STAGES,
     EnsembleSettings,
@@ -71,7 +72,9 @@ class MOFSRank(RankingEstimator):
     adaptive_mutation : bool, default True
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
-        Any name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``.
+        Any name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
+        sparse searches among them ("sparseea", "daea", "prdh", "mffs") search the feature strings of the second stage,
+        without adaptive mutation, and leave the other stages to NSGA-II.
     final : {"auto", "train", "validation"}, default "auto"
         Which member of the last front is chosen: the one with the smallest training error (the paper's rule), or the
         best by the metric on the validation data; ties go to fewer features. "auto" is "validation" where validation
@@ -204,10 +207,7 @@ class MOFSRank(RankingEstimator):
         self._instances = read_plan(InstanceSelectionSettings, "instance_selection", self.instance_selection)
         self._features = read_plan(FeatureSelectionSettings, "feature_selection", self.feature_selection)
         self._ensemble = read_plan(EnsembleSettings, "ensemble", self.ensemble)
-        if isinstance(self.algorithm, str) and self.algorithm not in ALGORITHMS:
-            raise ValueError(unknown("algorithm", self.algorithm, ALGORITHMS))
-        if not isinstance(self.algorithm, str) and not callable(self.algorithm):
-            raise ValueError(f"algorithm must be a name or a factory of pymoo algorithms, not {self.algorithm!r}")
+        check_algorithm(self.algorithm, self._features.settings.population, len(self._objectives))
         check_choice(get_args(Final), final=self.final)
         check_at_least(1, workers=self.workers)
         check_switch(adaptive_mutation=self.adaptive_mutation, tune=self.tune, resume=self.resume, verbose=self.verbose)
@@ -272,7 +272,7 @@ class MOFSRank(RankingEstimator):
             pair_masks,
             unit=self.instance_unit_ or "pair",
             objectives=self._objectives,
-            adaptive=self.adaptive_mutation,
+            adaptive=self.adaptive_mutation and not is_sparse_search(self.algorithm),
             form=settings.form,
             decay=settings.decay,
             workers=self.workers,
@@ -300,13 +300,7 @@ class MOFSRank(RankingEstimator):
 
     def _search(self, name: str, stage: Stage, plan: StagePlan[Any], archive: Archive | None = None) -> Archive:
         """Run one stage and return the non-dominated members of all its evaluations and of a given archive."""
-        population = plan.settings.population
-        check_room(f"{name}: a population of {population:,} strings of {stage.n_var:,}", population * stage.n_var)
-        problem, operators = stage, stage.operators()
-        if plan.initial is not None:
-            operators["sampling"] = plan.initial
-        elif isinstance(stage, InstanceSelection) and isinstance(self.algorithm, str):
-            problem, operators = PackedProblem(stage), stage.packed_operators()
+        problem, algorithm = problem_and_algorithm(name, stage, self.algorithm, plan)
         sequence = np.random.SeedSequence(self.random_state_, spawn_key=(STAGES.index(name),))
         journal = self._journal(name, stage.train)
         if journal is not None and not self.resume:
@@ -314,7 +308,7 @@ class MOFSRank(RankingEstimator):
         report = self.progress
         result = search(
             problem,
-            make_algorithm(self.algorithm, population, operators, stage.n_obj),
+            algorithm,
             plan.termination or ("n_gen", plan.settings.generations),
             seed=int(sequence.generate_state(1)[0]),
             archive=archive,

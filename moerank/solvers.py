@@ -228,6 +228,14 @@ FREUND = ("Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for c
 GANJISAFFAR = ("Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for ranking models. SIGIR", 2011)
 GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
 GUPTA = ("Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING", 2012)
+JIAO_MFFS = (
+    "Jiao, Xue, Zhang: Benefiting from single-objective feature selection: a multiform approach. IEEE Trans. Cybern.",
+    2023,
+)
+JIAO_PRDH = (
+    "Jiao, Xue, Zhang: Multiobjective feature selection via reformulation and duplication handling. IEEE TEVC",
+    2024,
+)
 JOACHIMS = ("Joachims: Training linear SVMs in linear time. KDD", 2006)
 KUO = ("Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining", 2014)
 LAI_FENCHEL = (
@@ -240,14 +248,16 @@ LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
 PAHIKKALA = ("Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Mach. Learn.", 2009)
 PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
 SCULLEY = ("Sculley: Combined regression and ranking. KDD", 2010)
+TIAN = ("Tian, Zhang, Wang, Jin: Large-scale sparse multiobjective optimization problems. IEEE TEVC", 2020)
 TSAI = ("Tsai, Liu, Qin, Chen, Ma: FRank: a ranking method with fidelity loss. SIGIR", 2007)
 WU = ("Wu, Burges, Svore, Gao: Adapting boosting for information retrieval measures. Information Retrieval", 2010)
 XU = ("Xu, Li: AdaRank: a boosting algorithm for information retrieval. SIGIR", 2007)
+XU_DAEA = ("Xu, Xue, Zhang: A duplication analysis-based EA for biobjective feature selection. IEEE TEVC", 2021)
 YUE = ("Yue, Finley, Radlinski, Joachims: A support vector method for optimizing average precision. SIGIR", 2007)
 
 
-def _mofs_rank(name: str, **fixed: Any) -> SolverEntry:
-    return _row(name, "evolutionary", CHENG, "mofsrank:MOFSRank", needs=("seed",), **fixed)
+def _mofs_rank(name: str, source: tuple[str, int] = CHENG, **fixed: Any) -> SolverEntry:
+    return _row(name, "evolutionary", source, "mofsrank:MOFSRank", needs=("seed",), **fixed)
 
 
 def _nonconvex(penalty: str) -> SolverEntry:
@@ -267,6 +277,10 @@ _OWN = (
     _mofs_rank("mofsrank-smsemoa", algorithm="smsemoa"),
     _mofs_rank("mofsrank-rvea", algorithm="rvea"),
     _mofs_rank("mofsrank-moead", algorithm="moead"),
+    _mofs_rank("mofsrank-sparseea", TIAN, algorithm="sparseea"),
+    _mofs_rank("mofsrank-daea", XU_DAEA, algorithm="daea"),
+    _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),
+    _mofs_rank("mofsrank-mffs", JIAO_MFFS, algorithm="mffs"),
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
     _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),
     _row("fsm-svm", "wrapper", LAI_FSM, "selectors.fsm_svm:FSMSVM"),

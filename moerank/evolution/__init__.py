@@ -8,6 +8,7 @@ from moerank.evolution.adaptive import Form as Form
 from moerank.evolution.adaptive import importance_degrees as importance_degrees
 from moerank.evolution.adaptive import redundancy_degrees as redundancy_degrees
 from moerank.evolution.algorithms import ALGORITHMS as ALGORITHMS
+from moerank.evolution.algorithms import BIT_SEARCHES as BIT_SEARCHES
 from moerank.evolution.algorithms import Factory as Factory
 from moerank.evolution.algorithms import make_algorithm as make_algorithm
 from moerank.evolution.archive import Archive as Archive
@@ -17,10 +18,13 @@ from moerank.evolution.binary import KeepAsIs as KeepAsIs
 from moerank.evolution.binary import SparseBitFlip as SparseBitFlip
 from moerank.evolution.binary import SubsetSizeSampling as SubsetSizeSampling
 from moerank.evolution.binary import UniformCrossover as UniformCrossover
+from moerank.evolution.bit_search import BitSearch as BitSearch
+from moerank.evolution.daea import DAEA as DAEA
 from moerank.evolution.duplicates import DigestDuplicates as DigestDuplicates
 from moerank.evolution.duplicates import row_digests as row_digests
 from moerank.evolution.journal import Journal as Journal
 from moerank.evolution.journal import Record as Record
+from moerank.evolution.mffs import MFFS as MFFS
 from moerank.evolution.mixed import MixedCrossover as MixedCrossover
 from moerank.evolution.mixed import MixedMutation as MixedMutation
 from moerank.evolution.mixed import MixedSampling as MixedSampling
@@ -29,6 +33,8 @@ from moerank.evolution.packed import PackedCrossover as PackedCrossover
 from moerank.evolution.packed import PackedProblem as PackedProblem
 from moerank.evolution.packed import PackedSampling as PackedSampling
 from moerank.evolution.packed import unpack_rows as unpack_rows
+from moerank.evolution.prdh import PRDH as PRDH
 from moerank.evolution.search import Generation as Generation
 from moerank.evolution.search import SearchResult as SearchResult
 from moerank.evolution.search import search as search
+from moerank.evolution.sparse_ea import SparseEA as SparseEA

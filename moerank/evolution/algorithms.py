@@ -11,8 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.checks import check_at_least, unknown
+from moerank.evolution.bit_search import BitSearch
+from moerank.evolution.daea import DAEA
+from moerank.evolution.mffs import MFFS
+from moerank.evolution.prdh import PRDH
+from moerank.evolution.sparse_ea import SparseEA
 
-__all__ = ["ALGORITHMS", "Factory", "make_algorithm"]
+__all__ = ["ALGORITHMS", "BIT_SEARCHES", "Factory", "make_algorithm"]
 
 Operators: TypeAlias = dict[str, Any]
 
@@ -87,6 +92,15 @@ def _directions(population: int, n_objectives: int) -> NDArray[np.float64]:
     return np.asarray(get_reference_directions("uniform", n_objectives, n_partitions=n_partitions), np.float64)
 
 
+def _bit_search(name: str, population: int, operators: Operators, n_objectives: int) -> Any:
+    kept = {key: operators[key] for key in ("sampling", "repair") if key in operators}
+    return BIT_SEARCHES[name](population, **kept)
+
+
+BIT_SEARCHES: dict[str, type[BitSearch]] = {"sparseea": SparseEA, "daea": DAEA, "prdh": PRDH, "mffs": MFFS}
+"""Searches with variations of their own, made for strings of which each bit selects a feature."""
+
+
 ALGORITHMS: dict[str, Callable[[int, Operators, int], Any]] = {
     "nsga2": _nsga2,
     "nsga3": _nsga3,
@@ -95,6 +109,7 @@ ALGORITHMS: dict[str, Callable[[int, Operators, int], Any]] = {
     "smsemoa": _smsemoa,
     "rvea": _rvea,
     "moead": _moead,
+    **{name: partial(_bit_search, name) for name in BIT_SEARCHES},
 }
 
 
@@ -111,14 +126,15 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
         A name from `ALGORITHMS`, or your own factory ``(population, operators) -> algorithm``.
     population : int, at least 2
     operators : dict
-        What a stage's ``operators()`` returns.
+        What a stage's ``operators()`` returns. Those in `BIT_SEARCHES` take its sampling and repair alone; without a
+        sampling they start as their papers have it.
     n_objectives : int, default 2
         For the algorithms that spread directions over the objectives.
 
     Raises
     ------
     ValueError
-        For an unknown name; the nearest one is suggested. For an algorithm that has no use for a single objective.
+        For an unknown name; the nearest one is suggested. For an algorithm that is not made for so many objectives.
     """
     check_at_least(2, population=population)
     if callable(algorithm):
@@ -128,4 +144,6 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
     if n_objectives == 1 and algorithm in DECOMPOSING:
         able = ", ".join(name for name in ALGORITHMS if name not in DECOMPOSING)
         raise ValueError(f"{algorithm} divides a front of several objectives, and there is one; choose one of {able}")
+    if algorithm in BIT_SEARCHES:
+        BIT_SEARCHES[algorithm].check_objectives(n_objectives)
     return ALGORITHMS[algorithm](population, operators, n_objectives)

@@ -81,7 +81,7 @@ class SolverSection(Section):
 
 
 class SearchSection(Section):
-    """What the stages share: pymoo's algorithm, the objectives, and the rule for the final member; see `MOFSRank`."""
+    """What the stages share: the algorithm, the objectives, and the rule for the final member; see `MOFSRank`."""
 
     algorithm: str = "nsga2"
     objectives: tuple[str, ...] = FRONT

@@ -2,6 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from helpers.chance import plausible
 from pymoo.core.individual import Individual
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
@@ -10,11 +11,6 @@ from scipy import stats
 from moerank.evolution import DensitySampling, SparseBitFlip, SubsetSizeSampling, UniformCrossover
 
 SEEDED = np.random.default_rng
-
-
-def plausible(observed, expected):
-    """Whether counts fit their expectations; at a fixed seed this never changes."""
-    return stats.chisquare(observed, np.asarray(expected) * np.sum(observed) / np.sum(expected)).pvalue > 1e-3
 
 
 def crossed(crossover, a, b, n_matings, seed=0):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.interrupted_search import GENERATIONS, Counting, assert_same_result, interrupted
-from helpers.toy_search import ALGORITHMS, POP_SIZE, WeighedBits, operators
+from helpers.toy_search import ALGORITHMS, POP_SIZE, SPARSE, WeighedBits, operators
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.core.duplicate import NoDuplicateElimination
 from pymoo.core.evaluator import Evaluator
@@ -69,15 +69,15 @@ class OtherLetter(Mutation):
         return X
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_interrupted_again_and_again_the_search_ends_with_the_same_bits(name, path):
-    undisturbed = search(whole := Counting(), ALGORITHMS[name](), GENERATIONS, seed=3)
+@pytest.mark.parametrize("made", [*ALGORITHMS.values(), *SPARSE.values()], ids=[*ALGORITHMS, *SPARSE])
+def test_interrupted_again_and_again_the_search_ends_with_the_same_bits(made, path):
+    undisturbed = search(whole := Counting(), made(), GENERATIONS, seed=3)
     batches = 0
     for more in (3, 0, 1, 2, 5):
-        interrupted(path, ALGORITHMS[name](), more + 1)
+        interrupted(path, made(), more + 1)
         batches += more
     journal = Journal(path, {})
-    resumed = search(rest := Counting(), ALGORITHMS[name](), GENERATIONS, seed=3, journal=journal)
+    resumed = search(rest := Counting(), made(), GENERATIONS, seed=3, journal=journal)
     assert_same_result(resumed, undisturbed)
     assert journal.resumed
     # Nothing is evaluated twice but the front, at the end.

@@ -2,7 +2,7 @@ import time
 
 import numpy as np
 import pytest
-from helpers.toy_search import ALGORITHMS, POP_SIZE, WeighedBits, operators
+from helpers.toy_search import ALGORITHMS, POP_SIZE, SPARSE, WeighedBits, operators
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.core.problem import Problem
 from pymoo.core.termination import TerminateIfAny
@@ -34,10 +34,10 @@ def assert_same_population(here, there):
     np.testing.assert_array_equal(here.get("F"), there.get("F"))
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_populations_are_those_of_minimize(name):
-    problem, algorithm = WeighedBits(), ALGORITHMS[name]()
-    expected = minimize(problem, ALGORITHMS[name](), ("n_gen", 12), seed=3)
+@pytest.mark.parametrize("made", [*ALGORITHMS.values(), *SPARSE.values()], ids=[*ALGORITHMS, *SPARSE])
+def test_populations_are_those_of_minimize(made):
+    problem, algorithm = WeighedBits(), made()
+    expected = minimize(problem, made(), ("n_gen", 12), seed=3)
     result = search(problem, algorithm, ("n_gen", 12), seed=3)
     assert_same_population(result.pop, expected.pop)
     assert_same_population(result.algorithm.opt, expected.opt)

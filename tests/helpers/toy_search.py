@@ -1,4 +1,6 @@
-"""A toy problem on bits, and the pymoo algorithms that are fit for bool rows, each freshly made."""
+"""A toy problem on bits, and the algorithms that are fit for bool rows, each freshly made."""
+
+from functools import partial
 
 import numpy as np
 from pymoo.algorithms.moo.age2 import AGEMOEA2
@@ -11,7 +13,7 @@ from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
 from pymoo.core.problem import Problem
 from pymoo.util.ref_dirs import get_reference_directions
 
-from moerank.evolution import DensitySampling, DigestDuplicates, SparseBitFlip, UniformCrossover
+from moerank.evolution import BIT_SEARCHES, DensitySampling, DigestDuplicates, SparseBitFlip, UniformCrossover
 
 POP_SIZE = 16
 
@@ -54,3 +56,6 @@ ALGORITHMS = {
     "ParallelMOEAD": lambda: ParallelMOEAD(directions(), n_neighbors=5, **_without_duplicates(operators())),
     "MOEAD": lambda: MOEAD(directions(), n_neighbors=5, **_without_duplicates(operators())),
 }
+
+SPARSE = {name: partial(made, pop_size=POP_SIZE) for name, made in BIT_SEARCHES.items()}
+"""The searches that are made for bits; the frame that they share is what an interruption could harm."""

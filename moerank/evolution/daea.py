@@ -1,0 +1,154 @@
+"""DAEA (Xu, Xue, Zhang 2021): mates are neighbours, and near copies among equal objective vectors have to go."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.evolution.bit_search import BitSearch
+from moerank.evolution.crowding import crowding_distances, front_numbers
+from moerank.evolution.strings import first_of_equals, group_numbers, hamming_distances, random_subsets
+
+__all__ = ["DAEA"]
+
+Bits = NDArray[np.bool_]
+Values = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+NEIGHBOURS = 0.2
+"""Share of the population that are a member's neighbours; at least four are."""
+
+NEARBY = 0.8
+"""Probability that the second parent is a neighbour of the first."""
+
+BALANCED = 0.2
+"""Probability that a child's mutation flips as many ones as zeros on average."""
+
+
+class DAEA(BitSearch):
+    """The duplication analysis based evolutionary algorithm for bit strings.
+
+    Parameters
+    ----------
+    pop_size : int, default 100
+    sampling, repair, **settings
+        See `BitSearch`.
+
+    Notes
+    -----
+    1. T = min(d, 3N). Where T < d each string of the start has k ones, k uniform in 1 … T; else its bits are random.
+    2. Each member is the first parent of a child; the second is with probability 0.8 one of its max(4, ⌈0.2 N⌉)
+       nearest, by the objectives scaled to [0, 1], else any other member.
+    3. Crossover: of the t > 1 bits in which they differ the child takes some from the second, a random number from 1 to
+       t − 1 of them.
+    4. Mutation: with probability 0.2 each one flips with probability 1 / (ones + 1) and each zero with 1 / (zeros + 1);
+       else each bit with 1/d.
+    5. Of equal children one is evaluated.
+    6. Selection among the parents and children, of equal strings one. In each group of equal objective vectors a string
+       of s ones is a near duplicate if (least Hamming distance to another of the group / 2) / s is less than
+       0.8 − 0.6 (s − 1) / (d − 1). All near duplicates of a group but one, chosen at random, are removed; none are in
+       any group if fewer than N strings would be left.
+    7. Front by front; from the last front one by one the string whose size occurs least among those selected so far, of
+       these the one of the largest crowding distance. If there are fewer than N strings, random ones are doubled.
+
+    The size of a string is the number of its ones, whatever the objectives are; there can be any number of them.
+    O(N² n_objectives + N d log d) a generation, and O(n² d) more for n strings that share their objectives.
+
+    References
+    ----------
+    H. Xu, B. Xue, M. Zhang: A duplication analysis-based evolutionary algorithm for biobjective feature selection.
+    IEEE Trans. Evolutionary Computation 25(2), 2021.
+
+    Examples
+    --------
+    >>> from pymoo.core.problem import Problem
+    >>> from pymoo.optimize import minimize
+    >>> class Knapsack(Problem):
+    ...     def _evaluate(self, X, out, *args, **kwargs):
+    ...         out["F"] = np.column_stack([X.sum(axis=1), ~X @ np.array([8, 4, 2, 1])])
+    >>> result = minimize(Knapsack(n_var=4, n_obj=2), DAEA(pop_size=8), ("n_gen", 10), seed=1)
+    >>> sorted(result.F.tolist())
+    [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
+    """
+
+    def _start(self, n: int) -> Bits:
+        d, largest = self.problem.n_var, 3 * self.pop_size
+        if largest >= d:
+            return self.random_state.random((n, d)) < 0.5
+        sizes = self.random_state.integers(1, largest, n, endpoint=True)
+        return random_subsets(np.ones((n, d), np.bool_), sizes, self.random_state)
+
+    def _mate(self) -> Bits:
+        return self._mutated(self._crossed(self.X, self.X[self._second_parents()]))
+
+    def _survive(self, X: Bits, F: Values) -> Integers:
+        distinct = first_of_equals(X)
+        missing = self.pop_size - len(distinct)
+        if missing >= 0:
+            doubled = self.random_state.choice(len(X), missing, replace=missing > len(X))
+            return np.concatenate((distinct, doubled))
+        unlike = distinct[~self._near_duplicates(X[distinct], F[distinct])]
+        rest = unlike if len(unlike) >= self.pop_size else distinct
+        return rest[_select_by_size(F[rest], np.count_nonzero(X[rest], axis=1), self.pop_size)]
+
+    def _second_parents(self) -> Integers:
+        """Return a member for each member of the population, another one unless there is none."""
+        n = len(self.X)
+        if n == 1:
+            return np.zeros(1, np.int64)
+        scaled = (self.F - self.F.min(axis=0)) / np.maximum(np.ptp(self.F, axis=0), np.finfo(np.float64).tiny)
+        distances = ((scaled[:, None] - scaled) ** 2).sum(axis=2)
+        np.fill_diagonal(distances, np.inf)
+        n_near = min(max(4, int(np.ceil(NEIGHBOURS * n))), n - 1)
+        nearest = np.argpartition(distances, n_near - 1, axis=1)[:, :n_near]
+        members = np.arange(n)
+        neighbours = nearest[members, self.random_state.integers(n_near, size=n)]
+        others = (members + self.random_state.integers(1, n, n)) % n
+        return np.where(self.random_state.random(n) < NEARBY, neighbours, others)
+
+    def _crossed(self, first: Bits, second: Bits) -> Bits:
+        different = first ^ second
+        t = np.count_nonzero(different, axis=1)
+        exchanged = np.where(t > 1, self.random_state.integers(1, np.maximum(t, 2)), 0)
+        return first ^ random_subsets(different, exchanged, self.random_state)
+
+    def _mutated(self, children: Bits) -> Bits:
+        n, d = children.shape
+        ones = np.count_nonzero(children, axis=1)[:, None]
+        balanced = np.where(children, 1 / (ones + 1), 1 / (d - ones + 1))
+        probability = np.where(self.random_state.random((n, 1)) < BALANCED, balanced, 1 / d)
+        return children ^ (self.random_state.random((n, d)) < probability)
+
+    def _near_duplicates(self, X: Bits, F: Values) -> Bits:
+        """Return which strings are to be removed from their groups of equal objective vectors."""
+        removed = np.zeros(len(X), np.bool_)
+        groups = group_numbers(F)
+        shared = np.flatnonzero(np.bincount(groups)[groups] > 1)
+        if not len(shared):
+            return removed
+        X, groups = X[shared], groups[shared]
+        distances = hamming_distances(X, X)
+        distances[groups[:, None] != groups] = np.inf
+        np.fill_diagonal(distances, np.inf)
+        sizes = np.count_nonzero(X, axis=1)
+        limit = 0.8 - 0.6 * (sizes - 1) / max(1, X.shape[1] - 1)
+        near = self.random_state.permutation(np.flatnonzero(distances.min(axis=1) / 2 / sizes < limit))
+        spared = near[first_of_equals(groups[near, None])]
+        removed[shared[near]] = True
+        removed[shared[spared]] = False
+        return removed
+
+
+def _select_by_size(F: Values, sizes: Integers, n: int) -> Integers:
+    """Return the rows of `n` strings, front by front, the sizes of the last front's as different as can be."""
+    front = front_numbers(F)
+    n_up_to = np.cumsum(np.bincount(front))
+    last = int(np.searchsorted(n_up_to, n))
+    selected, candidates = np.flatnonzero(front < last), np.flatnonzero(front == last)
+    far = np.argsort(-crowding_distances(F, front)[candidates], kind="stable")
+    candidates = candidates[far]
+    # A string meets as many of its size as stand in the fronts before and among the candidates preferred to it.
+    same = sizes[candidates][:, None] == sizes[candidates]
+    met = (sizes[candidates][:, None] == sizes[selected]).sum(axis=1) + np.tril(same, -1).sum(axis=1)
+    taken = candidates[np.argsort(met, kind="stable")[: n - len(selected)]]
+    return np.sort(np.concatenate((selected, taken)))

@@ -1,0 +1,252 @@
+"""MFFS (Jiao, Xue, Zhang 2023): two weighted sums of size and error are minimised beside the front, and help it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.problem import Problem
+
+from moerank.checks import check_at_least
+from moerank.evolution.bit_search import BitSearch
+from moerank.evolution.crowding import front_numbers, select_by_crowding, tournament
+from moerank.evolution.strings import (
+    beside_size,
+    first_of_equals,
+    group_numbers,
+    hamming_distances,
+    random_members,
+    random_subsets,
+    uniform_children,
+)
+
+__all__ = ["MFFS"]
+
+Bits = NDArray[np.bool_]
+Values = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+WEIGHTS = (0.01, 0.99)
+"""Weights of the error in the two sums at first."""
+
+PATIENCE = 5
+"""Generations after which new weights are taken if the best of both sums are still the same."""
+
+
+class MFFS(BitSearch):
+    """Multiform feature selection for bit strings.
+
+    Parameters
+    ----------
+    pop_size : int, at least 4, default 100
+        Half of it searches for the front, a quarter minimises each of the two sums.
+    sampling, repair, **settings
+        See `BitSearch`.
+
+    Attributes
+    ----------
+    X, F : ndarray
+        The members of all three populations, each string once.
+    front_rows : ndarray of int64
+        The rows of `X` in the population that searches for the front.
+    sum_rows : list of two ndarray of int64
+        Those in the populations of the sums, the best first.
+    weights : ndarray, shape (2,)
+        The weights of the error in them.
+
+    Notes
+    -----
+    f₁ is the share of the bits that are ones. f₂, the error, is the objective that is not proportional to the size, the
+    second one if neither is. z is the least of each in the population of the front.
+
+    1. Start with strings of k ones, k uniform in 1 … d. The three populations are selected among them.
+    2. Each breeds by tournaments (front and crowding distance, or the sum g = (1 − a)(f₁ − z₁) + a (f₂ − z₂)), uniform
+       crossover and flips with probability 1/d; a string without ones becomes a random one. A child that equals a
+       member of any population or a child of an earlier one has a one and a zero flipped, both random; of equal
+       children one is evaluated.
+    3. All children are offered to all three populations.
+    4. The front: of equal strings one; the first front is kept. In later fronts, until there are N/2 strings, keep of
+       each group of equal objective vectors those whose Hamming distance to each string selected before of the same
+       size (if there is none, to the members of the first front nearest in size) is at least the mean distance within
+       the population, or else the farthest; go through the fronts again if they were too few. The last front is cut by
+       crowding distance.
+    5. The populations of the sums keep the least g.
+    6. If the best of both have the objectives of five generations ago, there are new weights: of the gaps between
+       neighbours of the first front, the two of the widest angles seen from z whose midpoints (c₁, c₂) are not those of
+       last time give a = (c₁ − z₁) / ((c₁ − z₁) + (c₂ − z₂)), rounded to 0.01. Where no gap is left a is random.
+    7. Then the populations of the sums are filled anew, with the strings of the front's in each of which a one and a
+       zero were flipped; they are evaluated in a batch of their own.
+
+    O(N² d) a generation at most.
+
+    References
+    ----------
+    R. Jiao, B. Xue, M. Zhang: Benefiting from single-objective feature selection to multiobjective feature selection: a
+    multiform approach. IEEE Trans. Cybernetics 53(12), 2023.
+
+    Examples
+    --------
+    >>> from pymoo.optimize import minimize
+    >>> class Knapsack(Problem):
+    ...     def _evaluate(self, X, out, *args, **kwargs):
+    ...         out["F"] = np.column_stack([X.sum(axis=1), ~X @ np.array([8, 4, 2, 1])])
+    >>> result = minimize(Knapsack(n_var=4, n_obj=2), MFFS(pop_size=8), ("n_gen", 10), seed=1)
+    >>> sorted(result.F.tolist())
+    [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
+    """
+
+    n_objectives = (2, 2)
+
+    def __init__(self, pop_size: int = 100, **settings: Any) -> None:
+        super().__init__(pop_size, **settings)
+        check_at_least(4, pop_size=pop_size)
+        half, quarter = (pop_size + 1) // 2, (pop_size + 2) // 4
+        self.sizes = (half, quarter, pop_size - half - quarter)
+
+    def _setup(self, problem: Problem, **settings: Any) -> None:
+        super()._setup(problem, **settings)
+        self.weights = np.array(WEIGHTS)
+        self.midpoints = np.empty((0, 2))
+        self.records: deque[list[list[float]]] = deque(maxlen=PATIENCE)
+        self.refilling = False
+
+    def _start(self, n: int) -> Bits:
+        d = self.problem.n_var
+        sizes = self.random_state.integers(1, d, n, endpoint=True)
+        return random_subsets(np.ones((n, d), np.bool_), sizes, self.random_state)
+
+    def _mate(self) -> Bits:
+        if self.refilling:
+            return self._one_and_zero_flipped(self.X[self.front_rows])
+        children = np.empty((0, self.problem.n_var), np.bool_)
+        populations = [self.front_rows, *self.sum_rows]
+        standings = [self.standing, *self.sums]
+        for rows, standing, size in zip(populations, standings, self.sizes, strict=True):
+            parents = rows[tournament(standing, 2 * max(1, size // 2), self.random_state)]
+            brood = uniform_children(self.X[parents], self.random_state)
+            present = _among(brood, np.concatenate((self.X, children)))
+            brood[present] = self._one_and_zero_flipped(brood[present])
+            children = np.concatenate((children, brood))
+        return children
+
+    def _survive(self, X: Bits, F: Values) -> Integers:
+        f = np.column_stack((X.mean(axis=1), F[:, beside_size(X, F)[-1]]))
+        batch = np.arange(len(self.X), len(X))
+        if self.refilling:
+            self._select_sums(f, [batch, batch])
+            self.refilling = False
+        else:
+            begin = not len(self.X)
+            if begin:
+                self.front_rows, self.sum_rows = batch[:0], [batch[:0], batch[:0]]
+            self._select_front(X, F, np.concatenate((self.front_rows, batch)))
+            self._select_sums(f, [np.concatenate((rows, batch)) for rows in self.sum_rows])
+            if self._is_stale(f):
+                self._weigh_anew(f)
+                self.refilling = True
+        kept = np.unique(np.concatenate((self.front_rows, *self.sum_rows)))
+        self.front_rows = np.searchsorted(kept, self.front_rows)
+        self.sum_rows = [np.searchsorted(kept, rows) for rows in self.sum_rows]
+        return kept
+
+    def _select_front(self, X: Bits, F: Values, rows: Integers) -> None:
+        parents = X[self.front_rows] if len(self.front_rows) else X
+        rows = rows[first_of_equals(X[rows])]
+        candidates = rows[_unlike(X[rows], F[rows], self.sizes[0], _mean_distance(parents))]
+        selected = select_by_crowding(F[candidates], self.sizes[0])
+        self.front_rows, self.standing = candidates[selected.kept], selected.standing
+
+    def _select_sums(self, f: Values, candidates: list[Integers]) -> None:
+        """Keep the least sums of each; the point z, which they are measured from, changes no order."""
+        self.sum_rows, self.sums = [], []
+        for weight, rows, size in zip(self.weights, candidates, self.sizes[1:], strict=True):
+            g = f[rows] @ (1 - weight, weight)
+            best = np.argsort(g, kind="stable")[:size]
+            self.sum_rows.append(rows[best])
+            self.sums.append(g[best])
+
+    def _is_stale(self, f: Values) -> bool:
+        best = [f[rows[0]].tolist() for rows in self.sum_rows]
+        if len(self.records) == PATIENCE and self.records[0] == best:
+            self.records.clear()
+            return True
+        self.records.append(best)
+        return False
+
+    def _weigh_anew(self, f: Values) -> None:
+        points = f[self.front_rows]
+        points = np.unique(points[front_numbers(points) == 0], axis=0)
+        seen = points - points.min(axis=0)
+        angles = -np.diff(np.arctan2(seen[:, 1], seen[:, 0]))
+        gaps = ((points[1:] + points[:-1]) / 2)[np.argsort(-angles, kind="stable")]
+        repeated = (gaps[:, None] == self.midpoints).all(axis=2).any(axis=1)
+        self.midpoints = gaps[~repeated][:2]
+        weights = self.random_state.random(2)
+        c = self.midpoints - points.min(axis=0)
+        weights[: len(c)] = c[:, 0] / c.sum(axis=1)
+        self.weights = weights.round(2)
+
+    def _one_and_zero_flipped(self, strings: Bits) -> Bits:
+        """Return the strings with a random one and a random zero flipped in each, where it has such."""
+        flipped = strings.copy()
+        for bit in (strings, ~strings):
+            able = np.flatnonzero(bit.any(axis=1))
+            flipped[able, random_members(bit[able], 1, self.random_state)[0]] ^= True
+        return flipped
+
+
+def _among(X: Bits, others: Bits) -> Bits:
+    """Return which rows of `X` are among the others."""
+    numbers = group_numbers(np.concatenate((X, others)))
+    found: Bits = np.isin(numbers[: len(X)], numbers[len(X) :])
+    return found
+
+
+def _mean_distance(X: Bits) -> float:
+    """Return the mean Hamming distance between two of the rows."""
+    ones = np.count_nonzero(X, axis=0)
+    return float((ones * (len(X) - ones)).sum() / max(1, len(X) * (len(X) - 1) / 2))
+
+
+def _unlike(X: Bits, F: Values, n: int, distance: float) -> Integers:
+    """Return the rows of the first fronts, `n` or more if there are so many, equal objectives far from each other."""
+    front, groups, sizes = front_numbers(F), group_numbers(F), np.count_nonzero(X, axis=1)
+    first = front == 0
+    selected = first.copy()
+    while np.count_nonzero(selected) < min(n, len(X)):
+        for number in range(1, front.max() + 1):
+            left = np.flatnonzero((front == number) & ~selected)
+            alone = np.bincount(groups[left], minlength=1)[groups[left]] == 1
+            far = left[~alone]
+            if len(far):
+                far = far[_far(_distances_within_size(X, sizes, far, selected, first), groups[far], distance)]
+            selected[left[alone]] = True
+            selected[far] = True
+            if np.count_nonzero(selected) >= n:
+                break
+    return np.flatnonzero(selected)
+
+
+def _distances_within_size(X: Bits, sizes: Integers, rows: Integers, selected: Bits, first: Bits) -> Values:
+    """Return the Hamming distance of each row to the nearest selected string of its size.
+
+    Where none has its size, to the nearest among those of the first front whose sizes are nearest.
+    """
+    distances = hamming_distances(X[rows], X)
+    apart = np.abs(sizes[rows][:, None] - sizes)
+    peers = selected & (apart == 0)
+    nearest = first & (apart == np.where(first, apart, apart.max() + 1).min(axis=1, keepdims=True))
+    peers = np.where(peers.any(axis=1, keepdims=True), peers, nearest)
+    least: Values = np.where(peers, distances, np.inf).min(axis=1)
+    return least
+
+
+def _far(distances: Values, groups: Integers, least: float) -> Bits:
+    """Return which strings are at least so far, and of a group in which none is the one that is the farthest."""
+    far = distances >= least
+    farthest = np.lexsort((-distances, groups))
+    farthest = farthest[first_of_equals(groups[farthest, None])]
+    far[farthest] = True
+    return far

@@ -1,0 +1,130 @@
+"""PRDH (Jiao, Xue, Zhang 2024): the smallest string's error is a limit, and equal objectives need unlike strings."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.evolution.bit_search import BitSearch
+from moerank.evolution.crowding import front_numbers, select_by_crowding, tournament
+from moerank.evolution.strings import (
+    beside_size,
+    first_of_equals,
+    group_numbers,
+    hamming_distances,
+    random_subsets,
+    uniform_children,
+)
+
+__all__ = ["PRDH"]
+
+Bits = NDArray[np.bool_]
+Values = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class PRDH(BitSearch):
+    """Problem reformulation and duplication handling for bit strings.
+
+    Parameters
+    ----------
+    pop_size : int, default 100
+    sampling, repair, **settings
+        See `BitSearch`.
+
+    Notes
+    -----
+    1. Start with strings of k ones, k uniform in 1 … min(d, 3N).
+    2. N parents by tournament (front, then crowding distance); uniform crossover of all pairs, each bit flips with
+       probability 1/d; a string without ones becomes a random one; of equal children one is evaluated.
+    3. Selection among the parents and children, of equal strings one. The first front is kept whole.
+    4. In every later front, in each group of equal objective vectors, keep what is non-dominated for (max o₁, max o₂):
+       o₁ is the mean Hamming distance to the members of the first front nearest in size, o₂ the mean, over its members
+       nearest in error, of the share of their ones in which the string differs from them.
+    5. The smallest string (of equals the one of least error) gives the limit: a string of a larger error is infeasible.
+    6. Where N or more are feasible, NSGA-II's selection among them, else the N smallest strings, whatever their error;
+       these stand in tournaments by their size.
+
+    The size of a string is the number of its ones. The error is every objective that is not proportional to the size:
+    where these are several, a string is infeasible if it is above the limit in each of them, and nearest in error is
+    the least sum of differences, each as a share of the objective's span. Among the N smallest, too, the one of less
+    error comes first of equal sizes. O(N² d) a generation at most.
+
+    References
+    ----------
+    R. Jiao, B. Xue, M. Zhang: Solving multiobjective feature selection problems in classification via problem
+    reformulation and duplication handling. IEEE Trans. Evolutionary Computation 28(4), 2024.
+
+    Examples
+    --------
+    >>> from pymoo.core.problem import Problem
+    >>> from pymoo.optimize import minimize
+    >>> class Knapsack(Problem):
+    ...     def _evaluate(self, X, out, *args, **kwargs):
+    ...         out["F"] = np.column_stack([X.sum(axis=1), ~X @ np.array([8, 4, 2, 1])])
+    >>> result = minimize(Knapsack(n_var=4, n_obj=2), PRDH(pop_size=16), ("n_gen", 10), seed=1)
+    >>> sorted(result.F.tolist())
+    [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
+    """
+
+    n_objectives = (2, None)
+
+    def _start(self, n: int) -> Bits:
+        d = self.problem.n_var
+        sizes = self.random_state.integers(1, min(d, 3 * self.pop_size), n, endpoint=True)
+        return random_subsets(np.ones((n, d), np.bool_), sizes, self.random_state)
+
+    def _mate(self) -> Bits:
+        n_pairs = self.pop_size // 2
+        parents = self.X[tournament(self.standing, 2 * n_pairs, self.random_state)]
+        return uniform_children(parents, self.random_state)
+
+    def _survive(self, X: Bits, F: Values) -> Integers:
+        distinct = first_of_equals(X)
+        X, F = X[distinct], F[distinct]
+        errors = F[:, beside_size(X, F)]
+        unlike = _unlike(X, F, errors)
+        distinct, X, F, errors = distinct[unlike], X[unlike], F[unlike], errors[unlike]
+        smallest = np.lexsort((*errors.T[::-1], np.count_nonzero(X, axis=1)))
+        feasible = np.flatnonzero((errors <= errors[smallest[0]]).any(axis=1))
+        if len(feasible) < self.pop_size:
+            kept = smallest[: self.pop_size]
+            self.standing = np.arange(len(kept))
+            return distinct[kept]
+        selected = select_by_crowding(F[feasible], self.pop_size)
+        self.standing = selected.standing
+        return distinct[feasible[selected.kept]]
+
+
+def _unlike(X: Bits, F: Values, errors: Values) -> Integers:
+    """Return the rows that stay when of equal objectives, behind the first front, only the least alike are kept."""
+    front, groups = front_numbers(F), group_numbers(F)
+    first = front == 0
+    crowd = np.flatnonzero(~first & (np.bincount(groups)[groups] > 1))
+    if not len(crowd):
+        return np.arange(len(X))
+    unlikeness = np.column_stack(_unlikeness(X, errors, crowd, first))
+    kept = np.ones(len(X), np.bool_)
+    for number in np.unique(groups[crowd]):
+        members = groups[crowd] == number
+        kept[crowd[members]] = front_numbers(-unlikeness[members]) == 0
+    return np.flatnonzero(kept)
+
+
+def _unlikeness(X: Bits, errors: Values, rows: Integers, first: Bits) -> tuple[Values, Values]:
+    """Return o₁ and o₂ of these rows: how far they are from the first front's members near them."""
+    sizes = np.count_nonzero(X, axis=1)
+    distances = hamming_distances(X[rows], X[first])
+    by_size = np.abs(sizes[rows][:, None] - sizes[first])
+    # Of the member's ones the string lacks (distance + size of the member - size of the string) / 2.
+    lacking = (distances + sizes[first] - sizes[rows][:, None]) / 2 / sizes[first]
+    scaled = errors / np.maximum(np.ptp(errors, axis=0), np.finfo(np.float64).tiny)
+    by_error = np.abs(scaled[rows][:, None] - scaled[first]).sum(axis=2)
+    return _mean_of_nearest(distances, by_size), _mean_of_nearest(lacking, by_error)
+
+
+def _mean_of_nearest(values: NDArray[np.floating], distances: NDArray[np.number]) -> Values:
+    """Return each row's mean of the values whose distance is the least of the row."""
+    nearest = distances == distances.min(axis=1, keepdims=True)
+    means: Values = (values * nearest).sum(axis=1) / nearest.sum(axis=1)
+    return means

@@ -1,0 +1,200 @@
+"""What the searches that are made for bit strings have in common, whichever they are."""
+
+import numpy as np
+import pytest
+from helpers.plain import all_subsets, front
+from helpers.toy_search import POP_SIZE, SPARSE, WeighedBits
+from pymoo.core.population import Population
+from pymoo.core.problem import Problem
+from pymoo.core.repair import Repair
+from pymoo.optimize import minimize
+
+from moerank.data import make_planted
+from moerank.evolution import DensitySampling, KeepAsIs, SubsetSizeSampling, search
+from moerank.metrics import NDCG
+from moerank.rankers import RankRLS
+from moerank.stages import FeatureSelection
+
+EVERY = pytest.mark.parametrize("made", SPARSE.values(), ids=SPARSE)
+
+
+class Watched(WeighedBits):
+    """Keeps the batches that it was asked for."""
+
+    def __init__(self, n_var=40):
+        super().__init__(n_var)
+        self.batches = []
+
+    def _evaluate(self, X, out, *args, **kwargs):
+        super()._evaluate(X, out)
+        self.batches.append(X.copy())
+
+
+class AtMostFive(Repair):
+    """Takes out random ones until five are left, and the first bit always."""
+
+    def _do(self, problem, X, *, random_state, **kwargs):
+        lots = np.where(X, random_state.random(X.shape), 2.0)
+        few = X & (lots <= np.sort(lots, axis=1)[:, 4:5])
+        few[:, 0] = False
+        return few
+
+
+def sorted_rows(F):
+    return F[np.lexsort(F.T[::-1])]
+
+
+@EVERY
+def test_the_front_of_all_strings_is_found(made):
+    problem = WeighedBits(8)
+    F = problem.evaluate(all_subsets(8))
+    found = search(problem, made(pop_size=40), ("n_gen", 40), seed=1)
+    np.testing.assert_array_equal(sorted_rows(found.archive.F), front(F))
+    np.testing.assert_array_equal(np.unique(found.algorithm.opt.get("F"), axis=0), front(F))
+
+
+@EVERY
+def test_the_front_of_all_feature_subsets_is_found(made):
+    train = make_planted(n_queries=12, n_documents=15, n_relevant=3, n_redundant=2, n_noise=3, seed=4).data
+    stage = FeatureSelection(train, RankRLS(0.1), NDCG(5))
+    F = stage.evaluate(all_subsets(stage.n_var))
+    found = search(stage, made(pop_size=30), ("n_gen", 30), seed=1)
+    np.testing.assert_array_equal(sorted_rows(found.archive.F), front(F))
+
+
+@EVERY
+def test_only_strings_with_ones_are_evaluated_and_none_twice_in_a_batch(made):
+    problem = Watched(12)
+    search(problem, made(), ("n_gen", 25), seed=2)
+    assert len(problem.batches) == 25
+    for X in problem.batches:
+        assert X.dtype == np.bool_
+        assert X.any(axis=1).all()
+        assert 0 < len(X) <= max(POP_SIZE, 12)
+    copies = sum(len(X) - len(np.unique(X, axis=0)) for X in problem.batches)
+    assert (copies > 0) == (made is SPARSE["sparseea"]), "the authors of SparseEA evaluate copies"
+
+
+@EVERY
+def test_the_population_stands_in_arrays_and_in_individuals_alike(made):
+    algorithm = search(WeighedBits(), made(), ("n_gen", 9), seed=2).algorithm
+    np.testing.assert_array_equal(algorithm.X, algorithm.pop.get("X"))
+    np.testing.assert_array_equal(algorithm.F, algorithm.pop.get("F"))
+    np.testing.assert_allclose(algorithm.F, WeighedBits().evaluate(algorithm.X), rtol=1e-12)
+    np.testing.assert_array_equal(np.unique(algorithm.opt.get("F"), axis=0), front(algorithm.F))
+    assert len(np.unique(algorithm.opt.get("X"), axis=0)) == len(algorithm.opt)
+
+
+@EVERY
+def test_a_repair_is_kept_by_every_string(made):
+    problem = Watched()
+    found = search(problem, made(repair=AtMostFive()), ("n_gen", 12), seed=1)
+    sent = np.concatenate(problem.batches)
+    assert sent.sum(axis=1).max() <= 5
+    assert not sent[:, 0].any()
+    assert found.archive.F[:, 0].max() == 5
+    given = search(Watched(), made(repair=AtMostFive(), sampling=DensitySampling(0.9, 1.0)), ("n_gen", 2), seed=1)
+    assert given.pop.get("X").sum(axis=1).max() <= 5
+
+
+@EVERY
+def test_a_repair_that_changes_nothing_costs_nothing(made):
+    plain, kept = (search(WeighedBits(), made(repair=repair), 5, seed=1) for repair in (None, KeepAsIs()))
+    np.testing.assert_array_equal(plain.pop.get("X"), kept.pop.get("X"))
+
+
+@EVERY
+@pytest.mark.parametrize("n_given", [5, POP_SIZE, POP_SIZE + 9])
+def test_given_strings_come_first(made, n_given):
+    given = SubsetSizeSampling()._do(Problem(n_var=40), n_given, random_state=np.random.default_rng(3))
+    problem = Watched()
+    search(problem, made(sampling=given), 2, seed=1)
+    first = problem.batches[1 if made is SPARSE["sparseea"] else 0]
+    np.testing.assert_array_equal(first[:n_given], given)
+    assert len(first) == max(n_given, POP_SIZE)
+
+
+@EVERY
+def test_individuals_that_are_evaluated_are_not_again(made):
+    X = SubsetSizeSampling()._do(Problem(n_var=40), 6, random_state=np.random.default_rng(3))
+    known = Population.new("X", X, "F", WeighedBits(40).evaluate(X))
+    for individual in known:
+        individual.evaluated.update("FGH")
+    problem = Watched()
+    result = minimize(problem, made(sampling=known), ("n_gen", 3), seed=1)
+    first = problem.batches[1 if made is SPARSE["sparseea"] else 0]
+    assert len(first) == POP_SIZE - 6
+    assert result.algorithm.evaluator.n_eval == sum(map(len, problem.batches))
+
+
+@EVERY
+def test_a_sampling_makes_the_whole_start(made):
+    problem = Watched()
+    search(problem, made(sampling=DensitySampling(0.5, 0.5)), 2, seed=1)
+    first = problem.batches[1 if made is SPARSE["sparseea"] else 0]
+    assert first.shape == (POP_SIZE, 40)
+    assert 8 <= first.sum(axis=1).min() <= first.sum(axis=1).max() <= 32
+
+
+@EVERY
+def test_a_seed_gives_the_same_bits(made):
+    runs = [minimize(WeighedBits(), made(), ("n_gen", 8), seed=seed).pop.get("X") for seed in (5, 5, 6)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "n_objectives"), [("sparseea", 1), ("sparseea", 3), ("daea", 1), ("daea", 3), ("prdh", 3)]
+)
+def test_other_numbers_of_objectives(name, n_objectives):
+    class Several(Problem):
+        def _evaluate(self, X, out, *args, **kwargs):
+            values = ~X @ np.arange(1, 9), X.sum(axis=1), X @ np.array([5, 3, 8, 1, 9, 2, 7, 4])
+            out["F"] = np.column_stack(values[: self.n_obj]).astype(float)
+
+    problem = Several(n_var=8, n_obj=n_objectives)
+    found = search(problem, SPARSE[name](pop_size=40), 40, seed=1)
+    np.testing.assert_array_equal(sorted_rows(found.archive.F), front(problem.evaluate(all_subsets(8))))
+    result = minimize(problem, SPARSE[name](pop_size=40), ("n_gen", 40), seed=1)
+    assert result.F.shape == ((len(result.opt), 3) if n_objectives == 3 else (1,))
+    assert n_objectives == 3 or result.F.tolist() == [0.0]
+
+
+@EVERY
+def test_what_cannot_be_searched_is_refused(made):
+    name = made.func.__name__
+    with pytest.raises(ValueError, match=rf"^{name} knows no constraints, .* give a repair=… .* pymoo's NSGA2"):
+        made().setup(Problem(n_var=5, n_obj=2, n_ieq_constr=1))
+    with pytest.raises(ValueError, match="pop_size must be at least"):
+        made(pop_size=1)
+    for given in (np.eye(40), np.eye(39, dtype=bool)):
+        with pytest.raises(ValueError, match="give bool strings of the problem's 40 variables"):
+            search(WeighedBits(40), made(sampling=given), 3, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_objectives", "made_for"),
+    [
+        ("mffs", 1, "MFFS is made for 2 objectives"),
+        ("mffs", 3, "MFFS is made for 2 objectives"),
+        ("prdh", 1, "PRDH is made for 2 objectives or more"),
+    ],
+)
+def test_objectives_that_a_method_is_not_made_for_are_refused(name, n_objectives, made_for):
+    with pytest.raises(
+        ValueError, match=f"^{made_for}, not for {n_objectives}; choose another algorithm, such as nsga2$"
+    ):
+        SPARSE[name]().setup(Problem(n_var=5, n_obj=n_objectives))
+
+
+@EVERY
+def test_a_search_with_nothing_left_to_evaluate_ends(made):
+    class Nothing(Repair):
+        """Leaves no bit once the search has begun."""
+
+        def _do(self, problem, X, *, algorithm, **kwargs):
+            return X if algorithm.n_iter <= 3 else np.zeros_like(X)
+
+    found = search(WeighedBits(), made(repair=Nothing()), 20, seed=1)
+    assert len(found.history) < 20
+    assert found.history[-1].n_eval == found.history[2].n_eval
