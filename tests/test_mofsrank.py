@@ -179,7 +179,7 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
     [
         (dict(instance_selection={"generatons": 3}), "did you mean 'generations'"),
         (dict(algorithm="nsga"), "did you mean"),
-        (dict(final="test"), "final must be one of 'auto', 'train', 'validation', not 'test'"),
+        (dict(final="test"), "final must be one of 'auto', 'train', 'validation', 'one-se', 'knee', not 'test'"),
         (dict(objectives=()), "objectives: a search needs at least one"),
         (dict(objectives=("features", "features")), "not all different"),
         (dict(objectives=("feature", "error")), "unknown objective 'feature'; did you mean 'features'"),

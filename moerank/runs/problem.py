@@ -15,12 +15,12 @@ from moerank.metrics import Metric, make_metric
 from moerank.runs.section import Parameters, Section
 from moerank.runs.solver_spec import SolverSpec
 from moerank.runs.sources import Data, Fold, Places, read_data
+from moerank.stages.choice import Final
 from moerank.stages.objectives import FRONT, read_objectives
 from moerank.stages.settings import (
     STAGES,
     EnsembleSettings,
     FeatureSelectionSettings,
-    Final,
     InstanceSelectionSettings,
 )
 

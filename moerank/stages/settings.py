@@ -21,7 +21,6 @@ __all__ = [
     "STAGES",
     "EnsembleSettings",
     "FeatureSelectionSettings",
-    "Final",
     "InstanceSelectionSettings",
     "StageArgument",
     "StagePlan",
@@ -32,10 +31,6 @@ __all__ = [
 
 STAGES = ("instance_selection", "feature_selection", "ensemble")
 """The stages in their order, by the names of their sections and arguments."""
-
-Final: TypeAlias = Literal["auto", "train", "validation"]
-"""By what the final member of the front is chosen; see `MOFSRank`."""
-
 
 MOST_GENERATIONS = 10**9
 """More would not end in a lifetime."""
