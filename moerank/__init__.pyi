@@ -1,5 +1,6 @@
 """The public names of the package, each with the room it is loaded from when it is first used."""
 
+from .data import FeatureCosts as FeatureCosts
 from .data import RankingData as RankingData
 from .data import describe as describe
 from .data import fit_scaling as fit_scaling

@@ -135,7 +135,7 @@ class MOFSRank(RankingEstimator):
         The front of each stage.
     history_ : dict of DataFrame
         For each stage and generation: ``generation``, ``n_eval``, ``hypervolume`` (as a share of the box between the
-        bounds of the objectives, here n_var features and an error of 1) and ``seconds``.
+        bounds of the objectives, here all features and an error of 1) and ``seconds``.
     n_evaluations_ : int
         Individuals evaluated in all stages, repetitions counted.
     random_state_ : int

@@ -3,6 +3,7 @@
 from moerank.data.describe import DataDescription as DataDescription
 from moerank.data.describe import describe as describe
 from moerank.data.digits import load_digits_fold as load_digits_fold
+from moerank.data.feature_costs import FeatureCosts as FeatureCosts
 from moerank.data.folds import load_fold as load_fold
 from moerank.data.folds import split_fold as split_fold
 from moerank.data.letor import load_letor as load_letor

@@ -23,6 +23,7 @@ from moerank.data.checked import (
     refuse_large_values,
     refuse_missing_values,
 )
+from moerank.data.feature_costs import FeatureCosts
 from moerank.data.frames import column_names, is_frozen, require_same_index
 from moerank.data.label_runs import LabelRuns
 from moerank.data.missing import MissingRule, check_missing_rule, fill_in_place
@@ -56,6 +57,8 @@ class RankingData:
         How messages call this data set.
     missing : float, "query-min", "query-mean" or "query-worst", optional
         What NaN becomes; see `fill_missing`. By default it is refused.
+    costs : FeatureCosts or array-like, shape (n_features,), optional
+        What the features cost, for the objective "cost".
 
     Attributes
     ----------
@@ -76,6 +79,7 @@ class RankingData:
         How many values of each feature were missing.
     scaling : Scaling
         How the features are scaled, as far as these data know; see `fit_scaling`.
+    costs : FeatureCosts or None
 
     Raises
     ------
@@ -112,6 +116,7 @@ class RankingData:
         *,
         name: str = "data",
         missing: MissingRule | None = None,
+        costs: FeatureCosts | ArrayLike | None = None,
     ) -> None:
         if missing is not None:
             check_missing_rule(missing)
@@ -131,6 +136,7 @@ class RankingData:
         self.feature_names = self.given_names or tuple(str(number) for number in range(1, n_features + 1))
         self.missing = missing
         self.scaling: Scaling = UNSCALED
+        self.costs = None if costs is None else self._checked_costs(costs)
         self._fill()
         self._queries = LabelledQueries(self.y, self.offsets)
         self._memory: dict[Hashable, Any] = {}
@@ -234,9 +240,26 @@ class RankingData:
                 n_missing=self.n_missing[mask],
                 _missing_bits=None if self._missing_bits is None else np.packbits(self.is_missing[:, mask], axis=1),
                 scaling=self.scaling.of_features(mask),
+                costs=None if self.costs is None else self.costs.of_features(mask),
             )
 
         return self.remember(("with features", mask.tobytes()), make)
+
+    def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
+        """Return the same documents, whose features cost `costs`; see `FeatureCosts`.
+
+        Raises
+        ------
+        ValueError
+            For another number of costs than features, and costs that are negative or not finite.
+        """
+        return self._changed(costs=self._checked_costs(costs))
+
+    def _checked_costs(self, costs: FeatureCosts | ArrayLike) -> FeatureCosts:
+        checked = costs if isinstance(costs, FeatureCosts) else FeatureCosts.of(costs)
+        if len(checked) != self.n_features:
+            raise ValueError(f"{self.name}: {len(checked)} costs were given for {self.n_features} features")
+        return checked
 
     def with_rows(self, rows: NDArray[np.int64], *, name: str | None = None) -> RankingData:
         """Return some of the documents, with all that is known of their features.
@@ -253,7 +276,7 @@ class RankingData:
         X.setflags(write=False)  # so that it is not copied again
         X = X if by_rows else X.T
         part = RankingData(X, self.y[rows], self.qid[rows], self.given_names, name=name or self.name)
-        part.missing, part.scaling = self.missing, self.scaling
+        part.missing, part.scaling, part.costs = self.missing, self.scaling, self.costs
         if self._missing_bits is not None:
             part._missing_bits = self._missing_bits[rows]
             part.n_missing = part.is_missing.sum(axis=0)

@@ -12,6 +12,7 @@ from moerank.checks import unknown
 from moerank.data import fit_scaling
 from moerank.evolution import ALGORITHMS
 from moerank.metrics import Metric, make_metric
+from moerank.runs.features import FeaturesSection
 from moerank.runs.section import Parameters, Section
 from moerank.runs.solver_spec import SolverSpec
 from moerank.runs.sources import Data, Fold, Places, read_data
@@ -127,10 +128,11 @@ class Published(Section):
 
 
 class Problem(Section):
-    """A ranking problem: data, metric, backend, the budget of each stage, and published results."""
+    """A ranking problem: data, features, metric, backend, the budget of each stage, and published results."""
 
     name: str = Field(pattern=r"^[\w.-]+$", max_length=200)
     data: Data
+    features: FeaturesSection = FeaturesSection()
     metric: MetricSection = MetricSection()
     backend: BackendSection = BackendSection()
     solver: SolverSection = SolverSection()
@@ -183,13 +185,15 @@ class Problem(Section):
         ValueError
             For malformed data, arguments of the data that are out of range, and a grid that does not fit the features.
         """
-        train, vali, test = read_data(self.data, fold, self._places(data))
+        places = self._places(data)
+        train, vali, test = read_data(self.data, fold, places)
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:
             raise ValueError(
                 f"problem {self.name}: the grid {rows} × {columns} has {rows * columns} pixels, but the data have "
                 f"{train.n_features} features; correct [data] grid"
             )
+        train, vali, test = self.features.applied((train, vali, test), places)
         if self.data.scaled is not None:
             return train.declared(self.data.scaled), vali.declared(self.data.scaled), test.declared(self.data.scaled)
         if self.data.normalize == "none":
@@ -215,6 +219,8 @@ class Problem(Section):
             del settings["instance_selection"]["unit"]
         if settings["search"]["margin"] == MARGIN:
             del settings["search"]["margin"]
+        if self.features == FeaturesSection():
+            del settings["features"]
         return {"data": self.data.settings(), **settings}
 
     def _places(self, data: str | Path | None) -> Places:

@@ -167,9 +167,9 @@ class RunResult:
 
     @property
     def grid(self) -> tuple[int, int] | None:
-        """Rows and columns of the image whose pixels the features are, if they are."""
+        """Rows and columns of the image whose pixels the features are, if they are, and none is left out."""
         grid = self.configuration["data"]["grid"]
-        return None if grid is None else (grid[0], grid[1])
+        return None if grid is None or grid[0] * grid[1] != len(self.feature_names) else (grid[0], grid[1])
 
     def names(self, features: Sequence[int]) -> list[str]:
         """Return the names of columns."""

@@ -14,6 +14,7 @@ from moerank.data.missing import QueryRule
 from moerank.data.scales import FittedKind, Kind
 from moerank.files import read_json
 from moerank.rankers.forest import Forest
+from moerank.runs.features import FeaturesSection
 from moerank.runs.problem import BackendSection, MetricSection, SearchSection
 from moerank.runs.section import Parameters, Section
 from moerank.runs.sources import Data
@@ -97,6 +98,7 @@ class _Configuration(Section):
     seed: int
     solver: _Solver
     data: Data
+    features: FeaturesSection | None = None
     metric: MetricSection
     backend: BackendSection | None = None
     search: SearchSection | None = None

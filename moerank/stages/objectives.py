@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from moerank.checks import unknown
-from moerank.data import RankingData
+from moerank.checks import check_not_negative, unknown
+from moerank.data import FeatureCosts, RankingData
 from moerank.metrics import Metric
-from moerank.rankers import FitnessBackend, Population
+from moerank.rankers import FitnessBackend, Population, train_population
 
 __all__ = [
     "FRONT",
     "OBJECTIVES",
     "Candidates",
+    "Cost",
     "Objective",
     "ObjectiveLike",
+    "Risk",
     "errors_of",
     "means_of",
     "read_objectives",
@@ -210,7 +213,86 @@ class Error(Objective):
         return 0.0, 1.0
 
 
-OBJECTIVES: dict[str, Objective] = {objective.name: objective for objective in (Features(), Pairs(), Error())}
+class Cost(Objective):
+    """What the features cost; what a group of features shares is paid once."""
+
+    name = "cost"
+    title = "Cost of the features"
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Add up the costs of each candidate's features."""
+        return self._of(candidates.data).sums(candidates.feature_mask)
+
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return 0 and the cost of all features."""
+        return 0.0, self._of(data).total
+
+    def _of(self, data: RankingData) -> FeatureCosts:
+        if data.costs is None:
+            raise ValueError(
+                f'{data.name}: the objective "cost" needs to know what the features cost: give '
+                'RankingData(…, costs=…), or in a problem file [features] table = "features.csv"'
+            )
+        return data.costs
+
+
+class Risk(Objective):
+    """How much a ranker loses to a baseline, query by query, more than it gains.
+
+    −(1 / Q) · [Σ gains − (1 + a) Σ losses] over the Q queries: with a = 0 the mean loss; the larger a, the more a query
+    that is hurt counts against one that gains. An individual below 0 is worth the risk.
+
+    Parameters
+    ----------
+    a : float, default 1.0
+        Extra weight of a loss, ≥ 0.
+    baseline : array-like, shape (n_documents,), optional
+        Scores of the documents to compare with, as those of the ranker in use today; by default those of the
+        candidates' backend trained on all features.
+
+    References
+    ----------
+    L. Wang, P. Bennett, K. Collins-Thompson: Robust ranking models via risk-sensitive optimization. SIGIR 2012.
+    """
+
+    name = "risk"
+    title = "Risk against the baseline"
+
+    def __init__(self, a: float = 1.0, baseline: ArrayLike | None = None) -> None:
+        check_not_negative(a=a)
+        self.a = a
+        self.baseline = None if baseline is None else np.asarray(baseline, np.float64)
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Compare each candidate with the baseline."""
+        d = candidates.per_query - self._baseline(candidates)[:, None]
+        return np.where(d > 0, -d, -(1.0 + self.a) * d).mean(axis=0)
+
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return the values where every query gains or loses 1."""
+        return -1.0, 1.0 + self.a
+
+    def _baseline(self, candidates: Candidates) -> Vector:
+        """Return the metric of each query under the baseline, remembered with the data."""
+        data, metric, backend = candidates.data, candidates.metric, candidates.backend
+        if self.baseline is not None:
+            return metric.per_query(data, self.baseline)
+        if backend is None:
+            raise ValueError('the objective "risk" needs a backend to compare with, or Risk(baseline=scores)')
+
+        def values() -> Vector:
+            return values_of(data, metric, train_population(backend, data))[:, 0]
+
+        return data.remember(("risk baseline", metric, repr(backend)), values)
+
+    def __repr__(self) -> str:
+        given = "" if self.baseline is None else f", baseline={sha256(self.baseline.tobytes()).hexdigest()}"
+        return f"Risk(a={self.a:g}{given})"
+
+
+OBJECTIVES: dict[str, Objective] = {
+    objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk())
+}
 """The objectives that have a name in problem files."""
 
 

@@ -95,8 +95,12 @@ def problem_and_algorithm(
 
 
 def history_of(result: SearchResult, stage: Stage) -> pd.DataFrame:
-    """Return a row for each generation of a stage's search, as `MOFSRank.history_` has it."""
-    least, largest = stage.bounds_of_objectives
+    """Return a row for each generation of a stage's search, as `MOFSRank.history_` has it.
+
+    The box of the hypervolume is that of all features, whatever the strings are, so that stages can be compared.
+    """
+    train = stage.train
+    least, largest = np.array([entry.bounds(train, train.n_features) for entry in stage.objectives], np.float64).T
     return pd.DataFrame(
         {
             "generation": [generation.n_gen for generation in result.history],

@@ -1,0 +1,181 @@
+"""What features cost: each its own price, and what features of a group share is paid once."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moerank.checks import unknown
+
+__all__ = ["FeatureCosts", "read_cost_table"]
+
+COLUMNS = ("name", "cost", "group", "group_cost")
+"""The columns of a table of costs; the first two must be there."""
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureCosts:
+    """The costs of a data set's features.
+
+    Attributes
+    ----------
+    own : ndarray of float64, shape (n_features,)
+        What each feature costs by itself, ≥ 0, in whatever unit.
+    group : ndarray of int64, shape (n_features,)
+        The group of features that are computed together, from 0; −1 for a feature in none.
+    shared : ndarray of float64, shape (n_groups,)
+        What each group costs once, however many of its features are used.
+
+    Examples
+    --------
+    >>> costs = FeatureCosts.of([1.0, 2.0, 4.0], groups=["body", "body", None], group_costs={"body": 10})
+    >>> costs.sums(np.array([[True, True, False], [False, False, True]])).tolist()
+    [13.0, 4.0]
+    """
+
+    own: NDArray[np.float64]
+    group: NDArray[np.int64]
+    shared: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        costs: ArrayLike,
+        groups: Sequence[Hashable | None] | None = None,
+        group_costs: Mapping[Any, float] | None = None,
+    ) -> Self:
+        """Check costs in the order of the features, and return them.
+
+        Parameters
+        ----------
+        costs : array-like, shape (n_features,)
+        groups : sequence, length n_features, optional
+            A name for the group of each feature, None for no group.
+        group_costs : mapping, optional
+            The shared cost of groups by name; of those left out 0.
+
+        Raises
+        ------
+        ValueError
+            For costs that are negative or not finite, another number of groups, and a group that no feature is in.
+        """
+        own = _checked("costs", costs)
+        names = [None] * len(own) if groups is None else list(groups)
+        if len(names) != len(own):
+            raise ValueError(f"groups has {len(names)} entries, but costs has {len(own)}; give one for each feature")
+        order = list(dict.fromkeys(name for name in names if name is not None))
+        prices = dict(group_costs or {})
+        for name in prices:
+            if name not in order:
+                raise ValueError(f"group_costs: {unknown('group', str(name), [str(known) for known in order])}")
+        numbers = {name: number for number, name in enumerate(order)}
+        group = np.array([-1 if name is None else numbers[name] for name in names], np.int64)
+        return cls(own, group, _checked("group_costs", [prices.get(name, 0.0) for name in order]))
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    @property
+    def total(self) -> float:
+        """The cost of all features."""
+        return float(self.sums(np.ones((1, len(self)), np.bool_))[0])
+
+    def sums(self, feature_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return what each set of features costs, shape (n_sets,), for the rows of `feature_mask`.
+
+        Row by row in feature order, so that no sum depends on the other rows; O(n_sets · n_features).
+        """
+        costs = np.where(feature_mask, self.own, 0.0).sum(axis=1)
+        for number, shared in enumerate(self.shared):
+            costs += np.where(feature_mask[:, self.group == number].any(axis=1), shared, 0.0)
+        return costs
+
+    def of_features(self, mask: NDArray[np.bool_]) -> FeatureCosts:
+        """Return the costs of the features in `mask`, shape (n_features,)."""
+        return FeatureCosts(self.own[mask], self.group[mask], self.shared)
+
+
+def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> FeatureCosts:
+    r"""Read a table of costs: CSV with the columns name, cost and, if there are groups, group and group_cost.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        How messages call the table.
+    feature_names : sequence of str
+        Those of the data; each must have a row, in any order.
+
+    Raises
+    ------
+    ValueError
+        For other columns, a cost that is no number from 0 on, a feature without a row, with two rows, or that the data
+        do not have, and a group with two costs. The message names the line.
+
+    Examples
+    --------
+    >>> text = "name,cost,group,group_cost\nbm25,2,body,10\nlength,1,body,\nage,0.5,,\n"
+    >>> read_cost_table(text, "features.csv", ["age", "bm25", "length"]).own.tolist()
+    [0.5, 2.0, 1.0]
+    """
+    reader = csv.DictReader(io.StringIO(text), strict=True, skipinitialspace=True)
+    heads = list(reader.fieldnames or [])
+    if heads[:2] != list(COLUMNS[:2]) or not set(heads) <= set(COLUMNS) or len(set(heads)) < len(heads):
+        raise ValueError(f"{name}: line 1: the columns must be {', '.join(COLUMNS)}, of which the last two may be left")
+    rows: dict[str, tuple[float, str | None]] = {}
+    shared: dict[str, float] = {}
+    try:
+        for row in reader:
+            place = f"{name}: line {reader.line_num}"
+            if None in row or None in row.values():
+                raise ValueError(f"{place}: {len(heads)} values are needed, as many as there are columns")
+            feature, group = row["name"].strip(), (row.get("group") or "").strip() or None
+            if feature not in feature_names:
+                raise ValueError(f"{place}: {unknown('feature', feature, feature_names)}")
+            if feature in rows:
+                raise ValueError(f"{place}: feature {feature} has a row already")
+            rows[feature] = _price(row["cost"], f"{place}: cost"), group
+            if price := (row.get("group_cost") or "").strip():
+                if group is None:
+                    raise ValueError(f"{place}: group_cost is {price}, but the feature is in no group")
+                if shared.setdefault(group, _price(price, f"{place}: group_cost")) != float(price):
+                    raise ValueError(f"{place}: group {group} costs {price} here, and {shared[group]:g} before")
+    except csv.Error as error:
+        raise ValueError(f"{name}: line {reader.line_num}: {error}") from None
+    lacking = [feature for feature in feature_names if feature not in rows]
+    if lacking:
+        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        raise ValueError(f"{name}: no row for feature {', '.join(lacking[:5])}{more}; every feature needs a cost")
+    listed = [rows[feature] for feature in feature_names]
+    return FeatureCosts.of([price for price, _ in listed], [group for _, group in listed], shared)
+
+
+def _price(text: str, place: str) -> float:
+    try:
+        price = float(text)
+    except ValueError:
+        price = np.nan
+    if not 0 <= price < np.inf:
+        raise ValueError(f"{place} must be a number from 0 on, not {text!r}")
+    return price
+
+
+def _checked(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return prices as an array that nobody changes."""
+    try:
+        prices = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, not {values!r:.80}") from None
+    if prices.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not shape {prices.shape}")
+    bad = np.flatnonzero(~((prices >= 0) & np.isfinite(prices)))
+    if len(bad):
+        raise ValueError(f"{name}: entry {bad[0]} is {prices[bad[0]]}; costs are finite numbers from 0 on")
+    prices.setflags(write=False)
+    return prices

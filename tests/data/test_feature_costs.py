@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from moerank.data import FeatureCosts, RankingData
+from moerank.data.feature_costs import read_cost_table
+
+NAMES = ["bm25", "length", "age", "clicks"]
+TABLE = "name,cost,group,group_cost\nclicks,4,log,\nlength,1,body,10\nbm25,2,body,10.0\nage,0.5,,\n"
+
+
+def costs():
+    return FeatureCosts.of([2, 1, 0.5, 4], ["body", "body", None, "log"], {"body": 10})
+
+
+def literal(mask):
+    total = sum(price for price, used in zip([2, 1, 0.5, 4], mask, strict=True) if used)
+    return total + 10 * (mask[0] or mask[1])
+
+
+def test_a_group_is_paid_once_for_all_sets_of_features():
+    masks = np.array([[bool(number >> f & 1) for f in range(4)] for number in range(16)])
+    expected = [literal(mask) for mask in masks]
+    np.testing.assert_array_equal(costs().sums(masks), expected)
+    np.testing.assert_array_equal([costs().sums(mask[None])[0] for mask in masks], expected)
+    assert costs().total == 17.5
+
+
+def test_the_costs_of_some_features_keep_their_groups():
+    kept = np.array([True, False, True, True])
+    masks = np.array([[True, True, False], [False, True, True]])
+    np.testing.assert_array_equal(costs().of_features(kept).sums(masks), [12.5, 4.5])
+
+
+def test_a_table_is_read_by_name_in_any_order():
+    found = read_cost_table(TABLE, "t.csv", NAMES)
+    masks = np.array([[bool(number >> f & 1) for f in range(4)] for number in range(16)])
+    np.testing.assert_array_equal(found.sums(masks), costs().sums(masks))
+    assert read_cost_table("name,cost\na,1\nb,2\n", "t.csv", ["b", "a"]).own.tolist() == [2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: the columns must be name, cost"),
+        ("cost,name\n", "line 1: the columns must be"),
+        ("name,cost,price\n", "line 1: the columns must be"),
+        (TABLE.replace("bm25,2", "bm52,2"), "line 4: unknown feature 'bm52'; did you mean 'bm25'"),
+        (TABLE.replace("bm25,2", "age,2"), "line 5: feature age has a row already"),
+        (TABLE.replace("age,0.5", "age,nan"), "line 5: cost must be a number from 0 on, not 'nan'"),
+        (TABLE.replace("age,0.5", "age,-1"), "line 5: cost must be a number from 0 on, not '-1'"),
+        (TABLE.replace("age,0.5", "age,free"), "line 5: cost must be a number from 0 on, not 'free'"),
+        (TABLE.replace("age,0.5,,", "age,0.5"), "line 5: 4 values are needed"),
+        (TABLE.replace("age,0.5,,", "age,0.5,,,,"), "line 5: 4 values are needed"),
+        (TABLE.replace("age,0.5,,", "age,0.5,,3"), "line 5: group_cost is 3, but the feature is in no group"),
+        (TABLE.replace("10.0", "11"), "line 4: group body costs 11 here, and 10 before"),
+        (TABLE.replace("age,0.5,,\n", ""), "no row for feature age; every feature needs a cost"),
+        (TABLE.replace("age", '"age'), "line 4: unexpected end of data"),
+    ],
+)
+def test_a_wrong_table_is_refused_by_line(text, message):
+    with pytest.raises(ValueError, match=r"t\.csv: ") as error:
+        read_cost_table(text, "t.csv", NAMES)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1, -2],), "costs: entry 1 is -2.0"),
+        (([1, np.inf],), "costs: entry 1 is inf"),
+        ((["dear"],), "costs must be numbers"),
+        (([[1.0]],), "one dimension"),
+        (([1, 2], ["a"]), "groups has 1 entries, but costs has 2"),
+        (([1, 2], ["a", None], {"b": 1}), "group_costs: unknown group 'b'"),
+    ],
+)
+def test_wrong_costs_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=r"costs|groups") as error:
+        FeatureCosts.of(*arguments)
+    assert message in str(error.value)
+
+
+def test_data_carry_their_costs():
+    data = RankingData(np.arange(12.0).reshape(3, 4), y=[0, 1, 2], costs=costs())
+    assert data.with_rows(np.array([0, 1])).costs is data.costs
+    assert data.with_features(np.array([True, False, True, True])).costs.own.tolist() == [2, 0.5, 4]
+    assert RankingData(data.X, data.y).with_costs([1, 2, 3, 4]).costs.total == 10.0
+    with pytest.raises(ValueError, match="data: 3 costs were given for 4 features"):
+        data.with_costs([1, 2, 3])
