@@ -76,11 +76,13 @@ def test_only_strings_with_ones_are_evaluated_and_none_twice_in_a_batch(made):
 
 
 @EVERY
-def test_the_population_stands_in_arrays_and_in_individuals_alike(made):
-    algorithm = search(WeighedBits(), made(), ("n_gen", 9), seed=2).algorithm
+@pytest.mark.parametrize("n_var", [3, 60])
+def test_the_population_stands_in_arrays_and_in_individuals_alike(made, n_var):
+    problem = WeighedBits(n_var)
+    algorithm = search(problem, made(), ("n_gen", 9), seed=2).algorithm
     np.testing.assert_array_equal(algorithm.X, algorithm.pop.get("X"))
     np.testing.assert_array_equal(algorithm.F, algorithm.pop.get("F"))
-    np.testing.assert_allclose(algorithm.F, WeighedBits().evaluate(algorithm.X), rtol=1e-12)
+    np.testing.assert_allclose(algorithm.F, problem.evaluate(algorithm.X), rtol=1e-12)
     np.testing.assert_array_equal(np.unique(algorithm.opt.get("F"), axis=0), front(algorithm.F))
     assert len(np.unique(algorithm.opt.get("X"), axis=0)) == len(algorithm.opt)
 
