@@ -162,7 +162,7 @@ class MFFS(BitSearch):
         """Keep the least sums of each; the point z, which they are measured from, changes no order."""
         self.sum_rows, self.sums = [], []
         for weight, rows, size in zip(self.weights, candidates, self.sizes[1:], strict=True):
-            g = f[rows] @ (1 - weight, weight)
+            g = (1 - weight) * f[rows, 0] + weight * f[rows, 1]
             best = np.argsort(g, kind="stable")[:size]
             self.sum_rows.append(rows[best])
             self.sums.append(g[best])

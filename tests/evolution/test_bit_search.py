@@ -200,3 +200,16 @@ def test_a_search_with_nothing_left_to_evaluate_ends(made):
     found = search(WeighedBits(), made(repair=Nothing()), 20, seed=1)
     assert len(found.history) < 20
     assert found.history[-1].n_eval == found.history[2].n_eval
+
+
+@EVERY
+def test_a_start_of_empty_strings_is_refused(made):
+    class Nothing(Repair):
+        """Leaves no bit."""
+
+        def _do(self, problem, X, **kwargs):
+            return np.zeros_like(X)
+
+    for settings in (dict(repair=Nothing()), dict(sampling=np.zeros((POP_SIZE, 60), bool), repair=Nothing())):
+        with pytest.raises(ValueError, match="no string of the initial population has a bit that is set"):
+            search(WeighedBits(), made(**settings), 5, seed=1)
