@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from moerank import mofsrank
 from moerank.data import load_planted_fold, make_planted
-from moerank.evolution import UniformCrossover
+from moerank.evolution import BIT_SEARCHES, UniformCrossover
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import MOFSRank
@@ -124,6 +124,28 @@ def test_any_suitable_algorithm_searches(fold, algorithm):
     assert len(a.front_) > 0
 
 
+@pytest.mark.parametrize("algorithm", BIT_SEARCHES)
+def test_sparse_searches_search_the_feature_strings_alone(fold, algorithm):
+    usual, sparse = fitted(fold), fitted(fold, algorithm=algorithm)
+    np.testing.assert_array_equal(sparse.fronts_["instance_selection"], usual.fronts_["instance_selection"])
+    again = fitted(fold, algorithm=algorithm, adaptive_mutation=False)
+    same_bits(sparse, again)
+    assert sparse.history_["ensemble"]["n_eval"].tolist() == usual.history_["ensemble"]["n_eval"].tolist()
+    # They start as their papers have it: SparseEA with the single features.
+    first = sparse.history_["feature_selection"]["n_eval"][0]
+    assert first == 8 if algorithm == "sparseea" else first <= 16
+    assert not np.array_equal(
+        sparse.history_["feature_selection"]["hypervolume"], usual.history_["feature_selection"]["hypervolume"]
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["daea", "prdh"])
+def test_sparse_searches_take_an_initial_population(fold, algorithm):
+    settings = {"population": 8, "generations": 1, "initial": np.eye(8, dtype=bool)}
+    solver = fitted(fold, algorithm=algorithm, instance_selection=False, ensemble=False, feature_selection=settings)
+    assert solver.front_["n_features"].tolist() == [1]
+
+
 def test_the_seed_decides_and_workers_do_not(fold):
     reference = fitted(fold)
     same_bits(reference, fitted(fold))
@@ -179,6 +201,8 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
     [
         (dict(instance_selection={"generatons": 3}), "did you mean 'generations'"),
         (dict(algorithm="nsga"), "did you mean"),
+        (dict(algorithm="prdh", objectives=("error",)), "PRDH is made for 2 objectives or more, not for 1"),
+        (dict(algorithm="mffs", feature_selection={"population": 3}), "pop_size must be at least 4, not 3"),
         (dict(final="test"), "final must be one of 'auto', 'train', 'validation', 'one-se', 'knee', not 'test'"),
         (dict(objectives=()), "objectives: a search needs at least one"),
         (dict(objectives=("features", "features")), "not all different"),

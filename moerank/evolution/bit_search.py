@@ -59,12 +59,31 @@ class BitSearch(Algorithm):
     ------
     ValueError
         For a problem with constraints: these searches compare objectives only. For more or fewer objectives than
-        `n_objectives`. For strings that are not bool or of another length than the problem's.
+        `n_objectives`. For strings that are not bool or of another length than the problem's. For an initial population
+        that holds nothing but empty strings.
 
     Notes
     -----
     An empty string is never evaluated. Of equal strings in a batch, after the repair, one is evaluated, unless
     `sends_copies`. A batch that comes out empty ends the search, as in pymoo.
+
+    Examples
+    --------
+    >>> class LocalSearch(BitSearch):
+    ...     def _start(self, n):
+    ...         return self.random_state.random((n, self.problem.n_var)) < 0.5
+    ...
+    ...     def _mate(self):
+    ...         return self.X ^ (self.random_state.random(self.X.shape) < 1 / self.problem.n_var)
+    ...
+    ...     def _survive(self, X, F):
+    ...         return np.argsort(F[:, 0], kind="stable")[: self.pop_size]
+    >>> class Zeros(Problem):
+    ...     def _evaluate(self, X, out, *args, **kwargs):
+    ...         out["F"] = (~X).sum(axis=1)
+    >>> from pymoo.optimize import minimize
+    >>> minimize(Zeros(n_var=20, n_obj=1), LocalSearch(pop_size=10), ("n_gen", 50), seed=1).F.tolist()
+    [0.0]
     """
 
     sends_copies: ClassVar[bool] = False
@@ -124,21 +143,18 @@ class BitSearch(Algorithm):
         self.X = np.empty((0, problem.n_var), np.bool_)
         self.F = np.empty((0, problem.n_obj))
 
-    def _initialize_infill(self) -> Population:
+    def _initialize_infill(self) -> Population | None:
         given = self._given()
         missing = self.pop_size - len(given)
-        return self._batch(Population.merge(given, self._individuals(self._start(missing))) if missing > 0 else given)
+        own = self._individuals(self._start(missing)) if missing > 0 else Population.empty()
+        return self._batch(Population.merge(given, own))
 
     def _initialize_advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         self.pop = Population.empty()
         self._advance(infills)
 
     def _infill(self) -> Population | None:
-        children = self._batch(self._individuals(self._mate()))
-        if len(children):
-            return children
-        self.termination.force_termination = True
-        return None
+        return self._batch(self._individuals(self._mate()))
 
     def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         if infills is None:
@@ -178,11 +194,16 @@ class BitSearch(Algorithm):
     def _not_empty(self, population: Population) -> Population:
         return population[_rows(population, self.problem.n_var).any(axis=1)]
 
-    def _batch(self, population: Population) -> Population:
-        """Return what is evaluated of a batch."""
+    def _batch(self, population: Population) -> Population | None:
+        """Return what is evaluated of a batch, or None and end the search if there is nothing."""
         # This also makes the digests of the batch, which the search loop wants, and forgets those of the last one.
         distinct = self.eliminate_duplicates.do(population)
-        return population if self.sends_copies else distinct
+        if len(distinct):
+            return population if self.sends_copies else distinct
+        if not len(self.X):
+            raise ValueError(f"{type(self).__name__}: no string of the initial population has a bit that is set")
+        self.termination.force_termination = True
+        return None
 
 
 def _rows(population: Population, n_var: int) -> Bits:

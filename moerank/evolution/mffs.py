@@ -48,7 +48,7 @@ class MFFS(BitSearch):
     Attributes
     ----------
     X, F : ndarray
-        The members of all three populations, each string once.
+        The members of all three populations.
     front_rows : ndarray of int64
         The rows of `X` in the population that searches for the front.
     sum_rows : list of two ndarray of int64
@@ -111,6 +111,8 @@ class MFFS(BitSearch):
         self.midpoints = np.empty((0, 2))
         self.records: deque[list[list[float]]] = deque(maxlen=PATIENCE)
         self.refilling = False
+        none = np.empty(0, np.int64)
+        self.front_rows, self.sum_rows = none, [none, none]
 
     def _start(self, n: int) -> Bits:
         d = self.problem.n_var
@@ -138,9 +140,6 @@ class MFFS(BitSearch):
             self._select_sums(f, [batch, batch])
             self.refilling = False
         else:
-            begin = not len(self.X)
-            if begin:
-                self.front_rows, self.sum_rows = batch[:0], [batch[:0], batch[:0]]
             self._select_front(X, F, np.concatenate((self.front_rows, batch)))
             self._select_sums(f, [np.concatenate((rows, batch)) for rows in self.sum_rows])
             if self._is_stale(f):
@@ -162,7 +161,7 @@ class MFFS(BitSearch):
         """Keep the least sums of each; the point z, which they are measured from, changes no order."""
         self.sum_rows, self.sums = [], []
         for weight, rows, size in zip(self.weights, candidates, self.sizes[1:], strict=True):
-            g = f[rows] @ (1 - weight, weight)
+            g = (1 - weight) * f[rows, 0] + weight * f[rows, 1]
             best = np.argsort(g, kind="stable")[:size]
             self.sum_rows.append(rows[best])
             self.sums.append(g[best])

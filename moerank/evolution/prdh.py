@@ -118,8 +118,8 @@ def _unlikeness(X: Bits, errors: Values, rows: Integers, first: Bits) -> tuple[V
     by_size = np.abs(sizes[rows][:, None] - sizes[first])
     # Of the member's ones the string lacks (distance + size of the member - size of the string) / 2.
     lacking = (distances + sizes[first] - sizes[rows][:, None]) / 2 / sizes[first]
-    scaled = errors / np.maximum(np.ptp(errors, axis=0), np.finfo(np.float64).tiny)
-    by_error = np.abs(scaled[rows][:, None] - scaled[first]).sum(axis=2)
+    spans = np.maximum(np.ptp(errors, axis=0), np.finfo(np.float64).tiny)
+    by_error = (np.abs(errors[rows][:, None] - errors[first]) / spans).sum(axis=2)
     return _mean_of_nearest(distances, by_size), _mean_of_nearest(lacking, by_error)
 
 

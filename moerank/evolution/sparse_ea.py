@@ -65,7 +65,7 @@ class SparseEA(BitSearch):
 
     sends_copies = True
 
-    def _initialize_infill(self) -> Population:
+    def _initialize_infill(self) -> Population | None:
         return self._batch(self._individuals(np.eye(self.problem.n_var, dtype=np.bool_)))
 
     def _infill(self) -> Population | None:

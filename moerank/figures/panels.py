@@ -59,7 +59,7 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
 
     Up to `together` stay in one panel under the title "". More are divided by family, where neighbours of wrapper,
     filter and embedded that have few share a panel; of too many searches MOFSRank and its ablations are a panel of
-    their own; what is still too large is cut into equal parts.
+    their own where that needs no more panels; what is still too large is cut into equal parts.
 
     Examples
     --------
@@ -71,9 +71,9 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
     members_of = {family: [solver for solver in solvers if family_of(solver) == family] for family in FAMILIES}
     searches = members_of["evolutionary"]
     panels = [(FAMILIES["evolutionary"], searches)]
-    if len(searches) > MOST_LINES:
-        own = [solver for solver in searches if solver.partition("[")[0] in with_ablations()]
-        rest = [solver for solver in searches if solver not in own]
+    own = [solver for solver in searches if solver.partition("[")[0] in with_ablations()]
+    rest = [solver for solver in searches if solver not in own]
+    if _n_parts(own) + _n_parts(rest) == _n_parts(searches) > 1:
         panels = [("MOFSRank and its ablations", own), ("MOFSRank with other searches", rest)]
     neighbours: list[tuple[str, list[str]]] = []
     for family in ("wrapper", "filter", "embedded"):
@@ -85,11 +85,16 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
             neighbours.append((FAMILIES[family], mine))
     divided: dict[str, list[str]] = {}
     for title, members in [*panels, *neighbours, (FAMILIES["ranker"], members_of["ranker"])]:
-        n_parts = -(-len(members) // MOST_LINES)
+        n_parts = _n_parts(members)
         for part in range(n_parts):
             numbered = f"{title}, {part + 1} of {n_parts}" if n_parts > 1 else title
             divided[numbered] = members[part * len(members) // n_parts : (part + 1) * len(members) // n_parts]
     return divided
+
+
+def _n_parts(members: Sequence[str]) -> int:
+    """Return how many panels they need."""
+    return -(-len(members) // MOST_LINES)
 
 
 @dataclass(frozen=True)

@@ -76,11 +76,13 @@ def test_only_strings_with_ones_are_evaluated_and_none_twice_in_a_batch(made):
 
 
 @EVERY
-def test_the_population_stands_in_arrays_and_in_individuals_alike(made):
-    algorithm = search(WeighedBits(), made(), ("n_gen", 9), seed=2).algorithm
+@pytest.mark.parametrize("n_var", [3, 60])
+def test_the_population_stands_in_arrays_and_in_individuals_alike(made, n_var):
+    problem = WeighedBits(n_var)
+    algorithm = search(problem, made(), ("n_gen", 9), seed=2).algorithm
     np.testing.assert_array_equal(algorithm.X, algorithm.pop.get("X"))
     np.testing.assert_array_equal(algorithm.F, algorithm.pop.get("F"))
-    np.testing.assert_allclose(algorithm.F, WeighedBits().evaluate(algorithm.X), rtol=1e-12)
+    np.testing.assert_allclose(algorithm.F, problem.evaluate(algorithm.X), rtol=1e-12)
     np.testing.assert_array_equal(np.unique(algorithm.opt.get("F"), axis=0), front(algorithm.F))
     assert len(np.unique(algorithm.opt.get("X"), axis=0)) == len(algorithm.opt)
 
@@ -198,3 +200,16 @@ def test_a_search_with_nothing_left_to_evaluate_ends(made):
     found = search(WeighedBits(), made(repair=Nothing()), 20, seed=1)
     assert len(found.history) < 20
     assert found.history[-1].n_eval == found.history[2].n_eval
+
+
+@EVERY
+def test_a_start_of_empty_strings_is_refused(made):
+    class Nothing(Repair):
+        """Leaves no bit."""
+
+        def _do(self, problem, X, **kwargs):
+            return np.zeros_like(X)
+
+    for settings in (dict(repair=Nothing()), dict(sampling=np.zeros((POP_SIZE, 60), bool), repair=Nothing())):
+        with pytest.raises(ValueError, match="no string of the initial population has a bit that is set"):
+            search(WeighedBits(), made(**settings), 5, seed=1)

@@ -4,6 +4,7 @@ from helpers.chance import plausible
 from helpers.populations import crowded, dominates, hamming, peeled, placed, strings
 
 from moerank.evolution import PRDH
+from moerank.evolution.prdh import _unlikeness
 
 
 def mean_of_nearest(values, distances):
@@ -85,6 +86,15 @@ def test_neither_distance_alone_decides():
     assert sorted(placed(PRDH(9), X[:1], F[:1])._survive(X, F)) == [0, 1, 2, 3]
 
 
+def test_distances_are_to_the_nearest_of_the_first_front():
+    X, sizes, errors = crowd(3, 0.5)
+    first = np.arange(len(X)) % 5 == 0
+    rows = np.flatnonzero(~first)
+    here = np.column_stack(_unlikeness(X, errors[:, None], rows, first))
+    members = [(X[i], sizes[i], errors[i]) for i in np.flatnonzero(first)]
+    np.testing.assert_allclose(here, [unlikeness(X[i], sizes[i], errors[i], members) for i in rows], rtol=1e-12)
+
+
 def test_the_limit_holds_for_the_error_wherever_it_stands():
     X, sizes, errors = crowd(1, 0.9)
     kept = [
@@ -97,8 +107,8 @@ def test_the_limit_holds_for_the_error_wherever_it_stands():
 
 
 def test_with_three_objectives_a_string_has_to_be_worse_in_both_others():
-    X = strings("1000", "0110", "0101", "0011")
-    F = np.array([[1.0, 5, 5], [2, 6, 4], [2, 4, 6], [2, 6, 6]])
+    X = strings("1000", "0111", "1101", "0011")
+    F = np.array([[1.0, 5, 5], [3, 6, 4], [3, 4, 6], [2, 6, 6]])
     assert sorted(placed(PRDH(3), X[:1], F[:1])._survive(X, F)) == [0, 1, 2]
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-SOLVERS = ("mofsrank", "mofsrank-moead", "rankrls", "ranksvm-primal", "crr", "lambdamart")
+SOLVERS = ("mofsrank", "mofsrank-moead", "mofsrank-mffs", "rankrls", "ranksvm-primal", "crr", "lambdamart")
 CODE = """
 import json, sys, warnings
 from moerank.runs.problem_files import load_problem

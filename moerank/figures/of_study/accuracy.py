@@ -78,7 +78,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
         panels = Panels(
             groups,
             [""],
-            height=2.0 if len(groups) == 1 else 0.62,
+            height=2.0 if len(groups) == 1 else 0.58,
             xlabel="Number of features, at most",
             ylabel=f"Test {metric}",
             notes=[
