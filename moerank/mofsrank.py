@@ -35,7 +35,7 @@ from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.instance_units import Unit, default_unit
 from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, means_of, read_objectives
-from moerank.stages.searching import check_algorithm, is_sparse_search, problem_and_algorithm
+from moerank.stages.searching import budget, check_algorithm, is_sparse_search, problem_and_algorithm
 from moerank.stages.settings import (
     STAGES,
     EnsembleSettings,
@@ -73,7 +73,7 @@ class MOFSRank(RankingEstimator):
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
         Any name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
-        sparse searches among them ("sparseea", "daea", "prdh", "mffs") search the feature strings of the second stage,
+        searches for bit strings ("staircase", "sparseea", "daea", "prdh", "mffs") search those of the second stage alone,
         without adaptive mutation, and leave the other stages to NSGA-II.
     final : {"auto", "train", "validation"}, default "auto"
         Which member of the last front is chosen: the one with the smallest training error (the paper's rule), or the
@@ -306,7 +306,7 @@ class MOFSRank(RankingEstimator):
         result = search(
             problem,
             algorithm,
-            plan.termination or ("n_gen", plan.settings.generations),
+            budget(stage, self.algorithm, plan),
             seed=int(sequence.generate_state(1)[0]),
             journal=journal,
             progress=None if report is None else lambda *state: report(name, *state),

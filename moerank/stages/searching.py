@@ -13,7 +13,7 @@ from moerank.stages.instance_selection import InstanceSelection
 from moerank.stages.settings import StagePlan
 from moerank.stages.stage import Stage
 
-__all__ = ["check_algorithm", "is_sparse_search", "problem_and_algorithm"]
+__all__ = ["budget", "check_algorithm", "is_sparse_search", "problem_and_algorithm"]
 
 
 def is_sparse_search(algorithm: str | Factory) -> bool:
@@ -65,3 +65,14 @@ def problem_and_algorithm(
     elif isinstance(stage, InstanceSelection) and isinstance(algorithm, str):
         problem, operators = PackedProblem(stage), stage.packed_operators()
     return problem, make_algorithm(algorithm, population, operators, stage.n_obj)
+
+
+def budget(stage: Stage, algorithm: str | Factory, plan: StagePlan[Any]) -> Any:
+    """Return when a stage ends: as its plan has it, else after its generations.
+
+    The generations of a staircase search differ in size; it ends after as many evaluations as they stand for.
+    """
+    settings = plan.settings
+    if algorithm == "staircase" and isinstance(stage, FeatureSelection):
+        return plan.termination or ("n_eval", settings.population * settings.generations)
+    return plan.termination or ("n_gen", settings.generations)

@@ -81,7 +81,8 @@ def test_the_population_stands_in_arrays_and_in_individuals_alike(made):
     np.testing.assert_array_equal(algorithm.X, algorithm.pop.get("X"))
     np.testing.assert_array_equal(algorithm.F, algorithm.pop.get("F"))
     np.testing.assert_allclose(algorithm.F, WeighedBits().evaluate(algorithm.X), rtol=1e-12)
-    np.testing.assert_array_equal(np.unique(algorithm.opt.get("F"), axis=0), front(algorithm.F))
+    best = front(np.concatenate((algorithm.F, algorithm.opt.get("F"))))
+    np.testing.assert_array_equal(np.unique(algorithm.opt.get("F"), axis=0), best)
     assert len(np.unique(algorithm.opt.get("X"), axis=0)) == len(algorithm.opt)
 
 
