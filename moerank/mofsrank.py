@@ -73,8 +73,8 @@ class MOFSRank(RankingEstimator):
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
         Any name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
-        searches for bit strings ("staircase", "sparseea", "daea", "prdh", "mffs") search those of the second stage alone,
-        without adaptive mutation, and leave the other stages to NSGA-II.
+        searches for bit strings ("staircase", "sparseea", "daea", "prdh", "mffs") search the feature strings of the
+        second stage, without adaptive mutation, and leave the other stages to NSGA-II.
     final : {"auto", "train", "validation"}, default "auto"
         Which member of the last front is chosen: the one with the smallest training error (the paper's rule), or the
         best by the metric on the validation data; ties go to fewer features. "auto" is "validation" where validation

@@ -28,7 +28,7 @@ NEAREST = 5
 """How many places away in the order of size a near mate is at most."""
 
 OPERATORS = NEAR, ANY, MOVED, FLIP, SWAP = range(5)
-"""How a child is made: from a near mate, from any, from either and then moved, by a flip, by an exchange of two bits."""
+"""How a child is made: from a near mate, any, or either and then moved; by a flip; by an exchange of two bits."""
 
 ADD, DROP, EXCHANGE = range(3)
 """The moves."""
@@ -91,7 +91,7 @@ class Staircase(BitSearch):
        and the search begins again from random strings. When that population is stale too, the two are united and go on
        together; the next time the population is put aside again.
 
-    A generation of P strings takes O(P (d + log P)) with one objective beside the size, and O(P²) more for each one with
+    A generation of P strings takes O(P (d + log P)) with one objective beside the size, and O(P²) for each of
     several. The population is not the result: what is not dominated by any string evaluated stands in ``opt``.
 
     Examples
@@ -187,12 +187,13 @@ class Staircase(BitSearch):
             children[rows] = _moved(children[rows], kinds, rng)
         return children
 
-    def _to_evaluate(self, population: Population) -> Population:
-        distinct = super()._to_evaluate(population)
+    def _batch(self, population: Population) -> Population:
+        distinct = super()._batch(population)
         keys = [_keys(individual.X[None])[0] for individual in distinct]
         new = [i for i, key in enumerate(keys) if key not in self.sent]
         self.sent.update(keys)
-        return distinct[new]
+        # Where a repair has left nothing new the search goes on and grows stale.
+        return distinct[new] if new else distinct
 
     def _survive(self, X: Bits, F: Values) -> Integers:
         n_old = len(self.X)
@@ -233,8 +234,8 @@ class Staircase(BitSearch):
 def gaps(sizes: Integers, values: Values) -> Values:
     """Return how far each member lies above the staircase of the members of at most its size, shape (n,).
 
-    That is the least amount that all its values would have to fall by for no such member to be less in all of them; with
-    a single value the difference from the least one.
+    That is the least amount that all its values would have to fall by for no such member to be less in all of them;
+    with a single value the difference from the least one.
 
     Parameters
     ----------
@@ -262,24 +263,25 @@ def gaps(sizes: Integers, values: Values) -> Values:
 def select_by_gap(sizes: Integers, values: Values, n: int) -> tuple[Integers, Values]:
     """Return the first `n` members by gap, then size, then crowding within the size, and their gaps.
 
-    At most five of a size stay, and of several with the same size and values the first. If more than `n` of these are on
-    the staircase, all of them do, so that it does not lose its far end.
+    At most five of a size stay, and of several with the same size and values the first. If more than `n` of these are
+    on the staircase, all of them do, so that it does not lose its far end.
 
     Examples
     --------
     >>> select_by_gap(np.array([1, 2, 2, 2]), np.array([[0.5], [1.0], [0.25], [0.25]]), 3)
     (array([0, 2, 1]), array([0.  , 0.  , 0.75]))
     """
+    distinct = first_of_equals(np.column_stack((sizes, values.round(DIGITS))))
+    sizes, values = sizes[distinct], values[distinct]
     gap = gaps(sizes, values)
     order = np.lexsort((-crowding_distances(values, sizes), sizes, gap))
-    order = order[first_of_equals(np.column_stack((sizes, values.round(DIGITS)))[order])]
     grouped = np.argsort(sizes[order], kind="stable")
     first = np.searchsorted(sizes[order][grouped], sizes[order][grouped])
     place = np.empty(len(order), np.int64)
     place[grouped] = np.arange(len(order)) - first
     kept = order[place < OF_A_SIZE]
     kept = kept[: max(n, np.count_nonzero(gap[kept] <= 0))]
-    return kept, gap[kept]
+    return distinct[kept], gap[kept]
 
 
 def _beside_size(X: Bits, F: Values) -> Values:

@@ -94,7 +94,7 @@ def _forward(table: Matrix, n_steps: int) -> Order:
 
 
 def _sweep(table: Matrix, j: int, sign: float) -> None:
-    """Sweep by the feature j in place, with the sign −1 back again; products of the library would not do the same bits."""
+    """Sweep by the feature j in place, with the sign −1 back again; elementwise: the bits are always the same."""
     pivot, column = table[j, j], table[:, j].copy()
     table -= np.outer(column / pivot, column)
     table[:, j] = table[j, :] = sign * column / pivot

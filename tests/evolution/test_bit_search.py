@@ -145,7 +145,7 @@ def test_a_seed_gives_the_same_bits(made):
 
 
 @pytest.mark.parametrize(
-    ("name", "n_objectives"), [("sparseea", 1), ("sparseea", 3), ("daea", 1), ("daea", 3), ("prdh", 3)]
+    ("name", "n_objectives"), [(name, n) for name in ("staircase", "sparseea", "daea") for n in (1, 3)] + [("prdh", 3)]
 )
 def test_other_numbers_of_objectives(name, n_objectives):
     class Several(Problem):
