@@ -21,7 +21,7 @@ Bits = NDArray[np.bool_]
 Values = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-OF_A_SIZE = 5
+OF_A_SIZE = 3
 """Members of one size at most."""
 
 NEAREST = 5
@@ -78,7 +78,7 @@ class Staircase(BitSearch):
        N(k) the least e among members of at most its k ones. With several, each divided by its span: the least amount
        that all of them would have to fall by for no member of at most k ones to be better in all; with one objective
        that is the same. Members on the staircase have a gap of 0.
-    3. Survival: by gap, then size, then crowding among those of its size; at most five of a size, and one of several
+    3. Survival: by gap, then size, then crowding among those of its size; at most three of a size, and one of several
        with the same size and objectives (to 12 digits). All that are on the staircase stay, if need be beyond P.
     4. Mating: the parent is the winner of a tournament of two on the gap. A child is made in one of five ways: it takes
        each bit in which they differ with probability ½ from a mate up to five places away in the order of size; or from
@@ -263,7 +263,7 @@ def gaps(sizes: Integers, values: Values) -> Values:
 def select_by_gap(sizes: Integers, values: Values, n: int) -> tuple[Integers, Values]:
     """Return the first `n` members by gap, then size, then crowding within the size, and their gaps.
 
-    At most five of a size stay, and of several with the same size and values the first. If more than `n` of these are
+    At most three of a size stay, and of several with the same size and values the first. If more than `n` of these are
     on the staircase, all of them do, so that it does not lose its far end.
 
     Examples
