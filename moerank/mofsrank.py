@@ -2,51 +2,58 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.checks import check_at_least, check_choice, check_switch
+from moerank.checks import check_at_least, check_choice, check_positive, check_switch
 from moerank.data import RankingData
 from moerank.evolution import Archive, Factory, Journal, search, unpack_rows
 from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers import (
     FitnessBackend,
     LinearPopulation,
-    Population,
     RankingEstimator,
     RankRLS,
     SelectionPath,
     require_weights,
     train_population,
 )
+from moerank.rankers.arguments import as_ranking_data
 from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
+from moerank.stages.choice import Final, advice_against, choose_member
+from moerank.stages.front import Front
 from moerank.stages.instance_selection import spread_along_front
 from moerank.stages.instance_units import Unit, default_unit
-from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, means_of, read_objectives
-from moerank.stages.searching import budget, check_algorithm, is_sparse_search, problem_and_algorithm
+from moerank.stages.objectives import FRONT, ObjectiveLike, read_objectives, values_of
+from moerank.stages.searching import (
+    check_algorithm,
+    check_backend,
+    digest_of,
+    history_of,
+    is_sparse_search,
+    journal_of_stage,
+    search_arguments,
+)
 from moerank.stages.settings import (
     STAGES,
     EnsembleSettings,
     FeatureSelectionSettings,
-    Final,
     InstanceSelectionSettings,
     StageArgument,
     StagePlan,
     read_plan,
 )
 from moerank.stages.stage import Stage
+from moerank.verdict import MARGIN, Part, Verdict, judge
 
 __all__ = ["MOFSRank"]
 
@@ -73,12 +80,16 @@ class MOFSRank(RankingEstimator):
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
         Any name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
-        searches for bit strings ("staircase", "sparseea", "daea", "prdh", "mffs") search the feature strings of the
+        sparse searches among them ("staircase", "sparseea", "daea", "prdh", "mffs") search the feature strings of the
         second stage, without adaptive mutation, and leave the other stages to NSGA-II.
-    final : {"auto", "train", "validation"}, default "auto"
-        Which member of the last front is chosen: the one with the smallest training error (the paper's rule), or the
-        best by the metric on the validation data; ties go to fewer features. "auto" is "validation" where validation
-        data are given.
+    final : {"auto", "train", "validation", "one-se", "knee"}, default "auto"
+        Which member of the last front is chosen: "train", the one with the smallest training error (the paper's rule);
+        "validation", the best by the metric on the validation data; "one-se", the smallest within one paired standard
+        error of the best; "knee", the one farthest above the line from the smallest to the best. Ties go to fewer
+        features. All but the first look at the validation data where these are given; "auto" is "validation" then.
+    margin : float, default 0.005
+        Differences of the metric below it do not matter to you; the verdict says whether the choice is shown to lose
+        less.
     tune : bool, default True
         Choose the backend's regularisation before the search, with all pairs and all features, by validation MAP
         over its published grid. Without validation data the backend stays as it is.
@@ -113,6 +124,9 @@ class MOFSRank(RankingEstimator):
     coef_ : ndarray, shape (n_features,)
         Its ranker, 0 for features left out.
     support_ : ndarray of bool, shape (n_features,)
+    verdict_ : Verdict or None
+        The chosen member against the same backend on all features, on the validation queries: optimistic, as they chose
+        it. None without validation data. `verdict` gives that on test queries.
     backend_ : ranker
         The backend with the regularisation that was used.
     instance_unit_ : {"pair", "document", "query"} or None
@@ -153,6 +167,7 @@ class MOFSRank(RankingEstimator):
         adaptive_mutation: bool = True,
         algorithm: str | Factory = "nsga2",
         final: Final = "auto",
+        margin: float = MARGIN,
         tune: bool = True,
         random_state: int | None = None,
         workers: int = 1,
@@ -170,6 +185,7 @@ class MOFSRank(RankingEstimator):
         self.adaptive_mutation = adaptive_mutation
         self.algorithm = algorithm
         self.final = final
+        self.margin = margin
         self.tune = tune
         self.random_state = random_state
         self.workers = workers
@@ -184,22 +200,15 @@ class MOFSRank(RankingEstimator):
         `train` is what the search was fitted on.
         """
         check_is_fitted(self, "front_")
-        sizes, errors = self.front_["n_features"].to_numpy(), self._front_errors()
+        sizes = self.front_["n_features"].to_numpy()
         k = np.arange(1, self.n_features_in_ + 1)
-        best = np.where(sizes <= k[:, None], errors, np.inf).argmin(axis=1)
+        best = np.where(sizes <= k[:, None], self._quality, -np.inf).argmax(axis=1)
         small = sizes[best] <= k  # some member of the front is
         rankers = self._population.take(np.where(small, best, -1))
         return SelectionPath(self.front_support_[best] & small[:, None], rankers)
 
     def _check_parameters(self) -> None:
-        if self.backend is not None and not callable(getattr(self.backend, "fit_population", None)):
-            name = type(self.backend).__name__
-            remedy = f"wrap it: RankerAdapter({name}(…))"
-            if isinstance(self.backend, str):
-                remedy = (
-                    f"give a ranker: make_backend({self.backend!r}), or on the command line --backend {self.backend}"
-                )
-            raise ValueError(f"backend must have fit_population, and {name} has not; {remedy}")
+        check_backend(self.backend)
         self._metric = as_metric(self.metric, NDCG(10))
         self._objectives = read_objectives(self.objectives)
         if self.feature_selection is False:
@@ -209,6 +218,7 @@ class MOFSRank(RankingEstimator):
         self._ensemble = read_plan(EnsembleSettings, "ensemble", self.ensemble)
         check_algorithm(self.algorithm, self._features.settings.population, len(self._objectives))
         check_choice(get_args(Final), final=self.final)
+        check_positive(margin=self.margin)
         check_at_least(1, workers=self.workers)
         check_switch(adaptive_mutation=self.adaptive_mutation, tune=self.tune, resume=self.resume, verbose=self.verbose)
         if self.random_state is not None:
@@ -217,7 +227,6 @@ class MOFSRank(RankingEstimator):
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         if self.final == "validation" and validation is None:
             raise ValueError('final="validation" needs validation data; pass validation=… to fit')
-        self._by_validation = validation is not None and self.final != "train"
         drawn = np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state
         self.random_state_ = int(drawn)
         self.fronts_: dict[str, NDArray[np.float64]] = {}
@@ -262,7 +271,7 @@ class MOFSRank(RankingEstimator):
         X = found.X if found.X.dtype == np.bool_ else unpack_rows(found.X, stage.n_var)
         return spread_along_front(X, found.F, settings.max_subsets, include_all=settings.include_all)
 
-    def _select_features(self, train: RankingData, pair_masks: NDArray[np.bool_] | None) -> _Front:
+    def _select_features(self, train: RankingData, pair_masks: NDArray[np.bool_] | None) -> Front:
         """Stage 2: the front, its members and their rankers."""
         settings = self._features.settings
         stage = FeatureSelection(
@@ -278,9 +287,9 @@ class MOFSRank(RankingEstimator):
             workers=self.workers,
         )
         found = self._search("feature_selection", stage, self._features)
-        return _Front(found.F, found.X, stage.rankers(found.X))
+        return Front(found.F, found.X, stage.rankers(found.X))
 
-    def _combine(self, train: RankingData, coefs: NDArray[np.float64]) -> _Front:
+    def _combine(self, train: RankingData, coefs: NDArray[np.float64]) -> Front:
         """Stage 3: the front, its members and their combined rankers."""
         stage = Ensemble(
             train,
@@ -291,13 +300,16 @@ class MOFSRank(RankingEstimator):
             inject=self._ensemble.settings.inject,
             workers=self.workers,
         )
-        found = self._search("ensemble", stage, self._ensemble)
+        archive = Archive()
+        if self._ensemble.settings.keep_members:
+            archive.add(stage.members(), stage.evaluate(stage.members()))
+        found = self._search("ensemble", stage, self._ensemble, archive)
         weights = stage.weights(found.X)
-        return _Front(found.F, weights != 0, LinearPopulation(weights))
+        return Front(found.F, weights != 0, LinearPopulation(weights))
 
-    def _search(self, name: str, stage: Stage, plan: StagePlan[Any]) -> Archive:
-        """Run one stage and return the non-dominated members of all its evaluations."""
-        problem, algorithm = problem_and_algorithm(name, stage, self.algorithm, plan)
+    def _search(self, name: str, stage: Stage, plan: StagePlan[Any], archive: Archive | None = None) -> Archive:
+        """Run one stage and return the non-dominated members of all its evaluations and of a given archive."""
+        problem, algorithm, termination = search_arguments(name, stage, self.algorithm, plan)
         sequence = np.random.SeedSequence(self.random_state_, spawn_key=(STAGES.index(name),))
         journal = self._journal(name, stage.train)
         if journal is not None and not self.resume:
@@ -306,63 +318,77 @@ class MOFSRank(RankingEstimator):
         result = search(
             problem,
             algorithm,
-            budget(stage, self.algorithm, plan),
+            termination,
             seed=int(sequence.generate_state(1)[0]),
+            archive=archive,
             journal=journal,
             progress=None if report is None else lambda *state: report(name, *state),
             verbose=self.verbose,
         )
-        least, largest = stage.bounds_of_objectives
         self.fronts_[name] = result.archive.F
-        self.history_[name] = pd.DataFrame(
-            {
-                "generation": [generation.n_gen for generation in result.history],
-                "n_eval": [generation.n_eval for generation in result.history],
-                "hypervolume": result.hypervolume(largest) / np.prod(largest - least),
-                "seconds": [generation.elapsed for generation in result.history],
-            }
-        )
+        self.history_[name] = history_of(result, stage)
         self.n_evaluations_ += result.history[-1].n_eval
         return result.archive
 
-    def _choose(self, front: _Front, train: RankingData, validation: RankingData | None) -> None:
-        values = dict(zip((objective.name for objective in self._objectives), front.F.T, strict=True))
-        errors = values["error"] if "error" in values else errors_of(train, self._metric, front.population)
-        quality = np.full(len(front.F), np.nan)
-        if validation is not None:
-            quality = means_of(validation, self._metric, front.population)
-        sizes = np.count_nonzero(front.feature_mask, axis=1)
-        order = np.lexsort((*front.F.T[::-1], errors, sizes))
-        self.front_support_ = front.feature_mask[order]
-        self.front_ = pd.DataFrame(
-            {
-                "n_features": sizes[order],
-                "error": errors[order],
-                **{name: entry[order] for name, entry in values.items() if name not in FRONT},
-                "validation": quality[order],
-                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.front_support_],
-            }
-        )
-        # The rows are sorted by size, so the first of several equals is the smallest.
-        self.chosen_ = int(np.argmin(self._front_errors()))
+    def _choose(self, front: Front, train: RankingData, validation: RankingData | None) -> None:
+        errors = front.errors(self._objectives, train, self._metric)
+        order = front.order(errors)
+        front, errors = front.take(order), errors[order]
+        held_out = None if validation is None else values_of(validation, self._metric, front.population)
+        quality = np.full(len(errors), np.nan) if held_out is None else mean_over_queries(held_out)
+        self.front_ = front.table(self._objectives, errors, quality)
+        self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
+        self._population = front.population
+        # What a member is chosen by; the paper's rule looks at the training data alone.
+        self._quality = -errors if held_out is None or self.final == "train" else quality
+        per_query = values_of(train, self._metric, front.population) if held_out is None else held_out
+        self.chosen_ = choose_member(self.final, front.sizes, self._quality, per_query)
         self.support_ = self.front_support_[self.chosen_]
-        self._population = front.population.take(order)
-        self.front_coefs_ = self._population.coefs
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
+        self._reference = train_population(self.backend_, train)
+        self._advice, self.verdict_ = "", None
+        if validation is not None:
+            reference = values_of(validation, self._metric, self._reference)[:, 0]
+            self._advice = advice_against(self.chosen_, front.sizes, per_query, reference)
+            self.verdict_ = self._judged(validation, "validation")
 
-    def _front_errors(self) -> NDArray[np.float64]:
-        """Return what the choice of a member minimises, shape (n_members,)."""
-        errors = -self.front_["validation"] if self._by_validation else self.front_["error"]
-        return np.asarray(errors, np.float64)
+    def verdict(
+        self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
+    ) -> Verdict:
+        """Return how the chosen member stands against the same backend on all features, on queries held out.
+
+        Parameters
+        ----------
+        X, y, qid
+            Test data, as `fit` takes training data: no query of them was trained on or chose anything.
+
+        Returns
+        -------
+        Verdict
+            ``print(solver.verdict(test).sentence)`` says it in words.
+
+        Raises
+        ------
+        ValueError
+            If the data are malformed.
+        """
+        check_is_fitted(self, "front_")
+        return self._judged(X if isinstance(X, RankingData) else as_ranking_data(X, y, qid, name="test data"), "test")
+
+    def _judged(self, data: RankingData, part: Part) -> Verdict:
+        table = self._table(data)
+        scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
+        selection, reference = self._metric.per_query(data, scores).T
+        sizes = int(self.support_.sum()), self.n_features_in_
+        return judge(selection, reference, part, self._metric.name, *sizes, margin=self.margin, advice=self._advice)
 
     def _journal(self, stage: str, train: RankingData) -> Journal | None:
         if self.journal is None:
             return None
-        path = Path(self.journal)
         configuration = {
             "stage": stage,
-            "data": train.remember("digest of the data", partial(_digest, train)),
+            "data": digest_of(train),
             "backend": repr(self.backend_),
             "metric": repr(self._metric),
             "objectives": [repr(objective) for objective in self._objectives],
@@ -371,22 +397,4 @@ class MOFSRank(RankingEstimator):
             "random_state": self.random_state_,
             "settings": [repr(plan) for plan in (self._instances, self._features, self._ensemble)],
         }
-        # A factory or a sampling of the user's shows its address, which is another in every process.
-        stable = json.loads(re.sub(r" at 0x[0-9a-f]+", "", json.dumps(configuration)))
-        return Journal(path.with_name(f"{path.name}.{stage}"), stable)
-
-
-class _Front(NamedTuple):
-    """The front of a stage: objectives (n_members, n_objectives), features (n_members, n_features), rankers."""
-
-    F: NDArray[np.float64]
-    feature_mask: NDArray[np.bool_]
-    population: Population
-
-
-def _digest(train: RankingData) -> str:
-    """Return what tells data apart, one pass over them and no copy."""
-    digest = hashlib.blake2b(digest_size=16)
-    for array in (train.X, train.y, train.offsets):
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+        return journal_of_stage(self.journal, stage, configuration)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
@@ -183,9 +183,18 @@ def _warn(point: EntryPoint, reason: str) -> None:
 
 
 def _maker(path: str, **fixed: Any) -> Callable[..., Any]:
-    """Return what imports "module:Class" and makes it, some of its arguments fixed."""
+    """Return what imports "module:Class" and makes it, some of its arguments fixed, or some settings of these."""
     module, _, name = path.partition(":")
-    return lambda **parameters: getattr(import_module(f"moerank.{module}"), name)(**{**parameters, **fixed})
+
+    def make(**parameters: Any) -> Any:
+        for parameter, value in fixed.items():
+            given = parameters.get(parameter)
+            if isinstance(value, Mapping) and isinstance(given, Mapping):
+                value = {**given, **value}
+            parameters[parameter] = value
+        return getattr(import_module(f"moerank.{module}"), name)(**parameters)
+
+    return make
 
 
 def _ranker(name: str, source: tuple[str, int], path: str, **columns: Any) -> SolverEntry:
@@ -261,6 +270,7 @@ _OWN = (
     _mofs_rank("mofsrank-no-instance-selection", ablates="instance selection", instance_selection=False),
     _mofs_rank("mofsrank-no-adaptive-mutation", ablates="adaptive mutation", adaptive_mutation=False),
     _mofs_rank("mofsrank-no-ensemble", ablates="ensemble", ensemble=False),
+    _mofs_rank("mofsrank-paper", ensemble={"keep_members": False}),
     _mofs_rank("mofsrank-nsga3", algorithm="nsga3"),
     _mofs_rank("mofsrank-spea2", algorithm="spea2"),
     _mofs_rank("mofsrank-agemoea2", algorithm="agemoea2"),

@@ -71,6 +71,24 @@ def test_predict_transform_and_support_belong_to_the_chosen_member(fold):
     assert solver.get_feature_names_out().tolist() == [f"x{f}" for f in chosen["features"]]
 
 
+def test_the_front_never_goes_backwards_unless_the_members_may_go(fold):
+    kept = fitted(fold)
+    left = fitted(fold, ensemble={**BUDGET, "keep_members": False})
+    assert goes_backwards(left)  # the paper's rule: what follows can fail
+    assert not goes_backwards(kept)
+    ensembles = {tuple(point) for point in left.fronts_["ensemble"]}
+    members = {tuple(point) for point in kept.fronts_["feature_selection"]}
+    assert {tuple(point) for point in kept.fronts_["ensemble"]} <= ensembles | members
+    first, last = kept.history_["ensemble"]["hypervolume"].iloc[[0, -1]]
+    assert kept.history_["feature_selection"]["hypervolume"].iloc[-1] <= first <= last
+
+
+def goes_backwards(solver):
+    """Whether some member of the second stage's front is not reached by any of the third's."""
+    members, ensembles = solver.fronts_["feature_selection"], solver.fronts_["ensemble"]
+    return not (ensembles[None] <= members[:, None]).all(axis=2).any(axis=1).all()
+
+
 def test_final_rules(fold):
     by_validation, by_training = fitted(fold), fitted(fold, final="train")
     front = by_validation.front_
@@ -161,7 +179,7 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
     [
         (dict(instance_selection={"generatons": 3}), "did you mean 'generations'"),
         (dict(algorithm="nsga"), "did you mean"),
-        (dict(final="test"), "final must be one of 'auto', 'train', 'validation', not 'test'"),
+        (dict(final="test"), "final must be one of 'auto', 'train', 'validation', 'one-se', 'knee', not 'test'"),
         (dict(objectives=()), "objectives: a search needs at least one"),
         (dict(objectives=("features", "features")), "not all different"),
         (dict(objectives=("feature", "error")), "unknown objective 'feature'; did you mean 'features'"),

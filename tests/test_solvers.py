@@ -49,6 +49,11 @@ def test_what_an_ablation_leaves_out_stays_out():
     assert make_solver("mofsrank-no-adaptive-mutation").adaptive_mutation is False
 
 
+def test_what_a_row_fixes_is_joined_to_what_is_given():
+    assert make_solver("mofsrank-paper", ensemble=BUDGET).ensemble == {**BUDGET, "keep_members": False}
+    assert make_solver("mofsrank-paper").ensemble == {"keep_members": False}
+
+
 def test_unknown_names_suggest_the_nearest():
     with pytest.raises(ValueError, match=r"unknown solver 'rankrsl'; did you mean 'rankrls'\?"):
         make_solver("rankrsl")

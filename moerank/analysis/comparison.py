@@ -10,7 +10,7 @@ import pandas as pd
 from moerank.analysis.results import NoResultsError, Results
 from moerank.statistics import PairedTest, RankTest, compare_paired, friedman, holm
 
-__all__ = ["SolverRanks", "against_reference", "compare_runs", "solver_ranks"]
+__all__ = ["SolverRanks", "against_reference", "compare_runs", "solver_ranks", "verdicts"]
 
 
 def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:
@@ -68,6 +68,45 @@ def against_reference(results: Results, reference: str, metric: str, part: str =
     columns = ["solver", "difference", "error", "wins", "ties", "losses", "p"]
     frame = pd.DataFrame(rows, columns=columns)
     return frame.assign(holm=holm(frame["p"]) if len(frame) else [])
+
+
+def verdicts(results: Results) -> pd.DataFrame:
+    """Return what the runs of each solver lose against the same ranker on all features, where they have a verdict.
+
+    Parameters
+    ----------
+    results : Results
+        Of one problem.
+
+    Returns
+    -------
+    DataFrame
+        One row per solver: ``solver``, ``runs``, ``n_features``, ``difference`` (mean over the test queries of all
+        folds, after seeds) and its ``error``, ``queries``, and the runs in which a ``loss`` or a ``gain`` was detected
+        or the selection shown ``equivalent``.
+    """
+    judged = [(r.solver, r.fold, r.verdict) for r in results if r.verdict is not None]
+    rows = []
+    for solver in dict.fromkeys(name for name, _, _ in judged):
+        found = [(fold, verdict) for name, fold, verdict in judged if name == solver]
+        numbers = [(fold, v.n_queries, v.n_features, v.difference, v.error) for fold, v in found]
+        columns = ["fold", "queries", "n_features", "difference", "error"]
+        folds = pd.DataFrame(numbers, columns=columns).astype(float).groupby("fold").mean()
+        share = folds["queries"] / folds["queries"].sum()
+        rows.append(
+            {
+                "solver": solver,
+                "runs": len(found),
+                "n_features": float(folds["n_features"].mean()),
+                "difference": float((share * folds["difference"]).sum()),
+                "error": float(np.sqrt(((share * folds["error"]) ** 2).sum(skipna=False))),
+                "queries": int(folds["queries"].sum()),
+                "loss": sum(verdict.finding == "loss" for _, verdict in found),
+                "gain": sum(verdict.finding == "gain" for _, verdict in found),
+                "equivalent": sum(verdict.equivalent for _, verdict in found),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 @dataclass(frozen=True)

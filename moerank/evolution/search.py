@@ -56,7 +56,7 @@ class SearchResult:
     algorithm : pymoo Algorithm
         As it stands after its last generation, with its ``pop`` and ``opt``.
     archive : Archive
-        The non-dominated members of all evaluations.
+        The non-dominated members of all evaluations, and of what was known before.
     history : tuple of Generation
         One entry per generation.
     """
@@ -85,6 +85,7 @@ def search(
     termination: Any,
     *,
     seed: int | None,
+    archive: Archive | None = None,
     journal: Journal | None = None,
     progress: Callable[[float, int, int], object] | None = None,
     verbose: bool = False,
@@ -104,6 +105,8 @@ def search(
         a Termination object.
     seed : int or None
         Seed of all random draws; None draws a fresh one.
+    archive : Archive, optional
+        What is known before, and stays where nothing dominates it; it is the result's archive and grows.
     journal : Journal, optional
         Where each batch of individuals is written down once it is evaluated. If its file exists, the search is run
         again from its seed with the objectives and times that are found there, and goes on where the file ends. It
@@ -155,7 +158,7 @@ def search(
     termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
     algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose)
     history: list[Generation] = []
-    archive = Archive()
+    archive = Archive() if archive is None else archive
     clock = _Clock()
     try:
         if journal is not None:

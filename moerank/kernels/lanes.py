@@ -36,6 +36,7 @@ __all__ = [
     "store",
     "store_mask",
     "sum_four",
+    "word_type",
 ]
 
 _WIDTH = {types.float32: 16, types.float64: 8}
@@ -44,6 +45,12 @@ _WIDTH = {types.float32: 16, types.float64: 8}
 def lanes(dtype: type[np.floating[Any]]) -> int:
     """Return how many individuals share one vector of `dtype`: 16 for float32, 8 for float64."""
     return {np.dtype(np.float32): 16, np.dtype(np.float64): 8}[np.dtype(dtype)]
+
+
+def word_type(n_lanes: int) -> type[np.unsignedinteger[Any]]:
+    """Return the type of numbers that have one bit for each of the lanes of a vector."""
+    types_of: dict[int, type[np.unsignedinteger[Any]]] = {16: np.uint16, 8: np.uint8}
+    return types_of[n_lanes]
 
 
 class LaneType(types.Type):

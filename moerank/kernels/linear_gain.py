@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store
+from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block
 
 __all__ = ["few_ranks_count", "linear_gain"]
@@ -82,7 +82,7 @@ def linear_gain(
         individual, place = np.nonzero(W[:, used])
         width = lanes(columns.dtype.type)
         # Word l has the bits of the lanes behind lane l.
-        later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], {16: np.uint16, 8: np.uint8}[width])
+        later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], word_type(width))
         begin = np.searchsorted(individual, np.arange(len(W) + 1))
         _blocks(
             columns.reshape(-1), columns.shape[1], used, begin, place, weights[individual, place],

@@ -7,7 +7,7 @@ import numpy as np
 from moerank.data import RankingData
 from moerank.rankers.arguments import Mask
 
-__all__ = ["read_masks"]
+__all__ = ["read_features", "read_masks"]
 
 
 def read_masks(
@@ -42,6 +42,18 @@ def read_masks(
     if pairs is not None and len(pairs) != len(feature_mask):
         raise ValueError(f"pair_mask has {len(pairs)} rows but feature_mask has {len(feature_mask)}; give one each")
     return subset, pairs, feature_mask
+
+
+def read_features(train: RankingData, feature_mask: Mask | None, unit_mask: Mask) -> Mask:
+    """Return the features of each individual whose documents or queries `unit_mask` keeps; errors as in `read_masks`.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_individuals, n_features)
+        Without a `feature_mask` all features, in a row for each of `unit_mask`, or one if that has no first axis.
+    """
+    features = read_masks(train, None, feature_mask)[2]
+    return features if feature_mask is not None else features.repeat(len(np.atleast_2d(unit_mask)), axis=0)
 
 
 def _checked_mask(mask: Mask | None, name: str, thing: str, width: int) -> Mask | None:

@@ -13,7 +13,7 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import Mask, Matrix, PairBackend
-from moerank.rankers.masks import read_masks
+from moerank.rankers.masks import read_features, read_masks
 from moerank.training.counted_problem import CountedProblem
 from moerank.training.dense_newton import solve_positive_definite
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
@@ -101,9 +101,7 @@ class RankRLS(PairBackend):
             return ridge_subsets(A + self.alpha * np.eye(len(b)), b, features)
         target = TARGETS[self.target]
         if subset is None and pairs is None:
-            moments = PairMoments.of(train)
-            B = moments.gram + self.alpha * np.eye(train.n_features)
-            return ridge_subsets(B, moments.moment(target), features)
+            return self._closed_form(PairMoments.of(train), features)
         problem = PairProblem.of(train, subset, target)
         if pairs is None:
             return ridge_subsets(problem.gram + self.alpha * np.eye(train.n_features), problem.moment, features)
@@ -130,11 +128,9 @@ class RankRLS(PairBackend):
         pairs preconditions: a few passes over the documents, each O(k · n_documents) for k features.
         """
         self._check_own_pairs("documents")
-        features = read_masks(train, None, feature_mask)[2]
+        features = read_features(train, feature_mask, document_mask)
         if document_mask.ndim == 1:
-            return self._fit_among(train, document_mask, features)
-        if feature_mask is None:
-            features = features.repeat(len(document_mask), axis=0)
+            return self._closed_form(PairMoments.of_documents(train, document_mask), features)
         return self._fit_by_passes(train, features, documents=document_mask)
 
     def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
@@ -158,12 +154,11 @@ class RankRLS(PairBackend):
         on memory, as in `fit_documents`. No pair is listed.
         """
         self._check_own_pairs("queries")
-        features = read_masks(train, None, feature_mask)[2]
-        if feature_mask is None:
-            features = features.repeat(len(np.atleast_2d(query_mask)), axis=0)
+        features = read_features(train, feature_mask, query_mask)
         if not QueryMoments.fit(train):
             if query_mask.ndim == 1:
-                return self._fit_among(train, np.repeat(query_mask, np.diff(train.offsets)), features)
+                documents = np.repeat(query_mask, np.diff(train.offsets))
+                return self._closed_form(PairMoments.of_documents(train, documents), features)
             return self._fit_by_passes(train, features, queries=query_mask)
         squares, moments = QueryMoments.of(train).means(np.atleast_2d(query_mask), TARGETS[self.target])
         ridge = self.alpha * np.eye(train.n_features)
@@ -172,10 +167,9 @@ class RankRLS(PairBackend):
         own = zip(squares, moments, features, strict=True)
         return np.concatenate([ridge_subsets(A + ridge, b, mask[None]) for A, b, mask in own])
 
-    def _fit_among(self, train: RankingData, documents: Mask, features: Mask) -> Matrix:
-        """Train on the pairs among some documents (n_documents,) that all individuals share."""
-        moments = PairMoments.of_documents(train, documents)
-        B = moments.gram + self.alpha * np.eye(train.n_features)
+    def _closed_form(self, moments: PairMoments, features: Mask) -> Matrix:
+        """Train on the pairs that all individuals share, by their moments."""
+        B = moments.gram + self.alpha * np.eye(len(moments.gram))
         return ridge_subsets(B, moments.moment(TARGETS[self.target]), features)
 
     def _fit_by_passes(

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from moerank.checks import check_not_negative, check_positive
 from moerank.data import RankingData
 from moerank.rankers.base import Mask, Matrix, PairBackend
-from moerank.rankers.masks import read_masks
+from moerank.rankers.masks import read_features, read_masks
 from moerank.training.counted_problem import CountedProblem
 from moerank.training.dense_newton import MAX_STEPS
 from moerank.training.losses import SQUARED_HINGE
@@ -108,10 +108,12 @@ class RankSVM(PairBackend):
         -------
         ndarray, shape (n_individuals, n_features)
         """
-        document_mask = np.atleast_2d(document_mask)
-        features = self._features(train, len(document_mask), feature_mask)
+        self._check_parameters()
+        features = read_features(train, feature_mask, document_mask)
         problem = CountedProblem.of(train)
-        return self._told(*problem.solve_population(self.C, features, tolerance=self.tol, documents=document_mask))
+        return self._told(
+            *problem.solve_population(self.C, features, tolerance=self.tol, documents=np.atleast_2d(document_mask))
+        )
 
     def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
         """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
@@ -127,10 +129,12 @@ class RankSVM(PairBackend):
         -------
         ndarray, shape (n_individuals, n_features)
         """
-        query_mask = np.atleast_2d(query_mask)
-        features = self._features(train, len(query_mask), feature_mask)
+        self._check_parameters()
+        features = read_features(train, feature_mask, query_mask)
         problem = CountedProblem.of(train)
-        return self._told(*problem.solve_population(self.C, features, tolerance=self.tol, queries=query_mask))
+        return self._told(
+            *problem.solve_population(self.C, features, tolerance=self.tol, queries=np.atleast_2d(query_mask))
+        )
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""
@@ -151,12 +155,6 @@ class RankSVM(PairBackend):
                 stacklevel=4,
             )
         return W
-
-    def _features(self, train: RankingData, n_individuals: int, feature_mask: Mask | None) -> Mask:
-        """Check all that is given, and return the features of each individual."""
-        self._check_parameters()
-        features = read_masks(train, None, feature_mask)[2]
-        return features if feature_mask is not None else features.repeat(n_individuals, axis=0)
 
     def _check_parameters(self) -> None:
         check_positive(C=self.C)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
@@ -15,14 +15,10 @@ from moerank.metrics import Metric, make_metric
 from moerank.runs.section import Parameters, Section
 from moerank.runs.solver_spec import SolverSpec
 from moerank.runs.sources import Data, Fold, Places, read_data
+from moerank.stages.choice import Final
 from moerank.stages.objectives import FRONT, read_objectives
-from moerank.stages.settings import (
-    STAGES,
-    EnsembleSettings,
-    FeatureSelectionSettings,
-    Final,
-    InstanceSelectionSettings,
-)
+from moerank.stages.settings import STAGES, EnsembleSettings, FeatureSelectionSettings, InstanceSelectionSettings
+from moerank.verdict import MARGIN
 
 __all__ = ["BackendSection", "MetricSection", "Problem", "Published", "SearchSection", "SolverSection"]
 
@@ -81,11 +77,15 @@ class SolverSection(Section):
 
 
 class SearchSection(Section):
-    """What the stages share: the algorithm, the objectives, and the rule for the final member; see `MOFSRank`."""
+    """What the stages share: algorithm, objectives, the rule for the final member, the margin of the verdict.
+
+    See `MOFSRank`.
+    """
 
     algorithm: str = "nsga2"
     objectives: tuple[str, ...] = FRONT
     final: Final = "auto"
+    margin: Annotated[float, Field(gt=0)] = MARGIN
 
     @field_validator("algorithm")
     @classmethod
@@ -213,6 +213,8 @@ class Problem(Section):
         settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
         if settings["instance_selection"]["unit"] == "auto":
             del settings["instance_selection"]["unit"]
+        if settings["search"]["margin"] == MARGIN:
+            del settings["search"]["margin"]
         return {"data": self.data.settings(), **settings}
 
     def _places(self, data: str | Path | None) -> Places:

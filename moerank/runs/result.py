@@ -14,6 +14,7 @@ from moerank.rankers.model import Model
 from moerank.runs.stored import FORMAT, PARTS, StoredRanker, check_format, read_stored
 from moerank.stages.instance_units import Unit
 from moerank.stages.objectives import FRONT
+from moerank.verdict import Verdict
 
 __all__ = ["FORMAT", "PARTS", "RunResult", "ScoredRanker", "check_format"]
 
@@ -128,6 +129,8 @@ class RunResult:
         The rule for missing values.
     instances : {"pair", "document", "query"} or None
         What instance selection chose among; None without it.
+    verdict : Verdict or None
+        The chosen member against the same ranker on all features, on the test queries, from solvers that give one.
     """
 
     problem: str
@@ -150,6 +153,7 @@ class RunResult:
     scaling: Scaling = UNSCALED
     missing: MissingRule | None = None
     instances: Unit | None = None
+    verdict: Verdict | None = None
 
     @property
     def best(self) -> ScoredRanker:
@@ -177,6 +181,8 @@ class RunResult:
         rankers = {key: [ranker.as_dict() for ranker in values[key]] for key in ("front", "baselines")}
         if values.pop("instances") not in (None, "pair"):  # as it always was
             values["instances"] = self.instances
+        if (verdict := values.pop("verdict")) is not None:
+            values["verdict"] = verdict.as_dict()
         if values.pop("missing") is not None:
             values["missing"] = self.missing
         if values.pop("scaling").kind != self.configuration["data"]["normalize"]:
@@ -211,6 +217,7 @@ class RunResult:
                 values["instances"] = "pair"
             values["convergence"] = {stage: columns.model_dump() for stage, columns in stored.convergence.items()}
             values["times"] = stored.times.model_dump()
+            values["verdict"] = None if stored.verdict is None else stored.verdict.read()
             for key in ("front", "baselines"):
                 values[key] = [ScoredRanker.from_stored(ranker, *shared) for ranker in values[key]]
             return cls(**values)

@@ -131,6 +131,8 @@ def run_fold(
 
         front, chosen = _front(estimator, spec.label, measure)
         history = getattr(estimator, "history_", {})
+        judged = getattr(estimator, "verdict", None)
+        verdict = judged(parts["test"]) if callable(judged) else None
         clock.stop("measuring")
     return RunResult(
         problem=problem.name,
@@ -168,6 +170,7 @@ def run_fold(
         scaling=train.scaling,
         missing=train.missing,
         instances=getattr(estimator, "instance_unit_", None),
+        verdict=verdict,
     )
 
 

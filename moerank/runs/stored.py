@@ -18,6 +18,7 @@ from moerank.runs.problem import BackendSection, MetricSection, SearchSection
 from moerank.runs.section import Parameters, Section
 from moerank.runs.sources import Data
 from moerank.stages.settings import EnsembleSettings, FeatureSelectionSettings, InstanceSelectionSettings
+from moerank.verdict import Part, Verdict
 from moerank.version import VERSION
 
 __all__ = ["FORMAT", "PARTS", "StoredRanker", "StoredResult", "check_format", "read_stored"]
@@ -120,6 +121,38 @@ class StoredScaling(BaseModel):
         return FittedScaling(self.kind, self.offset, self.scale)
 
 
+class StoredVerdict(BaseModel):
+    """What `Verdict.as_dict` returns."""
+
+    model_config = STRICT
+
+    part: Part
+    metric: str
+    n_queries: Annotated[int, Field(ge=1)]
+    n_features: Natural
+    n_allowed: Annotated[int, Field(ge=1)]
+    difference: float
+    error: Annotated[float, Field(ge=0)] | None
+    p: Annotated[float, Field(ge=0, le=1)]
+    margin: Annotated[float, Field(gt=0)]
+    p_equivalent: Annotated[float, Field(ge=0, le=1)]
+    advice: str
+    sentence: str
+
+    def read(self) -> Verdict:
+        """Return the verdict.
+
+        Raises
+        ------
+        ValueError
+            If its sentence says something else than its numbers.
+        """
+        verdict = Verdict(**self.model_dump(exclude={"sentence"}))
+        if self.sentence != verdict.sentence:
+            raise ValueError(f"verdict.sentence is {self.sentence!r}, but the numbers say {verdict.sentence!r}")
+        return verdict
+
+
 class StoredResult(BaseModel):
     """What `RunResult.as_dict` returns."""
 
@@ -138,6 +171,7 @@ class StoredResult(BaseModel):
     scaling: StoredScaling | None = None
     missing: float | QueryRule | None = None
     instances: Literal["document", "query"] | None = None
+    verdict: StoredVerdict | None = None
     queries: dict[str, list[int | float | str]]
     front: Annotated[list[StoredRanker], Field(min_length=1)]
     chosen: Natural

@@ -95,16 +95,17 @@ class Ensemble(Stage):
 
     def operators(self) -> dict[str, Any]:
         """Return the mixed sampling, crossover and mutation, and elimination of equal strings by digest."""
-        members = None
-        if self.inject:
-            members = np.hstack([self.coefs[:, self.features] != 0, np.eye(len(self.coefs))]).astype(np.float64)
         return {
-            "sampling": MixedSampling(self.n_bits, members=members),
+            "sampling": MixedSampling(self.n_bits, members=self.members() if self.inject else None),
             "crossover": MixedCrossover(self.n_bits),
             "mutation": MixedMutation(self.n_bits),
             "repair": KeepAsIs(),
             "eliminate_duplicates": DigestDuplicates(),
         }
+
+    def members(self) -> NDArray[np.float64]:
+        """Return the strings (n_members, n_var) that stand for the members of the front themselves."""
+        return np.hstack([self.coefs[:, self.features] != 0, np.eye(len(self.coefs))]).astype(np.float64)
 
     def weights(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the combined rankers (n_individuals, n_features), formula (7).

@@ -239,6 +239,13 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     return found
 
 
+def values_of(data: RankingData, metric: Metric, population: Population) -> NDArray[np.float64]:
+    """Return the metric on each query of `data` of each ranker of a population, shape (n_queries, n_individuals)."""
+    if population.coefs is None:
+        return metric.per_query(data, population.scores(data.X))
+    return metric.of_linear(data, population.coefs)
+
+
 def means_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
     """Return the metric on `data` of each ranker of a population, shape (n_individuals,); see `Metric.of_linear`."""
     coefs = population.coefs

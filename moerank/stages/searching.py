@@ -1,19 +1,35 @@
-"""Which search a stage is given: the problem as it is asked, and the algorithm with the stage's operators."""
+"""The search of a stage: the problem as it is asked, the algorithm with the stage's operators, journal and history."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from pymoo.core.problem import Problem
 
 from moerank.checks import check_room, unknown
-from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, PackedProblem, make_algorithm
+from moerank.data import RankingData
+from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, Journal, PackedProblem, SearchResult, make_algorithm
 from moerank.stages.feature_selection import FeatureSelection
 from moerank.stages.instance_selection import InstanceSelection
 from moerank.stages.settings import StagePlan
 from moerank.stages.stage import Stage
 
-__all__ = ["budget", "check_algorithm", "is_sparse_search", "problem_and_algorithm"]
+__all__ = [
+    "check_algorithm",
+    "check_backend",
+    "digest_of",
+    "history_of",
+    "is_sparse_search",
+    "journal_of_stage",
+    "search_arguments",
+]
 
 
 def is_sparse_search(algorithm: str | Factory) -> bool:
@@ -40,10 +56,21 @@ def check_algorithm(algorithm: object, population: int, n_objectives: int) -> No
         raise ValueError(f"algorithm must be a name or a factory of pymoo algorithms, not {algorithm!r}")
 
 
-def problem_and_algorithm(
+def check_backend(backend: object) -> None:
+    """Raise a ValueError for what cannot judge the individuals of a search; None stands for the default."""
+    if backend is None or callable(getattr(backend, "fit_population", None)):
+        return
+    name = type(backend).__name__
+    remedy = f"wrap it: RankerAdapter({name}(…))"
+    if isinstance(backend, str):
+        remedy = f"give a ranker: make_backend({backend!r}), or on the command line --backend {backend}"
+    raise ValueError(f"backend must have fit_population, and {name} has not; {remedy}")
+
+
+def search_arguments(
     name: str, stage: Stage, algorithm: str | Factory, plan: StagePlan[Any]
-) -> tuple[Problem, Any]:
-    """Return the problem that a stage poses, and a fresh pymoo algorithm for it.
+) -> tuple[Problem, Any, Any]:
+    """Return the problem that a stage poses, a fresh pymoo algorithm for it, and when the search ends.
 
     Sparse searches are given the feature strings; the other stages are searched by NSGA-II in their place.
 
@@ -64,15 +91,49 @@ def problem_and_algorithm(
         operators["sampling"] = plan.initial
     elif isinstance(stage, InstanceSelection) and isinstance(algorithm, str):
         problem, operators = PackedProblem(stage), stage.packed_operators()
-    return problem, make_algorithm(algorithm, population, operators, stage.n_obj)
+    return problem, make_algorithm(algorithm, population, operators, stage.n_obj), _end(algorithm, plan)
 
 
-def budget(stage: Stage, algorithm: str | Factory, plan: StagePlan[Any]) -> Any:
-    """Return when a stage ends: as its plan has it, else after its generations.
+def _end(algorithm: str | Factory, plan: StagePlan[Any]) -> Any:
+    """Return when a search ends: as its plan has it, else after its generations.
 
-    The generations of a staircase search differ in size; it ends after as many evaluations as they stand for.
+    Those of a staircase search differ in size; it ends after as many evaluations as the plan's stand for.
     """
+    if plan.termination is not None:
+        return plan.termination
     settings = plan.settings
-    if algorithm == "staircase" and isinstance(stage, FeatureSelection):
-        return plan.termination or ("n_eval", settings.population * settings.generations)
-    return plan.termination or ("n_gen", settings.generations)
+    if algorithm == "staircase":
+        return "n_eval", settings.population * settings.generations
+    return "n_gen", settings.generations
+
+
+def history_of(result: SearchResult, stage: Stage) -> pd.DataFrame:
+    """Return a row for each generation of a stage's search, as `MOFSRank.history_` has it."""
+    least, largest = stage.bounds_of_objectives
+    return pd.DataFrame(
+        {
+            "generation": [generation.n_gen for generation in result.history],
+            "n_eval": [generation.n_eval for generation in result.history],
+            "hypervolume": result.hypervolume(largest) / np.prod(largest - least),
+            "seconds": [generation.elapsed for generation in result.history],
+        }
+    )
+
+
+def journal_of_stage(path: str | Path, stage: str, configuration: Mapping[str, Any]) -> Journal:
+    """Return the journal of one stage, beside those of the others, for a search with this configuration."""
+    # A factory or a sampling of the user's shows its address, which is another in every process.
+    stable = json.loads(re.sub(r" at 0x[0-9a-f]+", "", json.dumps(configuration)))
+    return Journal(Path(path).with_name(f"{Path(path).name}.{stage}"), stable)
+
+
+def digest_of(train: RankingData) -> str:
+    """Return what tells data apart, one pass over them and no copy, and remembered with them."""
+
+    def digest() -> str:
+        total = hashlib.blake2b(digest_size=16)
+        for array in (train.X, train.y, train.offsets):
+            total.update(np.ascontiguousarray(array).data)
+        return total.hexdigest()
+
+    return train.remember("digest of the data", digest)

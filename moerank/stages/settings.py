@@ -21,7 +21,6 @@ __all__ = [
     "STAGES",
     "EnsembleSettings",
     "FeatureSelectionSettings",
-    "Final",
     "InstanceSelectionSettings",
     "StageArgument",
     "StagePlan",
@@ -32,10 +31,6 @@ __all__ = [
 
 STAGES = ("instance_selection", "feature_selection", "ensemble")
 """The stages in their order, by the names of their sections and arguments."""
-
-Final: TypeAlias = Literal["auto", "train", "validation"]
-"""By what the final member of the front is chosen; see `MOFSRank`."""
-
 
 MOST_GENERATIONS = 10**9
 """More would not end in a lifetime."""
@@ -106,8 +101,18 @@ class FeatureSelectionSettings(StageSettings):
 
 
 class EnsembleSettings(StageSettings):
-    """Settings of the third stage: whether the members of the front are in its initial population."""
+    """Settings of the third stage: what becomes of the members of the second stage's front.
 
+    Attributes
+    ----------
+    keep_members : bool
+        Whether they stay in the front where no ensemble dominates them, so that it is never worse than before. In the
+        paper's front there are ensembles alone.
+    inject : bool
+        Whether they are in the initial population, so that the search goes on from them.
+    """
+
+    keep_members: bool = True
     inject: bool = False
 
 

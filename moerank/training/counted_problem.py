@@ -7,14 +7,14 @@ Minimise ½ ‖w‖² + (C / p) Σ ℓ(tₖ − wᵀ(xᵢ − xⱼ)) over the p 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import RankingData
 from moerank.kernels.cholesky import factorise, solve
-from moerank.kernels.lanes import lanes
+from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.newton import MAX_STEPS as POPULATION_STEPS
 from moerank.kernels.run_newton import advance
 from moerank.kernels.run_pass import CURVATURE, RESIDUALS, centres, rows_by_run, run_pass
@@ -100,10 +100,10 @@ class CountedProblem:
         if C not in self._models:
             w = self.minima([C])[0][0]
             n_features = len(w)
-            everything, directions = np.ones((n_features, n_features), bool), np.eye(n_features)
-            tasks = np.full(n_features, CURVATURE)
-            products, _ = self._sums(np.float32, tasks, everything, np.tile(w, (n_features, 1)), directions)
-            pulled = self._sums(np.float64, np.array([RESIDUALS]), everything[:1], w[None], directions[:1])[0][0]
+            every, once = (_Places.of(np.ones((n, n_features), bool)) for n in (n_features, 1))
+            tasks, directions = np.full(n_features, CURVATURE), np.eye(n_features)
+            products, _ = self._sums(np.float32, tasks, every, np.tile(w, (n_features, 1)), directions)
+            pulled = self._sums(np.float64, np.array([RESIDUALS]), once, w[None], directions[:1])[0][0]
             scale = 2.0 * C / self.n_pairs
             B = np.eye(n_features) + scale * 0.5 * (products + products.T)
             self._models[C] = QuadraticModel(B, in_order(B, w) - (w - scale * pulled), w)
@@ -180,8 +180,9 @@ class CountedProblem:
         rho, target = np.zeros((2, len(W)))
         n_steps, n_products = np.zeros((2, len(W)), np.int64)
         best, is_last, task = np.full(len(W), np.inf), np.zeros(len(W), np.bool_), np.full(len(W), RESIDUALS)
+        places = _Places.of(feature_mask)
         while task.any():  # until all are idle
-            sums, slack = self._sums(precision, task, feature_mask, W, direction, documents, queries)
+            sums, slack = self._sums(precision, task, places, W, direction, documents, queries)
             advance(
                 task, sums, slack, feature_mask, factors, scale, self._loss.one_sided, tolerance, ROUNDING[precision],
                 most_steps, W, previous, direction, residual, best, rho, target, is_last, n_steps, n_products,
@@ -192,17 +193,14 @@ class CountedProblem:
         self,
         precision: type[np.floating[Any]],
         task: NDArray[np.int64],
-        feature_mask: Mask,
+        places: _Places,
         W: Matrix,
         V: Matrix,
         documents: Mask | None = None,
         queries: Mask | None = None,
     ) -> tuple[Matrix, Matrix]:
         """Return what one pass sums up at W with the directions V: shape of these, and (n_individuals,)."""
-        used = np.flatnonzero(feature_mask.any(axis=0))
-        individual, place = np.nonzero(feature_mask[:, used])
-        own = individual, used[place]
-        begin = np.searchsorted(individual, np.arange(len(W) + 1))
+        used, begin, place, own = places
         data, found, slack = self._data, np.empty(len(place)), np.empty(len(W))
         run_pass(
             data.columns, self._centres, data.offsets, self._counted, data.label_runs.first, self._start, self._row,
@@ -215,7 +213,31 @@ class CountedProblem:
         return sums, slack
 
 
+class _Places(NamedTuple):
+    """Where a pass finds the features of each individual; the first three are what `run_pass` takes under these names.
+
+    Attributes
+    ----------
+    used, begin, place : ndarray of int
+    own : tuple of ndarray, shape (n_places,)
+        Individual and feature of each place.
+    """
+
+    used: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    place: NDArray[np.int64]
+    own: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+    @classmethod
+    def of(cls, feature_mask: Mask) -> _Places:
+        """Return the places of a feature mask, shape (n_individuals, n_features)."""
+        used = np.flatnonzero(feature_mask.any(axis=0))
+        individual, place = np.nonzero(feature_mask[:, used])
+        begin = np.searchsorted(individual, np.arange(len(feature_mask) + 1))
+        return cls(used, begin, place, (individual, used[place]))
+
+
 def _prefixes(precision: type[np.floating[Any]]) -> NDArray[np.unsignedinteger[Any]]:
     """Return the words of which number l has the bits of the lanes before lane l."""
     width = lanes(precision)
-    return np.array([2**lane - 1 for lane in range(width)], {16: np.uint16, 8: np.uint8}[width])
+    return np.array([2**lane - 1 for lane in range(width)], word_type(width))

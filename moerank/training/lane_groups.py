@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.kernels.lanes import lanes
+from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.pair_pass import pack_lanes
 
 __all__ = ["LaneGroup", "LanePairs", "Words", "lane_groups"]
@@ -81,7 +81,7 @@ class LanePairs:
         self.n_pairs = n_pairs
         self.pair_mask = pair_mask
         n_lanes = lanes(precision)
-        self._words: Words = np.full(n_pairs, 2**n_lanes - 1, {16: np.uint16, 8: np.uint8}[n_lanes])
+        self._words: Words = np.full(n_pairs, 2**n_lanes - 1, word_type(n_lanes))
 
     def pack(self, group: LaneGroup) -> tuple[Words, NDArray[np.int64]]:
         """Return one word per pair, bit l for lane l, and the number of pairs that each lane keeps (n_lanes,).

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from moerank.analysis.comparison import against_reference, solver_ranks
+from moerank.analysis.comparison import against_reference, solver_ranks, verdicts
 from moerank.analysis.results import NoResultsError, Results
+from moerank.runs.run_fold import run_fold
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +47,23 @@ def test_ranks_are_those_of_the_mean_over_the_seeds(results):
     assert (np.diff(ranks.test.ranks) >= 0).all()
     with pytest.raises(NoResultsError, match="at least three solvers that have at least two folds in common"):
         solver_ranks(Results([results[0]]), "MAP")
+
+
+def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):
+    found = verdicts(results).set_index("solver")
+    assert set(found.index) == {"mofsrank", "mofsrank-no-ensemble"}
+    everything = {fold: run_fold(tiny_problem, fold, "single").baselines[0].per_query["test"] for fold in (1, 2)}
+    metric = results.metric
+    for solver, row in found.iterrows():
+        mine = [result for result in results if result.solver == solver]
+        folds = {fold: [r.best.per_query["test"][metric] for r in mine if r.fold == fold] for fold in (1, 2)}
+        d = [np.mean(runs, axis=0) - everything[fold][metric] for fold, runs in folds.items()]
+        assert row["difference"] == pytest.approx(np.concatenate(d).mean(), abs=1e-12)
+        assert (row["queries"], row["runs"]) == (len(np.concatenate(d)), len(mine))
+        losses = [values for values in differences(mine, everything, metric) if values.mean() < 0]
+        assert row["loss"] == sum(stats.ttest_1samp(values, 0).pvalue < 0.05 for values in losses)
+
+
+def differences(results, everything, metric):
+    """The differences of each run from the ranker on all features."""
+    return [np.subtract(r.best.per_query["test"][metric], everything[r.fold][metric]) for r in results]

@@ -105,6 +105,31 @@ def _flipped(content, rng):
     return bytes(changed)
 
 
+SORTS = """
+from moerank.kernels.compiled import kernel
+
+@kernel
+def least(x):
+    x.sort()
+    return x[0]
+
+@kernel
+def place_of_least(x):
+    return x.argsort()[0]
+"""
+
+
+def test_code_of_two_processes_is_not_taken_for_one_another(package):
+    # Both compile numba's quicksort, one for values and one for places. Counted alike, these have the same names.
+    folder, start = package
+    (folder / "sorts.py").write_text(SORTS)
+    call = "import numpy; from moerank.kernels.sorts import *; x = numpy.arange(40.0)[::-1].copy(); "
+    for name in ("least", "place_of_least"):
+        assert start(f"{call} {name}(x)").communicate() == ("", "")
+    for names in ("place_of_least(x), least(x)", "least(x.copy()), place_of_least(x)"):
+        assert start(f"{call} print(sorted([{names}]))").communicate() == ("[0.0, 39]\n", "")
+
+
 PLANT = """
 import sys
 from pathlib import Path

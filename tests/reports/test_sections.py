@@ -54,7 +54,8 @@ def test_the_best_of_a_column_is_marked_as_it_is_printed():
 
 
 def test_tests_are_those_of_the_queries(report):
-    (table,) = titled(report)["Tests"].tables
+    table, judged = titled(report)["Tests"].tables
+    assert [row[0].text for row in judged.rows] == ["mofsrank", "mofsrank-no-ensemble"]
     assert report.reference == "ranksvm-primal"
     values = {}
     for result in report.results:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from moerank.analysis.comparison import against_reference, solver_ranks
+from moerank.analysis.comparison import against_reference, solver_ranks, verdicts
 from moerank.analysis.results import NoResultsError
-from moerank.reports.content import Entry, Section, Table, p_value, text, with_error
+from moerank.reports.content import Entry, Section, Table, number, p_value, text, with_error
 from moerank.reports.illustrations import illustrations
 from moerank.reports.report import ALPHA, Report
 from moerank.runs.problem import Problem
@@ -22,6 +22,7 @@ def tests(report: Report) -> Section:
             tables.append(_against_reference(report, problem))
         except NoResultsError:
             lacking.append(problem.name)
+    tables += [_verdicts(report, problem) for problem in report.problems]
     section = Section("Tests", tables=[table for table in tables if table.rows])
     if lacking:
         section.paragraphs.append(f"No run of {report.reference} is finished on {', '.join(lacking)}: no tests there.")
@@ -57,6 +58,30 @@ def _against_reference(report: Report, problem: Problem) -> Table:
                 Entry(f"{row.wins} / {row.ties} / {row.losses}", float(row.wins - row.losses)),
                 p_value(row.p),
                 replace(p_value(row.holm), best=row.holm <= ALPHA),
+            ]
+        )
+    return table
+
+
+def _verdicts(report: Report, problem: Problem) -> Table:
+    """Return what each selection on a problem loses against the same ranker on all features."""
+    results = report.results.of(problem.name)
+    table = Table(
+        f"verdicts-{problem.name}",
+        f"{problem.name}: what selection costs. {results.metric} of the chosen features minus that of the same ranker "
+        "on all features, over the test queries of all folds, with its standard error; and the number of runs in "
+        f"which a paired t test detects a loss or a gain at the level {ALPHA}, or two one-sided tests show that the "
+        "difference is within the margin.",
+        ["solver", "features", "difference", "queries", "runs", "loss", "gain", "equivalent"],
+    )
+    for row in verdicts(results).itertuples():
+        counts = (row.queries, row.runs, row.loss, row.gain, row.equivalent)
+        table.rows.append(
+            [
+                text(row.solver),
+                number(row.n_features, 1),
+                with_error(row.difference, row.error),
+                *(number(count, 0) for count in counts),
             ]
         )
     return table

@@ -1,0 +1,99 @@
+"""Which member of a front serves, and what validation has to say against it."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.statistics import compare_paired, smallest_within_error
+
+__all__ = ["Final", "advice_against", "choose_member", "knee"]
+
+Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee"]
+"""By what the final member of the front is chosen; see `MOFSRank`."""
+
+Values = NDArray[np.float64]
+
+
+def choose_member(rule: Final, sizes: NDArray[np.int64], means: Values, per_query: Values) -> int:
+    """Return which member of a front is chosen.
+
+    Parameters
+    ----------
+    rule : str
+        "one-se" is the smallest within one paired standard error of the best, "knee" the one at the front's bend; any
+        other rule is the best, the smallest of equals.
+    sizes : ndarray of int, shape (n_members,), ascending
+        Number of features of each member.
+    means : ndarray, shape (n_members,)
+        The metric, larger is better, on the queries by which to choose.
+    per_query : ndarray, shape (n_queries, n_members)
+        Its value in each of these queries.
+
+    Examples
+    --------
+    >>> sizes, per_query = np.array([1, 2, 6, 9]), np.array([[0.1, 0.6, 0.7, 0.5], [0.3, 0.6, 0.6, 0.9]])
+    >>> [choose_member(rule, sizes, per_query.mean(axis=0), per_query) for rule in ("validation", "one-se", "knee")]
+    [3, 1, 1]
+    """
+    if rule == "one-se":
+        return smallest_within_error(per_query, sizes)
+    return knee(sizes, means) if rule == "knee" else int(means.argmax())
+
+
+def knee(sizes: NDArray[np.int64], means: Values) -> int:
+    """Return the member that is farthest above the line from the smallest member to the best one.
+
+    Size and metric are scaled to [0, 1] between these two. Where nothing is above that line, the best is taken.
+
+    References
+    ----------
+    I. Das: On characterizing the "knee" of the Pareto curve based on normal-boundary intersection. Structural
+    Optimization 18, 1999.
+
+    Examples
+    --------
+    >>> knee(np.array([1, 2, 6, 9]), np.array([0.2, 0.6, 0.65, 0.7]))
+    1
+    >>> knee(np.array([1, 5, 9]), np.array([0.2, 0.4, 0.6]))
+    2
+    """
+    best = int(means.argmax())
+    first = int(np.lexsort((-means, sizes))[0])
+    if sizes[best] == sizes[first]:
+        return best
+    x = (sizes - sizes[first]) / (sizes[best] - sizes[first])
+    y = (means - means[first]) / max(means[best] - means[first], np.finfo(float).tiny)
+    above = np.where(x <= 1, y - x, -np.inf)
+    bend = int(above.argmax())
+    return bend if above[bend] > 1e-12 else best
+
+
+def advice_against(chosen: int, sizes: NDArray[np.int64], per_query: Values, reference: Values) -> str:
+    """Return what to tell the user if validation shows that the chosen member does harm, else nothing.
+
+    Parameters
+    ----------
+    chosen : int
+    sizes : ndarray of int, shape (n_members,)
+    per_query : ndarray, shape (n_queries, n_members)
+        The metric on the validation queries.
+    reference : ndarray, shape (n_queries,)
+        The same of the ranker on all features.
+
+    Returns
+    -------
+    str
+        Empty unless the chosen member is worse by more than one paired standard error.
+    """
+    tests = [compare_paired(values, reference) for values in per_query.T]
+    harmless = [test.difference >= -(test.error if np.isfinite(test.error) else 0.0) for test in tests]
+    if harmless[chosen]:
+        return ""
+    loss = f"By validation it is worse than all features by {-tests[chosen].difference:.3f}"
+    if not any(harmless):
+        return f"{loss}, and so is every member of the front: keep all features"
+    smallest = int(sizes[np.flatnonzero(harmless)].min())
+    return f"{loss}; the smallest member of the front that is not has {smallest} features"
