@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import moocore
@@ -254,7 +255,7 @@ def gaps(sizes: Integers, values: Values) -> Values:
         least = np.full(sizes.max() + 1, np.inf)
         np.minimum.at(least, sizes, values[:, 0])
         return values[:, 0] - np.minimum.accumulate(least)[sizes]
-    falls = (values[:, None, :] - values[None, :, :]).min(axis=2)
+    falls = reduce(np.minimum, (value[:, None] - value for value in values.T))  # faster than one cube of differences
     falls[sizes[None, :] > sizes[:, None]] = -np.inf
     most: Values = falls.max(axis=1)
     return most
