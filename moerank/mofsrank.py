@@ -41,7 +41,7 @@ from moerank.stages.searching import (
     history_of,
     is_sparse_search,
     journal_of_stage,
-    problem_and_algorithm,
+    search_arguments,
 )
 from moerank.stages.settings import (
     STAGES,
@@ -80,8 +80,8 @@ class MOFSRank(RankingEstimator):
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
         Any name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
-        sparse searches among them ("sparseea", "daea", "prdh", "mffs") search the feature strings of the second stage,
-        without adaptive mutation, and leave the other stages to NSGA-II.
+        sparse searches among them ("staircase", "sparseea", "daea", "prdh", "mffs") search the feature strings of the
+        second stage, without adaptive mutation, and leave the other stages to NSGA-II.
     final : {"auto", "train", "validation", "one-se", "knee"}, default "auto"
         Which member of the last front is chosen: "train", the one with the smallest training error (the paper's rule);
         "validation", the best by the metric on the validation data; "one-se", the smallest within one paired standard
@@ -309,7 +309,7 @@ class MOFSRank(RankingEstimator):
 
     def _search(self, name: str, stage: Stage, plan: StagePlan[Any], archive: Archive | None = None) -> Archive:
         """Run one stage and return the non-dominated members of all its evaluations and of a given archive."""
-        problem, algorithm = problem_and_algorithm(name, stage, self.algorithm, plan)
+        problem, algorithm, termination = search_arguments(name, stage, self.algorithm, plan)
         sequence = np.random.SeedSequence(self.random_state_, spawn_key=(STAGES.index(name),))
         journal = self._journal(name, stage.train)
         if journal is not None and not self.resume:
@@ -318,7 +318,7 @@ class MOFSRank(RankingEstimator):
         result = search(
             problem,
             algorithm,
-            plan.termination or ("n_gen", plan.settings.generations),
+            termination,
             seed=int(sequence.generate_state(1)[0]),
             archive=archive,
             journal=journal,

@@ -277,6 +277,7 @@ _OWN = (
     _mofs_rank("mofsrank-smsemoa", algorithm="smsemoa"),
     _mofs_rank("mofsrank-rvea", algorithm="rvea"),
     _mofs_rank("mofsrank-moead", algorithm="moead"),
+    _mofs_rank("mofsrank-staircase", algorithm="staircase"),
     _mofs_rank("mofsrank-sparseea", TIAN, algorithm="sparseea"),
     _mofs_rank("mofsrank-daea", XU_DAEA, algorithm="daea"),
     _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),

@@ -38,3 +38,4 @@ from moerank.evolution.search import Generation as Generation
 from moerank.evolution.search import SearchResult as SearchResult
 from moerank.evolution.search import search as search
 from moerank.evolution.sparse_ea import SparseEA as SparseEA
+from moerank.evolution.staircase import Staircase as Staircase

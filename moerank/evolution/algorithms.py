@@ -16,6 +16,7 @@ from moerank.evolution.daea import DAEA
 from moerank.evolution.mffs import MFFS
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
+from moerank.evolution.staircase import Staircase
 
 __all__ = ["ALGORITHMS", "BIT_SEARCHES", "Factory", "make_algorithm"]
 
@@ -97,7 +98,13 @@ def _bit_search(name: str, population: int, operators: Operators, n_objectives: 
     return BIT_SEARCHES[name](population, **kept)
 
 
-BIT_SEARCHES: dict[str, type[BitSearch]] = {"sparseea": SparseEA, "daea": DAEA, "prdh": PRDH, "mffs": MFFS}
+BIT_SEARCHES: dict[str, type[BitSearch]] = {
+    "staircase": Staircase,
+    "sparseea": SparseEA,
+    "daea": DAEA,
+    "prdh": PRDH,
+    "mffs": MFFS,
+}
 """Searches with variations of their own, made for strings of which each bit selects a feature."""
 
 

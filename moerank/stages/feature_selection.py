@@ -26,13 +26,20 @@ from moerank.evolution import (
     redundancy_degrees,
 )
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import FitnessBackend, Population, RankRLS, side_by_side
+from moerank.rankers import FitnessBackend, Population, RankRLS, nested_masks, side_by_side
+from moerank.rankers.rank_rls import TARGETS
 from moerank.selectors.single import single_feature_values
 from moerank.stages.instance_units import Unit, train_on_units
 from moerank.stages.objectives import FRONT, Candidates, ObjectiveLike, errors_of
 from moerank.stages.stage import Stage
+from moerank.training.losses import UNIT
+from moerank.training.pair_moments import PairMoments
+from moerank.training.ridge_paths import backward_path, forward_path
 
 __all__ = ["FeatureSelection"]
+
+MOST_BACKWARD = 1_000
+"""Features up to which the backward path is worth its time: some seconds."""
 
 
 class FeatureSelection(Stage):
@@ -119,6 +126,31 @@ class FeatureSelection(Stage):
             "repair": KeepAsIs(),
             "eliminate_duplicates": DigestDuplicates(),
         }
+
+    def starting_strings(self, n: int) -> NDArray[np.bool_]:
+        """Return at most `n` nested strings to start a search from, no metric being measured.
+
+        The first half are the beginning of the forward path of the ridge regression on all pairs, from one feature on;
+        the others are of its backward path, spread evenly over all sizes. With the pair loss of RankRLS it is its
+        own regression, with other backends alpha is a hundredth of tr(G) / n_features. O(n_features³) time; beyond
+        1,000 features there is no backward path.
+        """
+        A, b = self._ridge_system()
+        half = min(n // 2, self.n_var)
+        strings = [nested_masks(forward_path(A, b, half), self.n_var)[:half]]
+        if self.n_var <= MOST_BACKWARD and n > half:
+            ends = np.unique(np.linspace(0, self.n_var - 1, min(n - half, self.n_var)).round().astype(np.int64))
+            strings.append(nested_masks(backward_path(A, b), self.n_var)[ends])
+        return np.concatenate(strings)
+
+    def _ridge_system(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return G + alpha I and the moment of all pairs."""
+        moments = PairMoments.of(self.train)
+        if isinstance(self.backend, RankRLS) and self.backend.loss == "pair":
+            alpha, target = self.backend.alpha, TARGETS[self.backend.target]
+        else:
+            alpha, target = 0.01 * float(np.trace(moments.gram)) / self.n_var, UNIT
+        return moments.gram + alpha * np.eye(self.n_var), moments.moment(target)
 
     def rankers(self, X: NDArray[np.bool_]) -> Population:
         """Return each individual's ranker, the most accurate over the pair subsets."""

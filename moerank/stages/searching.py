@@ -28,7 +28,7 @@ __all__ = [
     "history_of",
     "is_sparse_search",
     "journal_of_stage",
-    "problem_and_algorithm",
+    "search_arguments",
 ]
 
 
@@ -67,10 +67,10 @@ def check_backend(backend: object) -> None:
     raise ValueError(f"backend must have fit_population, and {name} has not; {remedy}")
 
 
-def problem_and_algorithm(
+def search_arguments(
     name: str, stage: Stage, algorithm: str | Factory, plan: StagePlan[Any]
-) -> tuple[Problem, Any]:
-    """Return the problem that a stage poses, and a fresh pymoo algorithm for it.
+) -> tuple[Problem, Any, Any]:
+    """Return the problem that a stage poses, a fresh pymoo algorithm for it, and when the search ends.
 
     Sparse searches are given the feature strings; the other stages are searched by NSGA-II in their place.
 
@@ -91,7 +91,20 @@ def problem_and_algorithm(
         operators["sampling"] = plan.initial
     elif isinstance(stage, InstanceSelection) and isinstance(algorithm, str):
         problem, operators = PackedProblem(stage), stage.packed_operators()
-    return problem, make_algorithm(algorithm, population, operators, stage.n_obj)
+    return problem, make_algorithm(algorithm, population, operators, stage.n_obj), _end(algorithm, plan)
+
+
+def _end(algorithm: str | Factory, plan: StagePlan[Any]) -> Any:
+    """Return when a search ends: as its plan has it, else after its generations.
+
+    Those of a staircase search differ in size; it ends after as many evaluations as the plan's stand for.
+    """
+    if plan.termination is not None:
+        return plan.termination
+    settings = plan.settings
+    if algorithm == "staircase":
+        return "n_eval", settings.population * settings.generations
+    return "n_gen", settings.generations
 
 
 def history_of(result: SearchResult, stage: Stage) -> pd.DataFrame:

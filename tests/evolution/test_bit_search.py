@@ -83,7 +83,8 @@ def test_the_population_stands_in_arrays_and_in_individuals_alike(made, n_var):
     np.testing.assert_array_equal(algorithm.X, algorithm.pop.get("X"))
     np.testing.assert_array_equal(algorithm.F, algorithm.pop.get("F"))
     np.testing.assert_allclose(algorithm.F, problem.evaluate(algorithm.X), rtol=1e-12)
-    np.testing.assert_array_equal(np.unique(algorithm.opt.get("F"), axis=0), front(algorithm.F))
+    best = front(np.concatenate((algorithm.F, algorithm.opt.get("F"))))
+    np.testing.assert_array_equal(np.unique(algorithm.opt.get("F"), axis=0), best)
     assert len(np.unique(algorithm.opt.get("X"), axis=0)) == len(algorithm.opt)
 
 
@@ -146,7 +147,7 @@ def test_a_seed_gives_the_same_bits(made):
 
 
 @pytest.mark.parametrize(
-    ("name", "n_objectives"), [("sparseea", 1), ("sparseea", 3), ("daea", 1), ("daea", 3), ("prdh", 3)]
+    ("name", "n_objectives"), [(name, n) for name in ("staircase", "sparseea", "daea") for n in (1, 3)] + [("prdh", 3)]
 )
 def test_other_numbers_of_objectives(name, n_objectives):
     class Several(Problem):

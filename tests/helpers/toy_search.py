@@ -57,5 +57,8 @@ ALGORITHMS = {
     "MOEAD": lambda: MOEAD(directions(), n_neighbors=5, **_without_duplicates(operators())),
 }
 
-SPARSE = {name: partial(made, pop_size=POP_SIZE) for name, made in BIT_SEARCHES.items()}
+FIRST = {"staircase": 4 * POP_SIZE}
+"""The size that a population grows to, where it begins with another one."""
+
+SPARSE = {name: partial(made, pop_size=FIRST.get(name, POP_SIZE)) for name, made in BIT_SEARCHES.items()}
 """The searches that are made for bits; the frame that they share is what an interruption could harm."""

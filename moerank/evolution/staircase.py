@@ -1,0 +1,310 @@
+"""Staircase search: near mates, small moves, and for each size the few strings that are least above the best known."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import moocore
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.population import Population
+from pymoo.core.problem import Problem
+
+from moerank.evolution.binary import SubsetSizeSampling
+from moerank.evolution.bit_search import BitSearch
+from moerank.evolution.crowding import crowding_distances, tournament
+from moerank.evolution.strings import beside_size, first_of_equals, random_members
+
+__all__ = ["Staircase", "gaps", "select_by_gap"]
+
+Bits = NDArray[np.bool_]
+Values = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+OF_A_SIZE = 3
+"""Members of one size at most."""
+
+NEAREST = 5
+"""How many places away in the order of size a near mate is at most."""
+
+OPERATORS = NEAR, ANY, MOVED, FLIP, SWAP = range(5)
+"""How a child is made: from a near mate, any, or either and then moved; by a flip; by an exchange of two bits."""
+
+ADD, DROP, EXCHANGE = range(3)
+"""The moves."""
+
+DIGITS = 12
+"""Decimals to which objectives are compared."""
+
+FURTHER = 1 / 3
+"""Probability of one more move after each."""
+
+LEAST_SHARE, MEMORY = 0.05, 0.9
+"""Share that each operator keeps, whatever its success, and the weight of the past when a generation is added to it."""
+
+STALE = 12
+"""Generations without progress after which the search begins anew."""
+
+AT = 10_000
+"""Evaluations after which the population has its nominal size."""
+
+SMALLEST, LARGEST = 1 / 4, 4
+"""Least and largest share of its nominal size that the population has."""
+
+TRIES = 6
+"""Batches that are drawn at most to fill one; in the last two each child takes two moves more."""
+
+
+class Staircase(BitSearch):
+    """Search for the whole front over the number of ones at once: the staircase of the best known up to each size.
+
+    Parameters
+    ----------
+    pop_size : int, default 100
+        Strings in the population, and in a batch, once 10,000 strings have been evaluated. Both grow with the root of
+        the number evaluated, from a quarter of that to four times as much: a small population is far better early and a
+        large one late, and how long the search will be need not be known. During the search the attribute is the
+        size now.
+    adaptive : bool, default True
+        Choose the operators by their latest success; False gives each an equal share.
+    sampling, repair, **settings
+        See `BitSearch`.
+
+    Notes
+    -----
+    1. Start: half of the strings from the problem, if it has a method ``starting_strings(n)`` that returns at most n of
+       them (n, n_var); the others, or all, are random: a size uniform in 1 … d, then any subset of it.
+    2. The gap of a member is how far it lies above the staircase. With one objective e beside the size, it is e − N(k),
+       N(k) the least e among members of at most its k ones. With several, each divided by its span: the least amount
+       that all of them would have to fall by for no member of at most k ones to be better in all; with one objective
+       that is the same. Members on the staircase have a gap of 0.
+    3. Survival: by gap, then size, then crowding among those of its size; at most three of a size, and one of several
+       with the same size and objectives (to 12 digits). All that are on the staircase stay, if need be beyond P.
+    4. Mating: the parent is the winner of a tournament of two on the gap. A child is made in one of five ways: it takes
+       each bit in which they differ with probability ½ from a mate up to five places away in the order of size; or from
+       the winner of another tournament; or from either, followed by moves; or one of its bits, any, is flipped; or a
+       one and a zero are exchanged. A move adds, drops or exchanges random bits; after each follows another with
+       probability ⅓. No string is sent twice.
+    5. An operator's share is 5 % and more in proportion to the share of its children that survived, of late (the sums
+       lose a tenth each generation).
+    6. After 12 generations without a fall of the staircase the population is put aside, the strings sent are forgotten,
+       and the search begins again from random strings. When that population is stale too, the two are united and go on
+       together; the next time the population is put aside again.
+
+    A generation of P strings takes O(P (d + log P)) with one objective beside the size, and O(P²) for each of
+    several. The population is not the result: what is not dominated by any string evaluated stands in ``opt``.
+
+    Examples
+    --------
+    >>> from pymoo.optimize import minimize
+    >>> class Knapsack(Problem):
+    ...     def _evaluate(self, X, out, *args, **kwargs):
+    ...         out["F"] = np.column_stack([X.sum(axis=1), ~X @ np.array([8, 4, 2, 1])])
+    >>> result = minimize(Knapsack(n_var=4, n_obj=2), Staircase(pop_size=16), ("n_gen", 10), seed=1)
+    >>> sorted(result.F.tolist())
+    [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
+    """
+
+    def __init__(self, pop_size: int = 100, *, adaptive: bool = True, **settings: Any) -> None:
+        super().__init__(pop_size, **settings)
+        self.nominal_size = pop_size
+        self.adaptive = adaptive
+
+    def _setup(self, problem: Problem, **settings: Any) -> None:
+        super()._setup(problem, **settings)
+        self.n_sent = self.stale = 0
+        self.pop_size = self._size_now()
+        self.used, self.survived = np.zeros((2, len(OPERATORS)))
+        self.aside: tuple[Population, Bits, Values] | None = None
+        self._forget()
+
+    def _size_now(self) -> int:
+        growth = np.sqrt(self.n_sent / AT)
+        return max(2, int(self.nominal_size * np.clip(growth, SMALLEST, LARGEST)))
+
+    def _forget(self) -> None:
+        self.sent = set(_keys(np.zeros((1, self.problem.n_var), np.bool_)))  # the empty string is never to be sent
+        self.made_by: dict[bytes, int] = {}
+
+    def _start(self, n: int) -> Bits:
+        offer = getattr(self.problem, "starting_strings", None)
+        given = np.empty((0, self.problem.n_var), np.bool_) if offer is None else offer(n // 2)
+        return np.concatenate((given, self._random_strings(n - len(given))))
+
+    def _random_strings(self, n: int) -> Bits:
+        return SubsetSizeSampling()._do(self.problem, n, random_state=self.random_state)
+
+    def _mate(self) -> Bits:
+        if self.stale > STALE:
+            self.stale = 0
+            if self.aside is None:
+                return self._begin_anew()
+            self._unite()
+        rows: list[Bits] = []
+        self.made_by = {}
+        for attempt in range(TRIES):
+            operators = self._operators(self.pop_size)
+            children = self._children(operators, further=2 if attempt >= TRIES - 2 else 0)
+            for key, child, operator in zip(_keys(children), children, operators.tolist(), strict=True):
+                if key not in self.sent and key not in self.made_by:
+                    self.made_by[key] = operator
+                    rows.append(child)
+            if len(rows) >= self.pop_size:
+                break
+        if not rows:  # all strings within reach have been sent
+            self.stale = STALE + 1
+            return self._mate()
+        return np.array(rows[: self.pop_size])
+
+    def _operators(self, n: int) -> Integers:
+        """Draw how each of `n` children is made."""
+        success = (self.survived + 0.5) / (self.used + 5) if self.adaptive else np.ones(len(OPERATORS))
+        shares = LEAST_SHARE + (1 - LEAST_SHARE * len(OPERATORS)) * success / success.sum()
+        return self.random_state.choice(len(OPERATORS), n, p=shares / shares.sum())
+
+    def _children(self, operators: Integers, further: int) -> Bits:
+        """Return a child for each operator, with so many further moves."""
+        n, rng = len(operators), self.random_state
+        parents = tournament(self.gap, n, rng)
+        by_size = np.argsort(np.count_nonzero(self.X, axis=1), kind="stable")
+        place = np.argsort(by_size)[parents]
+        away = rng.integers(1, NEAREST, n, endpoint=True) * rng.choice([-1, 1], n)
+        near = by_size[np.clip(place + away, 0, len(self.X) - 1)]
+        is_near = (operators == NEAR) | ((operators == MOVED) & (rng.random(n) < 0.5))
+        mates = np.where(is_near, near, tournament(self.gap, n, rng))
+        children = self.X[parents]
+        taken = rng.random(children.shape, np.float32) < 0.5
+        taken &= (operators <= MOVED)[:, None]
+        children = np.where(taken, self.X[mates], children)
+        flipped = np.flatnonzero(operators == FLIP)
+        children[flipped, rng.integers(children.shape[1], size=len(flipped))] ^= True
+        n_moves = np.select([operators == MOVED, operators == SWAP], [rng.geometric(1 - FURTHER, n), 1], 0) + further
+        for step in range(int(n_moves.max())):
+            rows = np.flatnonzero(n_moves > step)
+            kinds = rng.integers(3, size=len(rows))
+            if step == 0:
+                kinds[operators[rows] == SWAP] = EXCHANGE
+            children[rows] = _moved(children[rows], kinds, rng)
+        return children
+
+    def _batch(self, population: Population) -> Population | None:
+        distinct = super()._batch(population)
+        if distinct is None:
+            return None
+        keys = [_keys(individual.X[None])[0] for individual in distinct]
+        new = [i for i, key in enumerate(keys) if key not in self.sent]
+        self.sent.update(keys)
+        # Where a repair has left nothing new the search goes on and grows stale.
+        return distinct[new] if new else distinct
+
+    def _survive(self, X: Bits, F: Values) -> Integers:
+        n_old = len(self.X)
+        self.n_sent += len(X) - n_old
+        self.pop_size = self._size_now()
+        sizes, values = np.count_nonzero(X, axis=1), _beside_size(X, F)
+        climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DIGITS))))[n_old:].any()
+        self.stale = 0 if climbed else self.stale + 1
+        kept, self.gap = select_by_gap(sizes, values, self.pop_size)
+        operators = np.array([self.made_by.get(key, -1) for key in _keys(X[n_old:])], np.int64)
+        stayed = np.isin(np.arange(n_old, len(X)), kept)
+        for sums, counted in ((self.used, operators >= 0), (self.survived, (operators >= 0) & stayed)):
+            sums *= MEMORY
+            sums += np.bincount(operators[counted], minlength=len(OPERATORS))
+        return kept
+
+    def _begin_anew(self) -> Bits:
+        """Put the population aside and return the first strings of another one."""
+        self.aside = self.pop, self.X, self.F
+        self.pop, self.X, self.F = Population.empty(), self.X[:0], self.F[:0]
+        self._forget()
+        return self._random_strings(self.pop_size)
+
+    def _unite(self) -> None:
+        """Let the population and the one put aside survive together."""
+        assert self.aside is not None
+        pop, X, F = self.aside
+        pop, X, F = Population.merge(self.pop, pop), np.concatenate((self.X, X)), np.concatenate((self.F, F))
+        kept, self.gap = select_by_gap(np.count_nonzero(X, axis=1), _beside_size(X, F), self.pop_size)
+        self.pop, self.X, self.F, self.aside = pop[kept], X[kept], F[kept], None
+
+    def _set_optimum(self) -> None:
+        known = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
+        F = np.array([individual.F for individual in known])
+        self.opt = known[[F[:, 0].argmin()]] if F.shape[1] == 1 else known[moocore.is_nondominated(F)]
+
+
+def gaps(sizes: Integers, values: Values) -> Values:
+    """Return how far each member lies above the staircase of the members of at most its size, shape (n,).
+
+    That is the least amount that all its values would have to fall by for no such member to be less in all of them;
+    with a single value the difference from the least one.
+
+    Parameters
+    ----------
+    sizes : ndarray of int, shape (n,)
+    values : ndarray, shape (n, n_values)
+        Minimised; the same amount means as much in each.
+
+    Examples
+    --------
+    >>> gaps(np.array([1, 2, 2, 3]), np.array([[0.5], [0.25], [1.0], [0.5]])).tolist()
+    [0.0, 0.0, 0.75, 0.25]
+    >>> gaps(np.array([1, 2, 2]), np.array([[0.5, 0.5], [0.75, 1.0], [1.0, 0.25]])).tolist()
+    [0.0, 0.25, 0.0]
+    """
+    if values.shape[1] == 1:
+        least = np.full(sizes.max() + 1, np.inf)
+        np.minimum.at(least, sizes, values[:, 0])
+        return values[:, 0] - np.minimum.accumulate(least)[sizes]
+    falls = reduce(np.minimum, (value[:, None] - value for value in values.T))  # faster than one cube of differences
+    falls[sizes[None, :] > sizes[:, None]] = -np.inf
+    most: Values = falls.max(axis=1)
+    return most
+
+
+def select_by_gap(sizes: Integers, values: Values, n: int) -> tuple[Integers, Values]:
+    """Return the first `n` members by gap, then size, then crowding within the size, and their gaps.
+
+    At most three of a size stay, and of several with the same size and values the first. If more than `n` of these are
+    on the staircase, all of them do, so that it does not lose its far end.
+
+    Examples
+    --------
+    >>> select_by_gap(np.array([1, 2, 2, 2]), np.array([[0.5], [1.0], [0.25], [0.25]]), 3)
+    (array([0, 2, 1]), array([0.  , 0.  , 0.75]))
+    """
+    distinct = first_of_equals(np.column_stack((sizes, values.round(DIGITS))))
+    sizes, values = sizes[distinct], values[distinct]
+    gap = gaps(sizes, values)
+    order = np.lexsort((-crowding_distances(values, sizes), sizes, gap))
+    grouped = np.argsort(sizes[order], kind="stable")
+    first = np.searchsorted(sizes[order][grouped], sizes[order][grouped])
+    place = np.empty(len(order), np.int64)
+    place[grouped] = np.arange(len(order)) - first
+    kept = order[place < OF_A_SIZE]
+    kept = kept[: max(n, np.count_nonzero(gap[kept] <= 0))]
+    return distinct[kept], gap[kept]
+
+
+def _beside_size(X: Bits, F: Values) -> Values:
+    """Return the objectives that are not the size; several as shares of their spans."""
+    values = F[:, beside_size(X, F)]
+    if values.shape[1] == 1:
+        return values
+    span = np.ptp(values, axis=0)
+    return (values - values.min(axis=0)) / np.where(span > 0, span, 1.0)
+
+
+def _moved(X: Bits, kinds: Integers, random_state: np.random.Generator) -> Bits:
+    """Return the strings after one move each: a random zero added, a random one dropped, or both."""
+    X = X.copy()
+    adds = np.flatnonzero((kinds != DROP) & ~X.all(axis=1))
+    drops = np.flatnonzero((kinds != ADD) & X.any(axis=1))
+    zeros, ones = random_members(~X[adds], 1, random_state)[0], random_members(X[drops], 1, random_state)[0]
+    X[adds, zeros], X[drops, ones] = True, False
+    return X
+
+
+def _keys(X: Bits) -> list[bytes]:
+    return [row.tobytes() for row in np.packbits(X, axis=1)]
