@@ -55,6 +55,8 @@ class SolverEntry:
         Whether it can train a whole population (``fit_population``) and so serve a search as fitness backend.
     ablates : str
         What it leaves out of MOFSRank, for the rows that are there to show what that is worth.
+    recommended : bool
+        Whether its fronts are the best of all searches in ``tests/benchmarks/fronts.py``.
     """
 
     name: str
@@ -67,6 +69,7 @@ class SolverEntry:
     make: Callable[..., Any]
     backend: bool = False
     ablates: str = ""
+    recommended: bool = False
 
 
 def make_solver(name: str, **parameters: Any) -> Any:
@@ -213,10 +216,12 @@ def _row(
     needs: tuple[str, ...] = (),
     backend: bool = False,
     ablates: str = "",
+    recommended: bool = False,
     **fixed: Any,
 ) -> SolverEntry:
     paper, year = source
-    return SolverEntry(name, family, paper, year, linear, selects, needs, _maker(path, **fixed), backend, ablates)
+    make = _maker(path, **fixed)
+    return SolverEntry(name, family, paper, year, linear, selects, needs, make, backend, ablates, recommended)
 
 
 CAO = ("Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. ICML", 2007)
@@ -277,7 +282,7 @@ _OWN = (
     _mofs_rank("mofsrank-smsemoa", algorithm="smsemoa"),
     _mofs_rank("mofsrank-rvea", algorithm="rvea"),
     _mofs_rank("mofsrank-moead", algorithm="moead"),
-    _mofs_rank("mofsrank-staircase", algorithm="staircase"),
+    _mofs_rank("mofsrank-staircase", algorithm="staircase", recommended=True),
     _mofs_rank("mofsrank-sparseea", TIAN, algorithm="sparseea"),
     _mofs_rank("mofsrank-daea", XU_DAEA, algorithm="daea"),
     _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),

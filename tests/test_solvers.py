@@ -49,6 +49,10 @@ def test_what_an_ablation_leaves_out_stays_out():
     assert make_solver("mofsrank-no-adaptive-mutation").adaptive_mutation is False
 
 
+def test_one_search_is_recommended():
+    assert [row.name for row in solvers().values() if row.recommended] == ["mofsrank-staircase"]
+
+
 def test_what_a_row_fixes_is_joined_to_what_is_given():
     assert make_solver("mofsrank-paper", ensemble=BUDGET).ensemble == {**BUDGET, "keep_members": False}
     assert make_solver("mofsrank-paper").ensemble == {"keep_members": False}

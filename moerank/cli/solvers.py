@@ -11,11 +11,15 @@ __all__ = ["solvers"]
 
 
 def solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False) -> None:
-    """List the solvers: what they are, what they need, and who published them (--json names the paper)."""
+    """List the solvers: what they are, what they need, and who published them (--json names the paper).
+
+    The one with an asterisk is recommended: of all searches it finds the best
+    fronts, as tests/benchmarks/fronts.py measures them.
+    """
     from moerank.solvers import solvers as table
 
     if as_json:
-        keys = ("name", "family", "paper", "year", "linear", "selects", "needs", "backend")
+        keys = ("name", "family", "paper", "year", "linear", "selects", "needs", "backend", "recommended")
         entries = [{key: getattr(entry, key) for key in keys} for entry in table().values()]
         typer.echo(json.dumps(entries, indent=1, ensure_ascii=False))
         return

@@ -14,7 +14,7 @@ __all__ = ["solver_table"]
 
 
 def solver_table(entries: Iterable[SolverEntry]) -> Table:
-    """Return the table of solvers, by family, with the authors of each paper."""
+    """Return the table of solvers, by family, with the authors of each paper, and an asterisk where recommended."""
     table = new_table(None)
     for head in ("solver", "family", "selects", "linear", "backend", "needs", "year", "authors"):
         table.add_column(head, no_wrap=True)
@@ -23,7 +23,8 @@ def solver_table(entries: Iterable[SolverEntry]) -> Table:
         for row in rows:
             flags = ("yes" if flag else "no" for flag in (row.selects, row.linear, row.backend))
             authors = row.paper.partition(":")[0]
-            table.add_row(row.name, row.family, *flags, ", ".join(row.needs), str(row.year), authors)
+            name = f"{row.name} *" if row.recommended else row.name
+            table.add_row(name, row.family, *flags, ", ".join(row.needs), str(row.year), authors)
     return table
 
 
