@@ -13,8 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
-from moerank import mofsrank
-from moerank.data import load_planted_fold, make_planted
+from moerank.data import RankingData, load_planted_fold, make_planted
 from moerank.evolution import BIT_SEARCHES, UniformCrossover
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG
@@ -23,6 +22,7 @@ from moerank.rankers import FSMRank, RankerAdapter, RankRLS, RankSVM
 
 BUDGET = {"population": 16, "generations": 6}
 SMALL = dict(instance_selection=BUDGET, feature_selection=BUDGET, ensemble=BUDGET, metric=NDCG(5))
+DIGEST = "digest of the data"
 STAGES = ["instance_selection", "feature_selection", "ensemble"]
 
 
@@ -287,8 +287,12 @@ def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path, stage, genera
 
 def test_the_journals_of_all_stages_know_the_data_by_one_digest(tmp_path, monkeypatch):
     train = make_planted(n_queries=20, seed=1).data
-    taken, digest = [], mofsrank._digest
-    monkeypatch.setattr(mofsrank, "_digest", lambda data: taken.append(data) or digest(data))
+    taken, remember = [], RankingData.remember
+    monkeypatch.setattr(
+        RankingData,
+        "remember",
+        lambda data, key, make: remember(data, key, lambda: (taken.append(data) if key == DIGEST else None) or make()),
+    )
     MOFSRank(**SMALL, random_state=0, journal=tmp_path / "journal").fit(train)
     whole = hashlib.blake2b(train.X.tobytes() + train.y.tobytes() + train.offsets.tobytes(), digest_size=16)
     for stage in STAGES:
