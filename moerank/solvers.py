@@ -56,7 +56,7 @@ class SolverEntry:
     ablates : str
         What it leaves out of MOFSRank, for the rows that are there to show what that is worth.
     recommended : bool
-        Whether its fronts are the best of all searches in ``tests/benchmarks/fronts.py``.
+        Whether it finds good fronts soonest of all searches, as ``tests/benchmarks/fronts.py`` measures them.
     """
 
     name: str

@@ -13,8 +13,8 @@ __all__ = ["solvers"]
 def solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False) -> None:
     """List the solvers: what they are, what they need, and who published them (--json names the paper).
 
-    The one with an asterisk is recommended: of all searches it finds the best
-    fronts, as tests/benchmarks/fronts.py measures them.
+    The one with an asterisk is recommended: of all searches it finds good
+    fronts soonest, as tests/benchmarks/fronts.py measures them.
     """
     from moerank.solvers import solvers as table
 
