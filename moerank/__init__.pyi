@@ -40,6 +40,9 @@ from .selectors import FSBFS as FSBFS
 from .selectors import FSED as FSED
 from .selectors import FSMSVM as FSMSVM
 from .selectors import GAS as GAS
+from .selectors import HCAS as HCAS
+from .selectors import NGAS as NGAS
+from .selectors import XGAS as XGAS
 from .selectors import FenchelRank as FenchelRank
 from .selectors import FSMRankSubgradient as FSMRankSubgradient
 from .selectors import GreedyRankRLS as GreedyRankRLS

@@ -232,6 +232,7 @@ DANG = ("Dang, Croft: Feature selection for document ranking. SIGIR workshop on 
 FREUND = ("Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR", 2003)
 GANJISAFFAR = ("Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for ranking models. SIGIR", 2011)
 GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
+GIGLI = ("Gigli, Lucchese, Nardini, Perego: Fast feature selection for learning to rank. ICTIR", 2016)
 GUPTA = ("Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING", 2012)
 JIAO_MFFS = (
     "Jiao, Xue, Zhang: Benefiting from single-objective feature selection: a multiform approach. IEEE Trans. Cybern.",
@@ -294,6 +295,9 @@ _OWN = (
     _row("gas", "filter", GENG, "selectors.gas:GAS"),
     _row("gas-e", "filter", LAI_FSM, "selectors.gas:GAS", importance="measure"),
     _row("fs-ed", "filter", GUPTA, "selectors.fs_ed:FSED", needs=("validation",)),
+    _row("ngas", "filter", GIGLI, "selectors.ngas:NGAS"),
+    _row("xgas", "filter", GIGLI, "selectors.xgas:XGAS"),
+    _row("hcas", "filter", GIGLI, "selectors.hcas:HCAS"),
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
     _row("fsmrank-subgradient", "embedded", LAI_FSM, "selectors.fsm_rank_subgradient:FSMRankSubgradient"),
     _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.fenchel_rank:FenchelRank"),
