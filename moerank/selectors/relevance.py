@@ -22,6 +22,9 @@ __all__ = ["RelevanceFilter", "absolute_correlations", "values_by_trees"]
 Relevance = Literal["measure", "lambdamart"]
 Similarity = Literal["spearman", "kendall"]
 
+# Correlations of short queries are often equal, and rounding, by the order of the documents, must not part them.
+DIGITS = 12
+
 # Few trees with leaves of many documents, for on a feature alone more of them learn the documents by heart.
 ALONE = {"n_trees": 30, "n_leaves": 10, "min_leaf": 20}
 
@@ -102,7 +105,7 @@ def values_by_trees(data: RankingData, metric: Metric) -> Matrix:
 def absolute_correlations(data: RankingData, similarity: Similarity) -> Matrix:
     """Return |ρ| or |τ| of all pairs of features, averaged over queries, (n_features, n_features), remembered.
 
-    O(n_features² · Σ_q m log m), m the number of documents of a query.
+    Rounded to 12 digits. O(n_features² · Σ_q m log m), m the number of documents of a query.
 
     Examples
     --------
@@ -113,7 +116,7 @@ def absolute_correlations(data: RankingData, similarity: Similarity) -> Matrix:
 
     def compute() -> Matrix:
         if similarity == "spearman":
-            return spearman(data)
-        return np.abs(2.0 * concordance(data.X64, data.offsets) - 1.0)
+            return spearman(data).round(DIGITS)
+        return np.abs(2.0 * concordance(data.X64, data.offsets) - 1.0).round(DIGITS)
 
     return data.remember(("absolute correlation of rankings", similarity), compute)
