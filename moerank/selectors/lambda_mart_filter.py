@@ -21,28 +21,7 @@ DROP = 0.2
 class LambdaMARTFilter(Filter):
     """Base of the filters whose order comes from LambdaMART rankers, and that train one on the first features.
 
-    A subclass implements `_order`.
-
-    Parameters
-    ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: a LambdaMART with the arguments below.
-    n_trees : int, default 300
-        Largest number of trees of each LambdaMART, at least 1. With validation data in `fit` each has the number that
-        these choose, see `LambdaMART.stopped`; without them it has all.
-    learning_rate : float, default 0.1
-        Share of a tree that is added to the score, > 0.
-    n_leaves : int, default 10
-        Largest number of leaves of a tree, at least 2.
-    min_leaf : int, default 1
-        Least number of documents in a leaf.
-
-    Attributes
-    ----------
-    n_trees_ : int
-        Number of trees of the LambdaMART that is served, and of those of the path; only without another `ranker`.
+    A subclass implements `_order`. Parameters and attributes are those of `LambdaMARTGain`.
     """
 
     _additive = False

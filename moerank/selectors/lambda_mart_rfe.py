@@ -22,37 +22,28 @@ class LambdaMARTRFE(LambdaMARTFilter):
     Parameters
     ----------
     n_features_to_select : int, default 10
-        The largest number of features to select: the choice is that of the largest size up to it that the
-        elimination comes by.
+        The largest number of features to select: the elimination passes some sizes only, and the largest of them up to
+        this number counts.
     ranker : estimator, optional
         Trained on the selected features. Default: a LambdaMART with the arguments below.
     drop : float, default 0.2
         Share of the remaining features that each round drops, in (0, 1): rounded down, and one at the least.
-    n_trees : int, default 300
-        Largest number of trees of each LambdaMART, at least 1. With validation data in `fit` each has the number that
-        these choose, see `LambdaMART.stopped`; without them it has all.
-    learning_rate : float, default 0.1
-        Share of a tree that is added to the score, > 0.
-    n_leaves : int, default 10
-        Largest number of leaves of a tree, at least 2.
-    min_leaf : int, default 1
-        Least number of documents in a leaf.
+    n_trees, learning_rate, n_leaves, min_leaf
+        As in `LambdaMARTGain`.
 
     Attributes
     ----------
     order_ : ndarray of int, shape (n_varying,)
         The features, those that were left longest first; those dropped together by their last gain.
-    support_, population_, coef_, forest_
-        As in `Filter`.
-    n_trees_ : int
-        Number of trees of the LambdaMART that is served, and of those of the path; only without another `ranker`.
+    support_, population_, coef_, forest_, n_trees_
+        As in `LambdaMARTGain`.
 
     Notes
     -----
     About ln(n_features) / drop trainings of LambdaMART, twice as many with validation data. Of equal gains the later
-    column is dropped first. The path has a ranker for each size that the elimination comes by, and repeats it up to
-    the next one; the grid has just these sizes, with the trees as they are and trees of 3 leaves,
-    with 0.25 % of the documents at least. The rankers of the path have as many trees as the one that is served.
+    column is dropped first. The path has a ranker for each size that the elimination passes, and repeats it up to the
+    next one. The grid is ours: these sizes, with each of them the trees as they are and trees of 3 leaves, with 0.25 %
+    of the documents at least. The rankers of the path have as many trees as the one that is served.
 
     References
     ----------

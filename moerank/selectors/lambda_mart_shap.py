@@ -30,22 +30,13 @@ class LambdaMARTSHAP(LambdaMARTFilter):
         Features to select; fewer if there are not as many that vary.
     ranker : estimator, optional
         Trained on the selected features. Default: a LambdaMART with the arguments below.
-    n_trees : int, default 300
-        Largest number of trees of each LambdaMART, at least 1. With validation data in `fit` each has the number that
-        these choose, see `LambdaMART.stopped`; without them it has all.
-    learning_rate : float, default 0.1
-        Share of a tree that is added to the score, > 0.
-    n_leaves : int, default 10
-        Largest number of leaves of a tree, at least 2.
-    min_leaf : int, default 1
-        Least number of documents in a leaf.
+    n_trees, learning_rate, n_leaves, min_leaf
+        As in `LambdaMARTGain`.
 
     Attributes
     ----------
-    order_, support_, population_, coef_, forest_
-        As in `Filter`.
-    n_trees_ : int
-        Number of trees of the LambdaMART that is served, and of those of the path; only without another `ranker`.
+    order_, support_, population_, coef_, forest_, n_trees_
+        As in `LambdaMARTGain`.
 
     Notes
     -----

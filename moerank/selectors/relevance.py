@@ -32,22 +32,7 @@ ALONE = {"n_trees": 30, "n_leaves": 10, "min_leaf": 20}
 class RelevanceFilter(Filter):
     """Base of the filters that order the features by their relevance and the similarity of pairs.
 
-    A subclass implements `_search`.
-
-    Parameters
-    ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: ``RankSVM()``.
-    relevance : {"measure", "lambdamart"}, default "measure"
-        The metric on the training queries of ranking by the feature alone, in the direction in which it ranks better,
-        or of a LambdaMART of 30 trees trained on the feature alone, which need not rise or fall with it.
-    similarity : {"spearman", "kendall"}, default "spearman"
-        The absolute value of Spearman's ρ or Kendall's τ, averaged over queries; a pair of documents that both
-        features leave tied counts for τ as ordered the same way.
-    metric : Metric or its name, default NDCG(10)
-        Of the relevance.
+    A subclass implements `_search`. Parameters and attributes are those of `NGAS`.
     """
 
     def __init__(
