@@ -66,17 +66,17 @@ def mean_of_neighbours(values, reach):
 
 
 def test_tuning_takes_the_form_and_the_number_of_trees_with_the_best_neighbourhood(noisy_data, held_out):
-    grid = LambdaMART(50, min_leaf=2).default_grid(noisy_data)
+    grid = LambdaMART(20, min_leaf=2).default_grid(noisy_data)
     found = {}
-    for form in [{name: entry[name] for name in entry if name != "n_trees"} for entry in grid[: len(grid) // 50]]:
-        ranker = fit(LambdaMART(50, **form), noisy_data)
-        quality = [MAP().score(held_out, ranker.booster_.predict(held_out.X, num_iteration=t)) for t in range(1, 51)]
-        found |= {(t, *form.values()): v for t, v in enumerate(mean_of_neighbours(quality, 5), start=1)}
-    tuned = LambdaMART(50, min_leaf=2).tune(noisy_data, held_out)
+    for form in [{name: entry[name] for name in entry if name != "n_trees"} for entry in grid[: len(grid) // 20]]:
+        ranker = fit(LambdaMART(20, **form), noisy_data)
+        quality = [MAP().score(held_out, ranker.booster_.predict(held_out.X, num_iteration=t)) for t in range(1, 21)]
+        found |= {(t, *form.values()): v for t, v in enumerate(mean_of_neighbours(quality, 2), start=1)}
+    tuned = LambdaMART(20, min_leaf=2).tune(noisy_data, held_out)
     assert found[tuned.n_trees, tuned.n_leaves, tuned.min_leaf, tuned.learning_rate] == pytest.approx(
         max(found.values()), rel=1e-12
     )
-    assert len(found) == 50 * len({entry[1:] for entry in found}) == len(grid)
+    assert len(found) == 20 * len({entry[1:] for entry in found}) == len(grid)
 
 
 def test_trees_end_where_the_mean_of_21_values_has_not_grown_for_long(noisy_data, held_out):
