@@ -230,9 +230,12 @@ CHEN = ("Chen, Li, Dou, Liang, Lv: Ranking SVM with kernel approximation. Comput
 CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
 DANG = ("Dang, Croft: Feature selection for document ranking. SIGIR workshop on feature generation and selection", 2010)
 FREUND = ("Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR", 2003)
+FRIEDMAN = ("Friedman: Greedy function approximation: a gradient boosting machine. Annals of Statistics", 2001)
 GANJISAFFAR = ("Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for ranking models. SIGIR", 2011)
 GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
+GIGLI = ("Gigli, Lucchese, Nardini, Perego: Fast feature selection for learning to rank. ICTIR", 2016)
 GUPTA = ("Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING", 2012)
+GUYON = ("Guyon, Weston, Barnhill, Vapnik: Gene selection for cancer classification. Machine Learning", 2002)
 JIAO_MFFS = (
     "Jiao, Xue, Zhang: Benefiting from single-objective feature selection: a multiform approach. IEEE Trans. Cybern.",
     2023,
@@ -250,6 +253,7 @@ LAI_FENCHEL = (
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
 LAPORTE = ("Laporte et al.: Nonconvex regularizations for feature selection in ranking. IEEE TNNLS", 2014)
 LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
+LUNDBERG = ("Lundberg et al.: From local explanations to global understanding. Nature Machine Intelligence", 2020)
 PAHIKKALA = ("Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Mach. Learn.", 2009)
 PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
 SCULLEY = ("Sculley: Combined regression and ranking. KDD", 2010)
@@ -289,17 +293,23 @@ _OWN = (
     _mofs_rank("mofsrank-mffs", JIAO_MFFS, algorithm="mffs"),
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
     _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),
+    _row("lambdamart-rfe", "wrapper", GUYON, "selectors:LambdaMARTRFE", linear=False),
     _row("fsm-svm", "wrapper", LAI_FSM, "selectors.fsm_svm:FSMSVM"),
     _row("single", "filter", GENG, "selectors.single:SingleFeatures"),
     _row("gas", "filter", GENG, "selectors.gas:GAS"),
     _row("gas-e", "filter", LAI_FSM, "selectors.gas:GAS", importance="measure"),
     _row("fs-ed", "filter", GUPTA, "selectors.fs_ed:FSED", needs=("validation",)),
+    _row("ngas", "filter", GIGLI, "selectors.ngas:NGAS"),
+    _row("xgas", "filter", GIGLI, "selectors.xgas:XGAS"),
+    _row("hcas", "filter", GIGLI, "selectors.hcas:HCAS"),
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
     _row("fsmrank-subgradient", "embedded", LAI_FSM, "selectors.fsm_rank_subgradient:FSMRankSubgradient"),
     _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.fenchel_rank:FenchelRank"),
     _nonconvex("lp"),
     _nonconvex("log"),
     _nonconvex("mcp"),
+    _row("lambdamart-gain", "embedded", FRIEDMAN, "selectors:LambdaMARTGain", linear=False),
+    _row("lambdamart-shap", "embedded", LUNDBERG, "selectors:LambdaMARTSHAP", linear=False),
     _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),
     _ranker("ranksvm-struct", JOACHIMS, "rankers:RankSVMStruct"),
     _ranker("ranksvm-tron", LEE, "rankers:RankSVMTRON"),

@@ -35,6 +35,8 @@ SMALL = {
 # Methods that draw rows or pairs, or rank by a share of ties, and so look at the order of the documents of a query. The
 # first tree of LambdaMART finds all documents tied, and BL-MART draws them as well.
 ORDER_MATTERS = ("mofsrank", "lambdamart", "bl-mart")
+# Scores of the same features by RankSVM, in steps that end within rounding, may be so far apart for another order.
+APART = {"hcas": 1e-7}
 NAMES = list(solvers())
 SELECTORS = [name for name, row in solvers().items() if row.selects]
 
@@ -284,7 +286,10 @@ def test_the_order_of_the_documents_in_a_query_does_not_matter(name):
     order = np.concatenate([rng.permutation(rows) for rows in np.split(np.arange(train.n_documents), ends[:-1])])
     shuffled = RankingData(train.X[order], train.y[order], train.qid[order])
     np.testing.assert_allclose(
-        fit(name, shuffled, vali).predict(test.X), fitted(name).predict(test.X), rtol=1e-6, atol=1e-8
+        fit(name, shuffled, vali).predict(test.X),
+        fitted(name).predict(test.X),
+        rtol=1e-6,
+        atol=APART.get(name, 1e-8),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -14,13 +14,13 @@ from moerank.data import RankingData
 from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
-from moerank.rankers.arguments import Mask, Matrix
+from moerank.rankers.arguments import Mask, Matrix, Vector
 from moerank.rankers.estimator import RankingEstimator
 from moerank.training.dense_newton import QuadraticModel
 from moerank.training.losses import PairLoss
 from moerank.training.pair_problem import PairProblem
 
-__all__ = ["Grid", "LinearBackend", "LinearRanker", "Mask", "Matrix", "PairBackend", "Ranker"]
+__all__ = ["Grid", "LinearBackend", "LinearRanker", "Mask", "Matrix", "PairBackend", "Ranker", "quality_of"]
 
 Grid: TypeAlias = list[dict[str, Any]]
 
@@ -69,8 +69,9 @@ class Ranker(RankingEstimator):
             candidate._check_parameters()
         if len(candidates) == 1:
             return candidates[0]
-        scores = self._grid_scores(train, validation, candidates, progress)
-        quality = np.where(np.ptp(scores, axis=0) > 0, measure.score(validation, scores), -1.0)
+        quality = np.empty(len(candidates))
+        for group, scores in self._grid_scores(train, validation, candidates, progress):
+            quality[group] = self._steadied(quality_of(scores, validation, measure))
         best: Self = candidates[int(np.argmax(quality))]
         return best
 
@@ -80,15 +81,16 @@ class Ranker(RankingEstimator):
         validation: RankingData,
         candidates: list[Self],
         progress: Callable[[float], object] | None = None,
-    ) -> Matrix:
-        """Return the validation scores (n_documents, n_candidates) of all entries of a grid."""
-        scores = np.empty((validation.n_documents, len(candidates)))
+    ) -> Iterator[tuple[list[int], Matrix]]:
+        """Yield the numbers of the entries of a grid that are trained together, and their validation scores.
+
+        The scores of a group have the shape (n_documents, n_entries).
+        """
         groups = self._groups(candidates)
         for done, group in enumerate(groups, start=1):
-            scores[:, group] = self._candidate_scores(train, validation, [candidates[i] for i in group])
+            yield group, self._candidate_scores(train, validation, [candidates[i] for i in group])
             if progress is not None:
                 progress(done / len(groups))
-        return scores
 
     def _groups(self, candidates: list[Self]) -> list[list[int]]:
         """Return the entries of a grid that are trained together, by their numbers."""
@@ -110,6 +112,10 @@ class Ranker(RankingEstimator):
         largest = clone(candidates[int(np.argmax(sizes))])._learn(train, validation)
         by_size = largest._scores_by_size(train, validation.X64)
         return by_size[:, np.minimum(sizes, by_size.shape[1]) - 1]
+
+    def _steadied(self, values: Vector) -> Vector:
+        """Return the validation values (n_entries,) of a group of the grid as they are to be compared."""
+        return values
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         """Return the scores (n_documents, n_sizes) of the rows of X at size 1, 2, … up to that of the fit.
@@ -212,3 +218,8 @@ class PairBackend(LinearBackend):
                 stacklevel=4,
             )
         return W
+
+
+def quality_of(scores: Matrix, validation: RankingData, metric: Metric) -> Vector:
+    """Return the metric of each column of scores (n_documents, n_rankers), −1 for those that are all equal."""
+    return np.where(np.ptp(scores, axis=0) > 0, metric.score(validation, scores), -1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
@@ -48,6 +49,8 @@ class ScaleWarning(UserWarning):
 if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it would have every attribute
 
     class _Estimator:
+        @classmethod
+        def _get_param_names(cls) -> list[str]: ...
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
         @overload
@@ -202,6 +205,13 @@ class RankingEstimator(_Estimator):
     @property
     def _missing(self) -> MissingRule | None:
         return getattr(self, "missing_", None)
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Return the parameters, looked up once: a grid of thousands of entries asks for them several times each."""
+        names: list[str] = super()._get_param_names()
+        return names
 
     def _scales_matter(self) -> bool:
         """Whether it matters that features differ in scale; of an estimator around a ranker, whether it does to that.

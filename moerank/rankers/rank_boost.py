@@ -50,7 +50,9 @@ class RankBoost(StumpBoosting):
     -----
     O(n_pairs + n_documents · n_features) per round. A threshold below the minimum of a feature makes a constant stump,
     with r = 0: it only serves missing values, which are refused here. 1 − r counts as at least 1 / n_pairs, so
-    that α is finite. Equal stumps: the first feature, then the lowest threshold.
+    that α is finite. Equal stumps: the first feature, then the lowest threshold. `tune` takes the number of rounds
+    with the best mean validation value over it and up to ten numbers on each side: a single round that happens to be
+    good on the few validation queries, often the first, decides nothing.
 
     References
     ----------

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from moerank.checks import check_at_least, check_switch
 from moerank.data import RankingData
 from moerank.kernels.stumps import best_stump, split_weight
+from moerank.rankers.arguments import Vector
 from moerank.rankers.base import Grid, Matrix, Ranker
 from moerank.rankers.forest import Forest
+from moerank.rankers.steady import steadied
 
 __all__ = ["StumpBoosting"]
 
@@ -52,8 +54,14 @@ class StumpBoosting(Ranker):
         self.reversed_stumps = reversed_stumps
 
     def default_grid(self, train: RankingData) -> Grid:
-        """Return every number of rounds up to `n_rounds`: validation data choose it, as for LETOR."""
+        """Return every number of rounds up to `n_rounds`: validation data choose it, as for LETOR.
+
+        `tune` compares the means of ten rounds on each side, not single rounds; see `steadied`.
+        """
         return [{"n_rounds": size} for size in range(1, self.n_rounds + 1)]
+
+    def _steadied(self, values: Vector) -> Vector:
+        return steadied(values)
 
     def _step(self, right: float, wrong: float, least: float) -> float:
         """Return α of a stump that orders these shares of the weight rightly and wrongly.

@@ -7,5 +7,11 @@ from moerank.selectors.fsm_rank_subgradient import FSMRankSubgradient as FSMRank
 from moerank.selectors.fsm_svm import FSMSVM as FSMSVM
 from moerank.selectors.gas import GAS as GAS
 from moerank.selectors.greedy_rank_rls import GreedyRankRLS as GreedyRankRLS
+from moerank.selectors.hcas import HCAS as HCAS
+from moerank.selectors.lambda_mart_gain import LambdaMARTGain as LambdaMARTGain
+from moerank.selectors.lambda_mart_rfe import LambdaMARTRFE as LambdaMARTRFE
+from moerank.selectors.lambda_mart_shap import LambdaMARTSHAP as LambdaMARTSHAP
+from moerank.selectors.ngas import NGAS as NGAS
 from moerank.selectors.nonconvex import NonconvexRanker as NonconvexRanker
 from moerank.selectors.single import SingleFeatures as SingleFeatures
+from moerank.selectors.xgas import XGAS as XGAS

@@ -89,14 +89,21 @@ class Filter(Ranker):
 
         A ranker that has a size of its own to choose, such as rounds of boosting, keeps the largest of its grid.
         """
+        sizes = [{"n_features_to_select": size} for size in self._grid_sizes(train)]
+        rankers = self._ranker_grid(train)
+        return [{**n, **own, **trained} for n in sizes for own in self._own_grid(train) for trained in rankers]
+
+    def _grid_sizes(self, train: RankingData) -> list[int]:
+        """Return the numbers of features that the grid asks for."""
+        return list(range(1, train.n_features + 1))
+
+    def _ranker_grid(self, train: RankingData) -> Grid:
         ranker = self._chosen_ranker()
         entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else [{}]
         if size := getattr(ranker, "_size", None):
             largest = max(entry[size] for entry in entries)
             entries = [entry for entry in entries if entry[size] == largest]
-        rankers = [{"ranker": clone(ranker).set_params(**entry)} for entry in entries]
-        sizes = [{"n_features_to_select": size} for size in range(1, train.n_features + 1)]
-        return [{**n, **own, **trained} for n in sizes for own in self._own_grid(train) for trained in rankers]
+        return [{"ranker": clone(ranker).set_params(**entry)} for entry in entries]
 
     def _check_parameters(self) -> None:
         check_at_least(1, n_features_to_select=self.n_features_to_select)
@@ -127,8 +134,13 @@ class Filter(Ranker):
 
     def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
         """Train a ranker on the first ``sizes[k]`` features for each k; return their features, too."""
-        masks = nested_masks(self.order_, train.n_features)[sizes.clip(max=train.n_features) - 1]
+        masks = self._first_features(sizes)
         return masks, train_on_subsets(self._chosen_ranker(), train, masks)
+
+    def _first_features(self, sizes: Order) -> Mask:
+        """Return the first ``sizes[k]`` features for each k."""
+        n_features = self.n_features_in_
+        return nested_masks(self.order_, n_features)[sizes.clip(max=n_features) - 1]
 
     def _once(self, train: RankingData, validation: RankingData | None, make: Callable[[], T]) -> T:
         """Return what depends on all parameters but size and ranker, remembered: a grid asks for it again and again."""

@@ -61,11 +61,39 @@ def test_staged_scores_are_the_predictions_of_the_first_trees(noisy_data, held_o
         np.testing.assert_array_equal(staged[:, size - 1], fit(LambdaMART(size), noisy_data).predict(held_out.X))
 
 
-def test_tuning_takes_the_best_number_of_trees(noisy_data, held_out):
-    staged = fit(LambdaMART(50), noisy_data)._scores_by_size(noisy_data, held_out.X)
-    tuned = LambdaMART(50).tune(noisy_data, held_out)
-    assert tuned.n_trees == 1 + np.argmax(MAP().score(held_out, staged))
-    np.testing.assert_array_equal(fit(tuned, noisy_data).predict(held_out.X), staged[:, tuned.n_trees - 1])
+def mean_of_neighbours(values, reach):
+    return [np.mean([values[j] for j in range(len(values)) if abs(i - j) <= reach]) for i in range(len(values))]
+
+
+def test_tuning_takes_the_form_and_the_number_of_trees_with_the_best_neighbourhood(noisy_data, held_out):
+    grid = LambdaMART(20, min_leaf=2).default_grid(noisy_data)
+    found = {}
+    for form in [{name: entry[name] for name in entry if name != "n_trees"} for entry in grid[: len(grid) // 20]]:
+        ranker = fit(LambdaMART(20, **form), noisy_data)
+        quality = [MAP().score(held_out, ranker.booster_.predict(held_out.X, num_iteration=t)) for t in range(1, 21)]
+        found |= {(t, *form.values()): v for t, v in enumerate(mean_of_neighbours(quality, 2), start=1)}
+    tuned = LambdaMART(20, min_leaf=2).tune(noisy_data, held_out)
+    assert found[tuned.n_trees, tuned.n_leaves, tuned.min_leaf, tuned.learning_rate] == pytest.approx(
+        max(found.values()), rel=1e-12
+    )
+    assert len(found) == 20 * len({entry[1:] for entry in found}) == len(grid)
+
+
+def test_trees_end_where_the_mean_of_21_values_has_not_grown_for_long(noisy_data, held_out):
+    ranker = LambdaMART(400, patience=7)
+    direct = fit(LambdaMART(400), noisy_data)
+    staged = direct._scores_by_size(noisy_data, held_out.X)
+    quality = MAP().score(held_out, staged)
+    means = [np.mean(quality[t - 21 : t]) for t in range(21, 401)]
+    end = next(t for t in range(len(means)) if max(means[: t + 1]) == max(means[: t + 8])) + 21
+    scores = ranker._watched_scores(noisy_data, held_out)
+    assert 21 < end < 393
+    np.testing.assert_array_equal(scores, staged[:, :end])
+    best = int(np.argmax(mean_of_neighbours(quality[:end], min(10, end // 10))))
+    stopped = ranker.stopped(noisy_data, held_out)
+    assert stopped.n_trees == best + 1
+    assert LambdaMART(15).stopped(noisy_data, held_out).n_trees > 1, "fewer than 21 trees are all looked at"
+    assert stopped.get_params() == {**ranker.get_params(), "n_trees": best + 1}
 
 
 def test_labels_may_be_larger_than_lightgbms_table_of_gains():
@@ -100,6 +128,7 @@ def test_constant_features_keep_their_columns(noisy_data, held_out):
         ({"min_leaf": 0}, "min_leaf must be at least 1"),
         ({"n_bins": 1}, "n_bins must be at least 2"),
         ({"k": 0}, "k must be at least 1"),
+        ({"patience": 0}, "patience must be at least 1"),
     ],
 )
 def test_wrong_parameters_are_refused(noisy_data, parameters, message):

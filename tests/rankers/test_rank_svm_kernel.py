@@ -114,7 +114,7 @@ def test_learns_what_no_linear_ranker_can():
 def test_tuning_scores_each_entry_as_its_own_fit_does(noisy_data):
     grid = [{"C": C, "gamma": gamma} for gamma in (0.1, 1.0) for C in (10.0, 1000.0)]
     candidates = [KernelRankSVM(**entry) for entry in grid]
-    scores = KernelRankSVM()._grid_scores(noisy_data, noisy_data, candidates)
+    scores = np.hstack([part for _, part in KernelRankSVM()._grid_scores(noisy_data, noisy_data, candidates)])
     alone = [fit(noisy_data, **entry).predict(noisy_data.X) for entry in grid]
     np.testing.assert_allclose(scores, np.stack(alone, axis=1), rtol=1e-9, atol=1e-12)
 

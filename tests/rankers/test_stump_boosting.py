@@ -112,11 +112,19 @@ def test_predictions_are_the_staged_scores_of_every_size(noisy_data, kind):
 
 
 @pytest.mark.parametrize("kind", RANKERS)
-def test_tuning_takes_the_best_number_of_rounds(noisy_data, kind):
+def test_tuning_takes_the_number_of_rounds_with_the_best_neighbourhood(noisy_data, kind):
     rng = np.random.default_rng(8)
     vali = RankingData(rng.random((60, 12)), rng.integers(0, 3, 60), np.repeat(np.arange(4), 15))
     values = MAP().score(vali, fit(kind(30), noisy_data)._scores_by_size(noisy_data, vali.X))
-    assert kind(30).tune(noisy_data, vali).n_rounds == 1 + np.argmax(values)
+    means = [np.mean(values[max(t - 3, 0) : t + 4]) for t in range(30)]
+    assert kind(30).tune(noisy_data, vali).n_rounds == 1 + np.argmax(means)
+
+
+def test_a_spike_of_validation_decides_no_number_of_rounds(noisy_data, monkeypatch):
+    """Rankers are told apart by the validation value of their number of rounds alone."""
+    values = np.concatenate([[0.9], np.full(99, 0.2), np.linspace(0.4, 0.6, 100), np.linspace(0.6, 0.4, 100)])
+    monkeypatch.setattr("moerank.rankers.base.quality_of", lambda scores, validation, metric: values)
+    assert abs(RankBoost(300).tune(noisy_data, noisy_data).n_rounds - 200) <= 1
 
 
 @pytest.mark.parametrize("kind", RANKERS)

@@ -6,7 +6,16 @@ import sys
 
 import pytest
 
-SOLVERS = ("mofsrank", "mofsrank-moead", "mofsrank-mffs", "rankrls", "ranksvm-primal", "crr", "lambdamart")
+SOLVERS = (
+    "mofsrank",
+    "mofsrank-moead",
+    "mofsrank-mffs",
+    "rankrls",
+    "ranksvm-primal",
+    "crr",
+    "lambdamart[n_trees=100]",
+    "lambdamart-rfe[n_trees=10,n_features_to_select=5]",
+)
 CODE = """
 import json, sys, warnings
 from moerank.runs.problem_files import load_problem

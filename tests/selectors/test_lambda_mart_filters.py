@@ -1,0 +1,165 @@
+"""Selection by gain, by Shapley values and by elimination, against plain loops and sums over all sets of features."""
+
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from moerank.metrics import MAP
+from moerank.rankers import LambdaMART, RankRLS
+from moerank.selectors import LambdaMARTGain, LambdaMARTRFE, LambdaMARTSHAP
+from moerank.selectors.lambda_mart_filter import sizes_by_dropping
+from moerank.selectors.lambda_mart_shap import mean_absolute_shap
+
+KINDS = [LambdaMARTGain, LambdaMARTSHAP, LambdaMARTRFE]
+SMALL = dict(n_trees=25, n_leaves=4, min_leaf=5)
+
+
+def trees_of(booster):
+    return [tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]
+
+
+def gains(node, total):
+    """Add the gain of every split of a tree to its feature."""
+    if "split_feature" in node:
+        total[node["split_feature"]] += node["split_gain"]
+        gains(node["left_child"], total)
+        gains(node["right_child"], total)
+
+
+def n_below(node):
+    return node["internal_count"] if "split_feature" in node else node["leaf_count"]
+
+
+def expected_score(node, x, known):
+    """The score of a tree where only the features of `known` have the values of x."""
+    if "split_feature" not in node:
+        return node["leaf_value"]
+    left, right = node["left_child"], node["right_child"]
+    if node["split_feature"] in known:
+        return expected_score(left if x[node["split_feature"]] <= node["threshold"] else right, x, known)
+    parts = [n_below(child) * expected_score(child, x, known) for child in (left, right)]
+    return sum(parts) / n_below(node)
+
+
+def shapley(tree, x, n):
+    """The Shapley values of the game in which a set of features plays for the expected score."""
+    worth = {s: expected_score(tree, x, s) for k in range(n + 1) for s in combinations(range(n), k)}
+    values = np.zeros(n)
+    for s, value in worth.items():
+        for f in set(range(n)) - set(s):
+            weight = factorial(len(s)) * factorial(n - len(s) - 1) / factorial(n)
+            values[f] += weight * (worth[tuple(sorted((*s, f)))] - value)
+    return values
+
+
+@pytest.fixture(scope="module")
+def four(data):
+    return data.with_features(np.arange(8) < 4)
+
+
+def test_shapley_values_are_those_of_all_sets_of_features(four):
+    selector = LambdaMARTSHAP(2, n_trees=6, n_leaves=6, min_leaf=3)._learn(four)
+    booster = LambdaMART(6, n_leaves=6, min_leaf=3)._learn(four).booster_
+    forest = trees_of(booster)
+    assert any("split_feature" in tree["left_child"] for tree in forest)
+    values = [sum(shapley(tree, x, 4) for tree in forest) for x in four.X]
+    expected = np.abs(values).mean(axis=0)
+    assert np.count_nonzero(expected) > 2
+    np.testing.assert_allclose(mean_absolute_shap(booster, four.X), expected, rtol=1e-9, atol=1e-12)
+    assert selector.order_.tolist() == np.argsort(-expected).tolist()
+
+
+def test_blocks_of_rows_change_nothing_but_rounding(four):
+    booster = LambdaMART(6, min_leaf=3)._learn(four).booster_
+    whole = mean_absolute_shap(booster, four.X)
+    for entries in (1, 35, 10**6):
+        np.testing.assert_allclose(mean_absolute_shap(booster, four.X, entries), whole, rtol=1e-12)
+
+
+def test_gain_is_summed_over_the_splits_of_all_trees(data):
+    total = np.zeros(8)
+    for tree in trees_of(LambdaMART(25, n_leaves=4, min_leaf=5)._learn(data).booster_):
+        gains(tree, total)
+    assert LambdaMARTGain(3, **SMALL)._learn(data).order_.tolist() == np.argsort(-total, kind="stable").tolist()
+    assert set(np.argsort(-total)[:2]) == {1, 4}
+
+
+@pytest.mark.parametrize("watched", [False, True])
+@pytest.mark.parametrize("drop", [0.2, 0.5, 0.9])
+def test_elimination_is_the_loop_of_training_and_dropping(data, held_out, drop, watched):
+    left, visited = list(range(8)), []
+    while True:
+        visited.append(left)
+        if len(left) == 1:
+            break
+        columns = np.isin(np.arange(8), left)
+        trees = LambdaMART(25, n_leaves=4, min_leaf=5)
+        if watched:
+            trees = trees.stopped(data.with_features(columns), held_out.with_features(columns))
+        total = np.zeros(len(left))
+        for tree in trees_of(trees._learn(data.with_features(columns)).booster_):
+            gains(tree, total)
+        weakest = sorted(range(len(left)), key=lambda i: (total[i], -i))[: max(1, int(drop * len(left)))]
+        left = [f for i, f in enumerate(left) if i not in weakest]
+    selector = LambdaMARTRFE(3, drop=drop, **SMALL)._learn(data, held_out if watched else None)
+    masks = selector.path(data).feature_mask
+    for k in range(1, 9):
+        expected = next(features for features in visited if len(features) <= k)
+        assert np.flatnonzero(masks[k - 1]).tolist() == expected
+    assert np.flatnonzero(selector.support_).tolist() == next(v for v in visited if len(v) <= 3)
+    assert sizes_by_dropping(8, drop) == [len(features) for features in visited[::-1]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_lambdamart_with_the_number_of_trees_that_validation_chooses_is_served(data, held_out, kind):
+    selector = kind(3, **SMALL).fit(data, validation=held_out)
+    columns = selector.support_
+    trees = LambdaMART(**SMALL).stopped(data.with_features(columns), held_out.with_features(columns))
+    assert selector.n_trees_ == trees.n_trees
+    expected = trees.fit(data.X[:, columns], data.y, qid=data.qid).predict(held_out.X[:, columns])
+    np.testing.assert_array_equal(selector.predict(held_out.X), expected)
+    np.testing.assert_allclose(selector.forest_.scores(held_out.X), expected, rtol=1e-12)
+    alone = kind(3, **SMALL).fit(data)
+    assert alone.n_trees_ == 25
+    path = selector.path(data)
+    np.testing.assert_array_equal(path.scores(held_out.X)[:, columns.sum() - 1], expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_ranker_may_be_served(data, held_out, kind):
+    ranker = RankRLS(alpha=0.1)
+    selector = kind(3, ranker, **SMALL).fit(data, validation=held_out)
+    assert selector.order_.tolist() == kind(3, **SMALL).fit(data, validation=held_out).order_.tolist()
+    columns = selector.support_
+    expected = ranker.fit(data.X[:, columns], data.y, qid=data.qid).coef_
+    np.testing.assert_allclose(selector.coef_[columns], expected, rtol=1e-6)
+    assert len(selector.default_grid(data)) == 8 * 2 * len(ranker.default_grid(data))
+
+
+def test_tuning_takes_what_ranks_the_validation_data_best(data, held_out):
+    grid = LambdaMARTGain(**SMALL).default_grid(data)
+    assert [entry["n_features_to_select"] for entry in grid] == np.repeat(np.arange(1, 9), 2).tolist()
+    tuned = LambdaMARTGain(**SMALL).tune(data, held_out)
+    values = []
+    for entry in grid:
+        selector = clone(tuned).set_params(**entry).fit(data, validation=held_out)
+        values.append(MAP().score(held_out, selector.predict(held_out.X)))
+    best = grid[int(np.argmax(values))]
+    assert {name: getattr(tuned, name) for name in best} == best
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"drop": 1.0}, r"drop must be in \(0, 1\), not 1.0"),
+        ({"n_trees": 0}, "n_trees must be at least 1"),
+        ({"n_leaves": 1}, "n_leaves must be at least 2"),
+        ({"ranker": "trees"}, "ranker must be an estimator"),
+    ],
+)
+def test_wrong_parameters_are_refused(data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        LambdaMARTRFE(**parameters).fit(data)

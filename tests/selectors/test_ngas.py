@@ -1,0 +1,99 @@
+"""NGAS and XGAS against the listing of their steps, written out with sorted lists of pairs."""
+
+import numpy as np
+import pytest
+
+from moerank.data import RankingData
+from moerank.metrics import NDCG
+from moerank.selectors.ngas import NGAS, unlike_order
+from moerank.selectors.relevance import absolute_correlations
+from moerank.selectors.single import single_feature_values
+from moerank.selectors.xgas import XGAS
+
+
+def as_listed(relevance, similarity, p=None):
+    """The steps in words: NGAS, or with p XGAS."""
+    remaining = set(range(len(relevance)))
+    last = min(remaining, key=lambda f: (-relevance[f], f))
+    chosen = [last]
+    remaining.remove(last)
+    while remaining:
+        v = sorted((similarity[last][f], f) for f in remaining)[0][1]
+        others = [f for _, f in sorted((-similarity[v][f], f) for f in remaining if f != v)]
+        compared = 1 if p is None else max(1, round(p * len(others)))
+        last = v
+        for k in others[:compared]:
+            if relevance[k] > relevance[last]:
+                last = k
+        chosen.append(last)
+        remaining.remove(last)
+    return chosen
+
+
+def problem(seed, coarse):
+    """Relevances and similarities; coarse ones have ties."""
+    rng = np.random.default_rng(seed)
+    relevance, pairs = rng.random(12), rng.random((12, 12))
+    if coarse:
+        relevance, pairs = relevance.round(1), pairs.round(1)
+    similarity = np.maximum(pairs, pairs.T)
+    np.fill_diagonal(similarity, 1.0)
+    return relevance, similarity
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_is_that_of_the_listing(seed, coarse):
+    relevance, similarity = problem(seed, coarse)
+    assert NGAS()._search(relevance, similarity).tolist() == as_listed(relevance, similarity)
+    orders = {p: XGAS(p=p)._search(relevance, similarity).tolist() for p in (0.05, 0.3, 0.5, 1.0)}
+    assert all(order == as_listed(relevance, similarity, p) for p, order in orders.items())
+    assert orders[1.0] == np.argsort(-relevance, kind="stable").tolist() or coarse
+    assert orders[0.05] == as_listed(relevance, similarity)
+    assert len({tuple(order) for order in orders.values()}) > 2
+
+
+# Five features; 0 and 1 are alike, 2, 3 and 4 are alike, 3 and 4 most.
+RELEVANCE = np.array([0.9, 0.8, 0.5, 0.6, 0.7])
+ALIKE = np.array(
+    [
+        [1.0, 0.9, 0.1, 0.2, 0.3],
+        [0.9, 1.0, 0.2, 0.1, 0.2],
+        [0.1, 0.2, 1.0, 0.8, 0.7],
+        [0.2, 0.1, 0.8, 1.0, 0.95],
+        [0.3, 0.2, 0.7, 0.95, 1.0],
+    ]
+)
+
+
+def test_ngas_by_hand():
+    """From 0 to v = 2, whose neighbour 3 is better; from 3 to v = 1, better than 2 (least column of two); then
+    from 1 to v = 2 (as unlike as 4, earlier), whose neighbour 4 is better."""
+    assert unlike_order(RELEVANCE, ALIKE, lambda n_others: 1).tolist() == [0, 3, 1, 4, 2]
+
+
+def test_xgas_by_hand():
+    """With half of the others: of v = 2 with 3 and 4 comes 4; from 4 of v = 1 with one of two (2, as like as 3 is
+    not) comes 1; from 1 of v = 3 with 2 comes 3."""
+    assert XGAS(p=0.5)._search(RELEVANCE, ALIKE).tolist() == [0, 4, 1, 3, 2]
+
+
+@pytest.mark.parametrize("kind", [NGAS, XGAS])
+def test_parts_are_put_together_as_documented(data, kind):
+    relevance = single_feature_values(data, NDCG(5)).max(axis=0)
+    for similarity in ("spearman", "kendall"):
+        selector = kind(3, similarity=similarity, metric=NDCG(5))._learn(data)
+        expected = as_listed(relevance, absolute_correlations(data, similarity), getattr(selector, "p", None))
+        assert selector.order_.tolist() == expected
+        assert np.flatnonzero(selector.support_).tolist() == sorted(expected[:3])
+
+
+def test_the_grid_of_p_has_no_two_that_start_alike():
+    few, many = (RankingData(np.eye(n + 1)[:, :n], np.arange(n + 1)) for n in (5, 60))
+    assert XGAS()._own_grid(few) == [{"p": 0.05}, {"p": 0.5}]
+    assert [entry["p"] for entry in XGAS()._own_grid(many)] == [0.05, 0.1, 0.25, 0.5]
+
+
+def test_p_out_of_its_range_is_refused(data):
+    with pytest.raises(ValueError, match=r"p must be in \(0, 1\], not 0"):
+        XGAS(p=0).fit(data)
