@@ -15,7 +15,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 import moerank as mr
 from moerank.evolution import BIT_SEARCHES, make_algorithm, search
@@ -84,6 +84,7 @@ def draw(problem, fold, seeds, evaluations):
             quarter, median, three = np.nanquantile(shares, (0.25, 0.5, 0.75), axis=0)
             right.fill_between(grid, quarter, three, color=colour, alpha=0.2, linewidth=0)
             right.plot(grid, median, color=colour, linestyle=dashes, label=label)
+        left.xaxis.set_major_locator(MaxNLocator(integer=True))
         left.set(xlabel="Number of features", ylabel=f"1 − {problem.metric.name}, training")
         left.set_title(f"{problem.name}, fold 1: fronts after {evaluations:,} evaluations", loc="left")
         # The first steps are the same for all, and so high that nothing else would be seen.

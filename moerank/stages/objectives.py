@@ -217,7 +217,7 @@ class Cost(Objective):
     """What the features cost; what a group of features shares is paid once."""
 
     name = "cost"
-    title = "Cost of the features"
+    title = "Cost"
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """Add up the costs of each candidate's features."""

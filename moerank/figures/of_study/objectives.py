@@ -61,7 +61,7 @@ def objectives_figure(view: View) -> Figure:
         panels = Panels(
             groups,
             list(titles),
-            height=0.9 if len(groups) > 1 else 1.2 if len(pairs) > 1 else 1.9,
+            height=0.88 if len(groups) > 1 else 1.2 if len(pairs) > 1 else 1.9,
             xlabel=xlabel,
             ylabel=ylabel,
             same_x=False,
