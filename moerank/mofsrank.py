@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -88,8 +88,7 @@ class MOFSRank(RankingEstimator):
         error of the best; "knee", the one farthest above the line from the smallest to the best. Ties go to fewer
         features. All but the first look at the validation data where these are given; "auto" is "validation" then.
     margin : float, default 0.005
-        Differences of the metric below it do not matter to you; the verdict says whether the choice is shown to lose
-        less.
+        Differences of the metric below it do not matter; the verdict says whether the choice is shown to lose less.
     tune : bool, default True
         Choose the backend's regularisation before the search, with all pairs and all features, by validation MAP
         over its published grid. Without validation data the backend stays as it is.
@@ -234,6 +233,9 @@ class MOFSRank(RankingEstimator):
         self.n_evaluations_ = 0
         with one_blas_thread():
             self.backend_ = self._tuned_backend(train, validation)
+            self._reference = train_population(self.backend_, train)
+            if self.ensemble is not False:  # find out before the search, not after two stages of it
+                require_weights(self._reference, self.backend_)
             pair_masks = self._select_instances(train)
             front = self._select_features(train, pair_masks)
             if self.ensemble is not False:
@@ -247,10 +249,7 @@ class MOFSRank(RankingEstimator):
         backend: Any = clone(self.backend) if self.backend is not None else RankRLS()
         if self.tune and validation is not None and hasattr(backend, "tune"):
             backend = backend.tune(train, validation)
-        if self.ensemble is not False:  # find out before the search, not after two stages of it
-            require_weights(train_population(backend, train), backend)
-        fitness: FitnessBackend = backend
-        return fitness
+        return cast(FitnessBackend, backend)
 
     def _select_instances(self, train: RankingData) -> NDArray[np.bool_] | None:
         """Stage 1: the instance subsets that the second stage trains on, or None for all pairs."""
@@ -331,9 +330,7 @@ class MOFSRank(RankingEstimator):
         return result.archive
 
     def _choose(self, front: Front, train: RankingData, validation: RankingData | None) -> None:
-        errors = front.errors(self._objectives, train, self._metric)
-        order = front.order(errors)
-        front, errors = front.take(order), errors[order]
+        front, errors = front.by_size(self._objectives, train, self._metric)
         held_out = None if validation is None else values_of(validation, self._metric, front.population)
         quality = np.full(len(errors), np.nan) if held_out is None else mean_over_queries(held_out)
         self.front_ = front.table(self._objectives, errors, quality)
@@ -341,17 +338,19 @@ class MOFSRank(RankingEstimator):
         self._population = front.population
         # What a member is chosen by; the paper's rule looks at the training data alone.
         self._quality = -errors if held_out is None or self.final == "train" else quality
-        per_query = values_of(train, self._metric, front.population) if held_out is None else held_out
+
+        def per_query() -> NDArray[np.float64]:
+            return values_of(train, self._metric, front.population) if held_out is None else held_out
+
         self.chosen_ = choose_member(self.final, front.sizes, self._quality, per_query)
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
-        self._reference = train_population(self.backend_, train)
         self._advice, self.verdict_ = "", None
-        if validation is not None:
+        if validation is not None and held_out is not None:
             reference = values_of(validation, self._metric, self._reference)[:, 0]
-            self._advice = advice_against(self.chosen_, front.sizes, per_query, reference)
-            self.verdict_ = self._judged(validation, "validation")
+            self._advice = advice_against(self.chosen_, front.sizes, held_out, reference)
+            self.verdict_ = self._judged(held_out[:, self.chosen_], reference, "validation")
 
     def verdict(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
@@ -374,12 +373,13 @@ class MOFSRank(RankingEstimator):
             If the data are malformed.
         """
         check_is_fitted(self, "front_")
-        return self._judged(X if isinstance(X, RankingData) else as_ranking_data(X, y, qid, name="test data"), "test")
-
-    def _judged(self, data: RankingData, part: Part) -> Verdict:
+        data = X if isinstance(X, RankingData) else as_ranking_data(X, y, qid, name="test data")
         table = self._table(data)
         scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
         selection, reference = self._metric.per_query(data, scores).T
+        return self._judged(selection, reference, "test")
+
+    def _judged(self, selection: NDArray[np.float64], reference: NDArray[np.float64], part: Part) -> Verdict:
         sizes = int(self.support_.sum()), self.n_features_in_
         return judge(selection, reference, part, self._metric.name, *sizes, margin=self.margin, advice=self._advice)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from moerank.statistics import compare_paired, equivalence_p
 
-__all__ = ["MARGIN", "Part", "Verdict", "judge"]
+__all__ = ["LEVEL", "MARGIN", "Part", "Verdict", "judge"]
 
 Part: TypeAlias = Literal["test", "validation"]
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from moerank.evolution.bit_search import BitSearch
 from moerank.evolution.crowding import crowding_distances, front_numbers
-from moerank.evolution.strings import first_of_equals, group_numbers, hamming_distances, random_subsets
+from moerank.evolution.strings import first_of_equals, group_numbers, hamming_distances, random_strings, random_subsets
 
 __all__ = ["DAEA"]
 
@@ -75,8 +75,7 @@ class DAEA(BitSearch):
         d, largest = self.problem.n_var, 3 * self.pop_size
         if largest >= d:
             return self.random_state.random((n, d)) < 0.5
-        sizes = self.random_state.integers(1, largest, n, endpoint=True)
-        return random_subsets(np.ones((n, d), np.bool_), sizes, self.random_state)
+        return random_strings(n, d, largest, self.random_state)
 
     def _mate(self) -> Bits:
         return self._mutated(self._crossed(self.X, self.X[self._second_parents()]))

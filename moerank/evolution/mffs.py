@@ -18,7 +18,7 @@ from moerank.evolution.strings import (
     group_numbers,
     hamming_distances,
     random_members,
-    random_subsets,
+    random_strings,
     uniform_children,
 )
 
@@ -115,9 +115,7 @@ class MFFS(BitSearch):
         self.front_rows, self.sum_rows = none, [none, none]
 
     def _start(self, n: int) -> Bits:
-        d = self.problem.n_var
-        sizes = self.random_state.integers(1, d, n, endpoint=True)
-        return random_subsets(np.ones((n, d), np.bool_), sizes, self.random_state)
+        return random_strings(n, self.problem.n_var, self.problem.n_var, self.random_state)
 
     def _mate(self) -> Bits:
         if self.refilling:

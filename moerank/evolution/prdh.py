@@ -12,7 +12,7 @@ from moerank.evolution.strings import (
     first_of_equals,
     group_numbers,
     hamming_distances,
-    random_subsets,
+    random_strings,
     uniform_children,
 )
 
@@ -71,8 +71,7 @@ class PRDH(BitSearch):
 
     def _start(self, n: int) -> Bits:
         d = self.problem.n_var
-        sizes = self.random_state.integers(1, min(d, 3 * self.pop_size), n, endpoint=True)
-        return random_subsets(np.ones((n, d), np.bool_), sizes, self.random_state)
+        return random_strings(n, d, min(d, 3 * self.pop_size), self.random_state)
 
     def _mate(self) -> Bits:
         n_pairs = self.pop_size // 2

@@ -13,6 +13,7 @@ __all__ = [
     "group_numbers",
     "hamming_distances",
     "random_members",
+    "random_strings",
     "random_subsets",
     "uniform_children",
 ]
@@ -115,6 +116,18 @@ def random_members(masks: Bits, n: int, random_state: np.random.Generator) -> In
     places = (random_state.random((n, len(masks))) * sizes).astype(np.int64)
     members: Integers = columns[np.cumsum(sizes) - sizes + places]
     return members
+
+
+def random_strings(n: int, n_bits: int, largest: int, random_state: np.random.Generator) -> Bits:
+    """Return `n` random strings of k ones, k uniform in 1 … `largest`, shape (n, n_bits).
+
+    Examples
+    --------
+    >>> random_strings(3, 6, 2, np.random.default_rng(0)).sum(axis=1).tolist()
+    [2, 2, 2]
+    """
+    sizes = random_state.integers(1, largest, n, endpoint=True)
+    return random_subsets(np.ones((n, n_bits), np.bool_), sizes, random_state)
 
 
 def random_subsets(masks: Bits, sizes: Integers, random_state: np.random.Generator) -> Bits:

@@ -109,9 +109,12 @@ class Ranker(RankingEstimator):
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         """Return the validation scores (n_documents, n_candidates) of one group, trained on everything."""
         sizes = [getattr(candidate, self._size) if self._size else 1 for candidate in candidates]
-        largest = clone(candidates[int(np.argmax(sizes))])._learn(train, validation)
-        by_size = largest._scores_by_size(train, validation.X64)
+        by_size = candidates[int(np.argmax(sizes))]._validation_scores(train, validation)
         return by_size[:, np.minimum(sizes, by_size.shape[1]) - 1]
+
+    def _validation_scores(self, train: RankingData, validation: RankingData) -> Matrix:
+        """Train, and return the validation scores (n_documents, n_sizes) at size 1, 2, … up to the own one."""
+        return clone(self)._learn(train, validation)._scores_by_size(train, validation.X64)
 
     def _steadied(self, values: Vector) -> Vector:
         """Return the validation values (n_entries,) of a group of the grid as they are to be compared."""

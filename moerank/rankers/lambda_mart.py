@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -16,7 +16,15 @@ from moerank.rankers.base import Grid, Mask, Matrix, Ranker, quality_of
 from moerank.rankers.forest import Forest
 from moerank.rankers.steady import TrailingMean, steadied
 
-__all__ = ["LambdaMART", "boosted_trees", "features_of_trees", "mean_forest", "scores_by_trees", "tree_forms"]
+__all__ = [
+    "LambdaMART",
+    "boosted_trees",
+    "features_of_trees",
+    "leaf_sizes",
+    "mean_forest",
+    "scores_by_trees",
+    "tree_forms",
+]
 
 # LightGBM refuses longer queries.
 LONGEST_QUERY = 10_000
@@ -128,19 +136,14 @@ class LambdaMART(Ranker):
         ----------
         train, validation : RankingData
         """
-        quality = quality_of(self._watched_scores(train, validation), validation, MAP())
+        quality = quality_of(self._validation_scores(train, validation), validation, MAP())
         return clone(self).set_params(n_trees=1 + int(np.argmax(self._steadied(quality))))
 
     def _steadied(self, values: Vector) -> Vector:
         return steadied(values)
 
-    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
-        sizes = [candidate.n_trees for candidate in candidates]
-        by_size = candidates[int(np.argmax(sizes))]._watched_scores(train, validation)
-        return by_size[:, np.minimum(sizes, by_size.shape[1]) - 1]
-
-    def _watched_scores(self, train: RankingData, validation: RankingData) -> Matrix:
-        """Return the validation scores (n_documents, n_trees) with 1, 2, … trees, as `patience` ends them."""
+    def _validation_scores(self, train: RankingData, validation: RankingData) -> Matrix:
+        """Return the validation scores (n_documents, n_trees) with 1, 2, … trees, until `patience` ends them."""
         self._look_at(train)
         held_out = validation.with_features(self.varying_)
         return scores_by_trees(self._boosted(train, held_out), held_out.X64)
@@ -178,6 +181,11 @@ class LambdaMART(Ranker):
         return scores_by_trees(self.booster_, X[:, self.varying_])
 
 
+def leaf_sizes(n_documents: int) -> list[int]:
+    """Return the `LEAF_SHARES` of so many documents, one at the least."""
+    return [max(1, round(share * n_documents)) for share in LEAF_SHARES]
+
+
 def tree_forms(n_documents: int, n_leaves: int, min_leaf: int, learning_rate: float) -> Grid:
     """Return the forms of trees that are tried on so many documents, those of the arguments among them.
 
@@ -189,7 +197,7 @@ def tree_forms(n_documents: int, n_leaves: int, min_leaf: int, learning_rate: fl
     >>> len(tree_forms(40, 3, 1, 0.1))
     2
     """
-    least = {min_leaf, *(max(1, round(share * n_documents)) for share in LEAF_SHARES)}
+    least = {min_leaf, *leaf_sizes(n_documents)}
     return [
         {"n_leaves": leaves, "min_leaf": documents, "learning_rate": rate}
         for leaves in sorted({FEW_LEAVES, n_leaves})

@@ -15,7 +15,7 @@ from moerank.data import RankingData
 from moerank.data.feature_costs import read_cost_table
 from moerank.files import read_text
 from moerank.runs.section import Section
-from moerank.runs.sources import Fold, Places
+from moerank.runs.sources import Fold, Places, shipped_folder
 
 __all__ = ["FeaturesSection"]
 
@@ -59,9 +59,7 @@ class FeaturesSection(Section):
 
     def _table_path(self, places: Places) -> Path:
         assert self.table is not None
-        candidates = [*places.files(self.table), Path(__file__).parents[1] / "problems" / self.table]
-        candidates.append(Path(__file__).parents[2] / "problems" / self.table)  # in a checkout
-        for path in candidates:
+        for path in [*places.files(self.table), shipped_folder() / self.table]:
             if path.is_file():
                 return path
         raise FileNotFoundError(f"[features] table {self.table} is in none of {places}; put it beside the problem file")

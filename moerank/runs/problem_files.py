@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from moerank.checks import unknown
 from moerank.files import read_text
 from moerank.runs.problem import Problem, Published
-from moerank.runs.sources import SOURCES, Split
+from moerank.runs.sources import SOURCES, Split, shipped_folder
 
 __all__ = ["load_problem", "shipped_problems"]
 
@@ -33,10 +33,7 @@ def shipped_problems() -> dict[str, Path]:
     >>> sorted(shipped_problems())
     ['digits', 'mq2008', 'mslr', 'ohsumed', 'planted', 'web']
     """
-    package = Path(__file__).parents[1]
-    # The wheel carries the folder inside the package; in a checkout it stands beside it.
-    folder = next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return {path.stem: path for path in sorted(shipped_folder().glob("*.toml"))}
 
 
 def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None) -> Problem:

@@ -40,6 +40,13 @@ LATER = ("file", "split", "dtype")
 """Settings that results of earlier versions do not have."""
 
 
+def shipped_folder() -> Path:
+    """Return the folder of the problem files that come with the package."""
+    package = Path(__file__).parents[1]
+    # The wheel carries the folder inside the package; in a checkout it stands beside it.
+    return next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
+
+
 class Places:
     """Where data are looked for.
 

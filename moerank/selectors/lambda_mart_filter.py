@@ -8,7 +8,7 @@ import numpy as np
 
 from moerank.data import RankingData
 from moerank.rankers.base import Grid, Matrix
-from moerank.rankers.lambda_mart import FEW_LEAVES, LEAF_SHARES, LambdaMART
+from moerank.rankers.lambda_mart import FEW_LEAVES, LambdaMART, leaf_sizes
 from moerank.rankers.population import AnyRanker
 from moerank.selectors.filter import Filter
 
@@ -49,9 +49,8 @@ class LambdaMARTFilter(Filter):
 
     def _own_grid(self, train: RankingData) -> Grid:
         """Return trees of 3 leaves with 0.25 % of the documents at least, and the trees as they are."""
-        least = max(1, round(LEAF_SHARES[0] * train.n_documents))
         return [
-            {"n_leaves": FEW_LEAVES, "min_leaf": least},
+            {"n_leaves": FEW_LEAVES, "min_leaf": leaf_sizes(train.n_documents)[0]},
             {"n_leaves": self.n_leaves, "min_leaf": self.min_leaf},
         ]
 

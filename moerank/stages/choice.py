@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.statistics import compare_paired, smallest_within_error
+from moerank.statistics import mean_and_error, smallest_within_error
 
 __all__ = ["Final", "advice_against", "choose_member", "knee"]
 
@@ -17,7 +18,7 @@ Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee"]
 Values = NDArray[np.float64]
 
 
-def choose_member(rule: Final, sizes: NDArray[np.int64], means: Values, per_query: Values) -> int:
+def choose_member(rule: Final, sizes: NDArray[np.int64], means: Values, per_query: Callable[[], Values]) -> int:
     """Return which member of a front is chosen.
 
     Parameters
@@ -29,17 +30,18 @@ def choose_member(rule: Final, sizes: NDArray[np.int64], means: Values, per_quer
         Number of features of each member.
     means : ndarray, shape (n_members,)
         The metric, larger is better, on the queries by which to choose.
-    per_query : ndarray, shape (n_queries, n_members)
-        Its value in each of these queries.
+    per_query : callable
+        Returns its value in each of these queries, shape (n_queries, n_members); asked for "one-se" alone.
 
     Examples
     --------
     >>> sizes, per_query = np.array([1, 2, 6, 9]), np.array([[0.1, 0.6, 0.7, 0.5], [0.3, 0.6, 0.6, 0.9]])
-    >>> [choose_member(rule, sizes, per_query.mean(axis=0), per_query) for rule in ("validation", "one-se", "knee")]
+    >>> means, rules = per_query.mean(axis=0), ("validation", "one-se", "knee")
+    >>> [choose_member(rule, sizes, means, lambda: per_query) for rule in rules]
     [3, 1, 1]
     """
     if rule == "one-se":
-        return smallest_within_error(per_query, sizes)
+        return smallest_within_error(per_query(), sizes)
     return knee(sizes, means) if rule == "knee" else int(means.argmax())
 
 
@@ -88,12 +90,12 @@ def advice_against(chosen: int, sizes: NDArray[np.int64], per_query: Values, ref
     str
         Empty unless the chosen member is worse by more than one paired standard error.
     """
-    tests = [compare_paired(values, reference) for values in per_query.T]
-    harmless = [test.difference >= -(test.error if np.isfinite(test.error) else 0.0) for test in tests]
+    gains, errors = np.transpose([mean_and_error(values - reference) for values in per_query.T])
+    harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
     if harmless[chosen]:
         return ""
-    loss = f"By validation it is worse than all features by {-tests[chosen].difference:.3f}"
-    if not any(harmless):
+    loss = f"By validation it is worse than all features by {-gains[chosen]:.3f}"
+    if not harmless.any():
         return f"{loss}, and so is every member of the front: keep all features"
-    smallest = int(sizes[np.flatnonzero(harmless)].min())
+    smallest = int(sizes[harmless].min())
     return f"{loss}; the smallest member of the front that is not has {smallest} features"

@@ -38,20 +38,22 @@ class Front:
         """Number of features of each member, shape (n_members,)."""
         return np.count_nonzero(self.feature_mask, axis=1)
 
-    def errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> NDArray[np.float64]:
-        """Return 1 − metric on the training data of each member, measured unless it is one of the objectives."""
+    def by_size(
+        self, objectives: Sequence[Objective], train: RankingData, metric: Metric
+    ) -> tuple[Front, NDArray[np.float64]]:
+        """Return the members by size, then by error, then by their objectives; and their errors on the training data.
+
+        The errors, 1 − metric, are measured unless they are one of the objectives.
+        """
+        errors = self._errors(objectives, train, metric)
+        order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
+        return Front(self.F[order], self.feature_mask[order], self.population.take(order)), errors[order]
+
+    def _errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> NDArray[np.float64]:
         for objective, values in zip(objectives, self.F.T, strict=True):
             if objective.name == "error":
                 return np.asarray(values, np.float64)
         return errors_of(train, metric, self.population)
-
-    def order(self, errors: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the members' numbers by size, then by error, then by their objectives."""
-        return np.lexsort((*self.F.T[::-1], errors, self.sizes))
-
-    def take(self, members: NDArray[np.int64]) -> Front:
-        """Return some of the members, in this order."""
-        return Front(self.F[members], self.feature_mask[members], self.population.take(members))
 
     def table(
         self, objectives: Sequence[Objective], errors: NDArray[np.float64], validation: NDArray[np.float64]

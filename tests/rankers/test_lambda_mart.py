@@ -86,7 +86,7 @@ def test_trees_end_where_the_mean_of_21_values_has_not_grown_for_long(noisy_data
     quality = MAP().score(held_out, staged)
     means = [np.mean(quality[t - 21 : t]) for t in range(21, 401)]
     end = next(t for t in range(len(means)) if max(means[: t + 1]) == max(means[: t + 8])) + 21
-    scores = ranker._watched_scores(noisy_data, held_out)
+    scores = ranker._validation_scores(noisy_data, held_out)
     assert 21 < end < 393
     np.testing.assert_array_equal(scores, staged[:, :end])
     best = int(np.argmax(mean_of_neighbours(quality[:end], min(10, end // 10))))

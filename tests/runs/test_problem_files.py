@@ -186,7 +186,7 @@ def test_problems_are_found_inside_an_installed_package(tmp_path, monkeypatch):
     package = tmp_path / "moerank"
     (package / "problems").mkdir(parents=True)
     (package / "problems" / "other.toml").write_text(VALID)
-    monkeypatch.setattr("moerank.runs.problem_files.__file__", str(package / "runs" / "problem_files.py"))
+    monkeypatch.setattr("moerank.runs.sources.__file__", str(package / "runs" / "problem_files.py"))
     assert list(shipped_problems()) == ["other"]
 
 

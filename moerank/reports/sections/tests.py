@@ -10,6 +10,7 @@ from moerank.reports.content import Entry, Section, Table, number, p_value, text
 from moerank.reports.illustrations import illustrations
 from moerank.reports.report import ALPHA, Report
 from moerank.runs.problem import Problem
+from moerank.verdict import LEVEL
 
 __all__ = ["tests"]
 
@@ -70,7 +71,7 @@ def _verdicts(report: Report, problem: Problem) -> Table:
         f"verdicts-{problem.name}",
         f"{problem.name}: what selection costs. {results.metric} of the chosen features minus that of the same ranker "
         "on all features, over the test queries of all folds, with its standard error; and the number of runs in "
-        f"which a paired t test detects a loss or a gain at the level {ALPHA}, or two one-sided tests show that the "
+        f"which a paired t test detects a loss or a gain at the level {LEVEL}, or two one-sided tests show that the "
         "difference is within the margin.",
         ["solver", "features", "difference", "queries", "runs", "loss", "gain", "equivalent"],
     )
