@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.checks import check_at_least, check_choice, check_positive, check_switch
 from moerank.data import RankingData
-from moerank.evolution import Archive, Factory, Journal, search, unpack_rows
+from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers import (
     FitnessBackend,
-    LinearPopulation,
     RankingEstimator,
     RankRLS,
     SelectionPath,
@@ -28,36 +26,21 @@ from moerank.rankers import (
     train_population,
 )
 from moerank.rankers.arguments import as_ranking_data
-from moerank.stages import Ensemble, FeatureSelection, InstanceSelection
 from moerank.stages.choice import Final, advice_against, choose_member
 from moerank.stages.front import Front
-from moerank.stages.instance_selection import spread_along_front
-from moerank.stages.instance_units import Unit, default_unit
 from moerank.stages.objectives import FRONT, ObjectiveLike, read_objectives, values_of
-from moerank.stages.searching import (
-    check_algorithm,
-    check_backend,
-    digest_of,
-    history_of,
-    is_sparse_search,
-    journal_of_stage,
-    search_arguments,
-)
+from moerank.stages.searching import check_algorithm, check_backend
 from moerank.stages.settings import (
-    STAGES,
     EnsembleSettings,
     FeatureSelectionSettings,
     InstanceSelectionSettings,
     StageArgument,
-    StagePlan,
     read_plan,
 )
-from moerank.stages.stage import Stage
+from moerank.stages.staged_search import Plans, Progress, StagedSearch
 from moerank.verdict import MARGIN, Part, Verdict, judge
 
 __all__ = ["MOFSRank"]
-
-Progress: TypeAlias = Callable[[str, float, int, int], object]
 
 
 class MOFSRank(RankingEstimator):
@@ -212,10 +195,13 @@ class MOFSRank(RankingEstimator):
         self._objectives = read_objectives(self.objectives)
         if self.feature_selection is False:
             raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
-        self._instances = read_plan(InstanceSelectionSettings, "instance_selection", self.instance_selection)
-        self._features = read_plan(FeatureSelectionSettings, "feature_selection", self.feature_selection)
-        self._ensemble = read_plan(EnsembleSettings, "ensemble", self.ensemble)
-        check_algorithm(self.algorithm, self._features.settings.population, len(self._objectives))
+        self._plans = Plans(
+            read_plan(InstanceSelectionSettings, "instance_selection", self.instance_selection),
+            read_plan(FeatureSelectionSettings, "feature_selection", self.feature_selection),
+            read_plan(EnsembleSettings, "ensemble", self.ensemble),
+        )
+        population = self._plans.feature_selection.settings.population
+        check_algorithm(self.algorithm, population, len(self._objectives))
         check_choice(get_args(Final), final=self.final)
         check_positive(margin=self.margin)
         check_at_least(1, workers=self.workers)
@@ -228,19 +214,37 @@ class MOFSRank(RankingEstimator):
             raise ValueError('final="validation" needs validation data; pass validation=… to fit')
         drawn = np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state
         self.random_state_ = int(drawn)
-        self.fronts_: dict[str, NDArray[np.float64]] = {}
-        self.history_: dict[str, pd.DataFrame] = {}
-        self.n_evaluations_ = 0
         with one_blas_thread():
             self.backend_ = self._tuned_backend(train, validation)
             self._reference = train_population(self.backend_, train)
             if self.ensemble is not False:  # find out before the search, not after two stages of it
                 require_weights(self._reference, self.backend_)
-            pair_masks = self._select_instances(train)
-            front = self._select_features(train, pair_masks)
+            stages = self._stages(train)
+            pair_masks = None if self.instance_selection is False else stages.select_instances()
+            front = stages.select_features(pair_masks)
             if self.ensemble is not False:
-                front = self._combine(train, require_weights(front.population, self.backend_))
+                front = stages.combine(front)
+            self.instance_unit_ = stages.instance_unit
+            self.fronts_, self.history_ = stages.fronts, stages.history
+            self.n_evaluations_ = stages.n_evaluations
             self._choose(front, train, validation)
+
+    def _stages(self, train: RankingData) -> StagedSearch:
+        return StagedSearch(
+            train,
+            self.backend_,
+            self._metric,
+            self._objectives,
+            self._plans,
+            self.algorithm,
+            adaptive_mutation=self.adaptive_mutation,
+            random_state=self.random_state_,
+            workers=self.workers,
+            journal=self.journal,
+            resume=self.resume,
+            progress=self.progress,
+            verbose=self.verbose,
+        )
 
     def _scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._population.take(np.array([self.chosen_])).scores(X)[:, 0]
@@ -250,84 +254,6 @@ class MOFSRank(RankingEstimator):
         if self.tune and validation is not None and hasattr(backend, "tune"):
             backend = backend.tune(train, validation)
         return cast(FitnessBackend, backend)
-
-    def _select_instances(self, train: RankingData) -> NDArray[np.bool_] | None:
-        """Stage 1: the instance subsets that the second stage trains on, or None for all pairs."""
-        self.instance_unit_: Unit | None = None
-        if self.instance_selection is False:
-            return None
-        settings = self._instances.settings
-        self.instance_unit_ = default_unit(train) if settings.unit == "auto" else settings.unit
-        stage = InstanceSelection(
-            train,
-            self.backend_,
-            self._metric,
-            unit=self.instance_unit_,
-            density=settings.density,
-            workers=self.workers,
-        )
-        found = self._search("instance_selection", stage, self._instances)
-        X = found.X if found.X.dtype == np.bool_ else unpack_rows(found.X, stage.n_var)
-        return spread_along_front(X, found.F, settings.max_subsets, include_all=settings.include_all)
-
-    def _select_features(self, train: RankingData, pair_masks: NDArray[np.bool_] | None) -> Front:
-        """Stage 2: the front, its members and their rankers."""
-        settings = self._features.settings
-        stage = FeatureSelection(
-            train,
-            self.backend_,
-            self._metric,
-            pair_masks,
-            unit=self.instance_unit_ or "pair",
-            objectives=self._objectives,
-            adaptive=self.adaptive_mutation and not is_sparse_search(self.algorithm),
-            form=settings.form,
-            decay=settings.decay,
-            workers=self.workers,
-        )
-        found = self._search("feature_selection", stage, self._features)
-        return Front(found.F, found.X, stage.rankers(found.X))
-
-    def _combine(self, train: RankingData, coefs: NDArray[np.float64]) -> Front:
-        """Stage 3: the front, its members and their combined rankers."""
-        stage = Ensemble(
-            train,
-            coefs,
-            self._metric,
-            objectives=self._objectives,
-            backend=self.backend_,
-            inject=self._ensemble.settings.inject,
-            workers=self.workers,
-        )
-        archive = Archive()
-        if self._ensemble.settings.keep_members:
-            archive.add(stage.members(), stage.evaluate(stage.members()))
-        found = self._search("ensemble", stage, self._ensemble, archive)
-        weights = stage.weights(found.X)
-        return Front(found.F, weights != 0, LinearPopulation(weights))
-
-    def _search(self, name: str, stage: Stage, plan: StagePlan[Any], archive: Archive | None = None) -> Archive:
-        """Run one stage and return the non-dominated members of all its evaluations and of a given archive."""
-        problem, algorithm, termination = search_arguments(name, stage, self.algorithm, plan)
-        sequence = np.random.SeedSequence(self.random_state_, spawn_key=(STAGES.index(name),))
-        journal = self._journal(name, stage.train)
-        if journal is not None and not self.resume:
-            journal.remove()
-        report = self.progress
-        result = search(
-            problem,
-            algorithm,
-            termination,
-            seed=int(sequence.generate_state(1)[0]),
-            archive=archive,
-            journal=journal,
-            progress=None if report is None else lambda *state: report(name, *state),
-            verbose=self.verbose,
-        )
-        self.fronts_[name] = result.archive.F
-        self.history_[name] = history_of(result, stage)
-        self.n_evaluations_ += result.history[-1].n_eval
-        return result.archive
 
     def _choose(self, front: Front, train: RankingData, validation: RankingData | None) -> None:
         front, errors = front.by_size(self._objectives, train, self._metric)
@@ -382,19 +308,3 @@ class MOFSRank(RankingEstimator):
     def _judged(self, selection: NDArray[np.float64], reference: NDArray[np.float64], part: Part) -> Verdict:
         sizes = int(self.support_.sum()), self.n_features_in_
         return judge(selection, reference, part, self._metric.name, *sizes, margin=self.margin, advice=self._advice)
-
-    def _journal(self, stage: str, train: RankingData) -> Journal | None:
-        if self.journal is None:
-            return None
-        configuration = {
-            "stage": stage,
-            "data": digest_of(train),
-            "backend": repr(self.backend_),
-            "metric": repr(self._metric),
-            "objectives": [repr(objective) for objective in self._objectives],
-            "algorithm": str(self.algorithm),
-            "adaptive_mutation": self.adaptive_mutation,
-            "random_state": self.random_state_,
-            "settings": [repr(plan) for plan in (self._instances, self._features, self._ensemble)],
-        }
-        return journal_of_stage(self.journal, stage, configuration)
