@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -18,6 +18,7 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers import (
+    AnyRanker,
     FitnessBackend,
     RankingEstimator,
     RankRLS,
@@ -26,9 +27,11 @@ from moerank.rankers import (
     train_population,
 )
 from moerank.rankers.arguments import as_ranking_data
+from moerank.rankers.forest import Forest
 from moerank.stages.choice import Final, advice_against, choose_member
 from moerank.stages.front import Front
-from moerank.stages.objectives import FRONT, ObjectiveLike, read_objectives, values_of
+from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
+from moerank.stages.refit import read_refit, refit_front
 from moerank.stages.searching import check_algorithm, check_backend
 from moerank.stages.settings import (
     EnsembleSettings,
@@ -70,6 +73,15 @@ class MOFSRank(RankingEstimator):
         "validation", the best by the metric on the validation data; "one-se", the smallest within one paired standard
         error of the best; "knee", the one farthest above the line from the smallest to the best. Ties go to fewer
         features. All but the first look at the validation data where these are given; "auto" is "validation" then.
+    refit : ranker, its name or a mapping, optional
+        The ranker that serves: after the search it is trained on the features of each member of the last front, and
+        these rankers are what is chosen among, judged and predicts. A name is that of a ranker in the table of solvers,
+        as "lambdamart"; its parameters are chosen by validation MAP over its published grid, once, with all features.
+        So are those of an estimator with such a grid, unless ``tune=False``. The number of LambdaMART's trees is chosen
+        by validation for each member. Without validation data the training metric chooses the member, as for
+        ``final="train"``: of rankers that learn their training data by heart most likely the largest. With
+        ``{"ranker": "lambdamart", "evaluations": 200}`` the search goes on before, the ranker itself being the judge;
+        see `moerank.stages.cross_fitting`.
     margin : float, default 0.005
         Differences of the metric below it do not matter; the verdict says whether the choice is shown to lose less.
     tune : bool, default True
@@ -96,21 +108,28 @@ class MOFSRank(RankingEstimator):
     front_ : DataFrame
         One row for each non-dominated member of the last stage, by size: ``n_features``, ``error`` (1 − metric on
         the training data), further objectives by their names, ``validation`` (metric, NaN without data) and
-        ``features`` (tuple of columns of X).
+        ``features`` (tuple of columns of X). With a `refit`, ``error`` and objectives stay those of the search that
+        found the member, and ``validation`` is of the ranker that serves.
     front_support_ : ndarray of bool, shape (n_members, n_features)
         The features of these members, a row for each.
     front_coefs_ : ndarray, shape (n_members, n_features)
-        The rankers of these members; None if the backend's rankers have no weights.
+        The rankers of these members; None if they have no weights.
+    front_rankers_ : Population
+        The same with a method ``scores(X)``, whether they have weights or not.
     chosen_ : int
         The row of `front_` that was chosen.
     coef_ : ndarray, shape (n_features,)
-        Its ranker, 0 for features left out.
+        Its ranker, 0 for features left out; only if it has weights.
+    forest_ : Forest
+        Its trees; only if it has any.
     support_ : ndarray of bool, shape (n_features,)
     verdict_ : Verdict or None
-        The chosen member against the same backend on all features, on the validation queries: optimistic, as they chose
+        The chosen member against the same ranker on all features, on the validation queries: optimistic, as they chose
         it. None without validation data. `verdict` gives that on test queries.
     backend_ : ranker
         The backend with the regularisation that was used.
+    refit_ : ranker or None
+        What `refit` stands for, with the parameters that were used.
     instance_unit_ : {"pair", "document", "query"} or None
         What the first stage chose among; None without it.
     fronts_ : dict of ndarray, shape (n_members, n_objectives)
@@ -149,6 +168,7 @@ class MOFSRank(RankingEstimator):
         adaptive_mutation: bool = True,
         algorithm: str | Factory = "nsga2",
         final: Final = "auto",
+        refit: AnyRanker | str | Mapping[str, Any] | None = None,
         margin: float = MARGIN,
         tune: bool = True,
         random_state: int | None = None,
@@ -167,6 +187,7 @@ class MOFSRank(RankingEstimator):
         self.adaptive_mutation = adaptive_mutation
         self.algorithm = algorithm
         self.final = final
+        self.refit = refit
         self.margin = margin
         self.tune = tune
         self.random_state = random_state
@@ -186,7 +207,7 @@ class MOFSRank(RankingEstimator):
         k = np.arange(1, self.n_features_in_ + 1)
         best = np.where(sizes <= k[:, None], self._quality, -np.inf).argmax(axis=1)
         small = sizes[best] <= k  # some member of the front is
-        rankers = self._population.take(np.where(small, best, -1))
+        rankers = self.front_rankers_.take(np.where(small, best, -1))
         return SelectionPath(self.front_support_[best] & small[:, None], rankers)
 
     def _check_parameters(self) -> None:
@@ -203,6 +224,7 @@ class MOFSRank(RankingEstimator):
         population = self._plans.feature_selection.settings.population
         check_algorithm(self.algorithm, population, len(self._objectives))
         check_choice(get_args(Final), final=self.final)
+        read_refit(self.refit)
         check_positive(margin=self.margin)
         check_at_least(1, workers=self.workers)
         check_switch(adaptive_mutation=self.adaptive_mutation, tune=self.tune, resume=self.resume, verbose=self.verbose)
@@ -224,6 +246,10 @@ class MOFSRank(RankingEstimator):
             front = stages.select_features(pair_masks)
             if self.ensemble is not False:
                 front = stages.combine(front)
+            self.refit_ = None
+            if (plan := read_refit(self.refit, self.random_state_)) is not None:
+                served = refit_front(plan, stages, front, validation, tune=self.tune)
+                self.refit_, front, self._reference = served.ranker, served.front, served.reference
             self.instance_unit_ = stages.instance_unit
             self.fronts_, self.history_ = stages.fronts, stages.history
             self.n_evaluations_ = stages.n_evaluations
@@ -247,7 +273,7 @@ class MOFSRank(RankingEstimator):
         )
 
     def _scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._population.take(np.array([self.chosen_])).scores(X)[:, 0]
+        return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
     def _tuned_backend(self, train: RankingData, validation: RankingData | None) -> FitnessBackend:
         backend: Any = clone(self.backend) if self.backend is not None else RankRLS()
@@ -261,9 +287,12 @@ class MOFSRank(RankingEstimator):
         quality = np.full(len(errors), np.nan) if held_out is None else mean_over_queries(held_out)
         self.front_ = front.table(self._objectives, errors, quality)
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
-        self._population = front.population
+        self.front_rankers_ = front.population
         # What a member is chosen by; the paper's rule looks at the training data alone.
-        self._quality = -errors if held_out is None or self.final == "train" else quality
+        by_training = held_out is None or self.final == "train"
+        if by_training and self.refit_ is not None:
+            errors = errors_of(train, self._metric, front.population)
+        self._quality = -errors if by_training else quality
 
         def per_query() -> NDArray[np.float64]:
             return values_of(train, self._metric, front.population) if held_out is None else held_out
@@ -272,16 +301,25 @@ class MOFSRank(RankingEstimator):
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
+        elif hasattr(self, "coef_"):  # of an earlier fit
+            del self.coef_
         self._advice, self.verdict_ = "", None
         if validation is not None and held_out is not None:
             reference = values_of(validation, self._metric, self._reference)[:, 0]
             self._advice = advice_against(self.chosen_, front.sizes, held_out, reference)
             self.verdict_ = self._judged(held_out[:, self.chosen_], reference, "validation")
 
+    @property
+    def forest_(self) -> Forest:
+        """The trees of the chosen member, if it has any, over all columns of the training table."""
+        rankers: Any = self.front_rankers_
+        forest: Forest = rankers.forest(self.chosen_)
+        return forest
+
     def verdict(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
     ) -> Verdict:
-        """Return how the chosen member stands against the same backend on all features, on queries held out.
+        """Return how the chosen member stands against the same ranker on all features, on queries held out.
 
         Parameters
         ----------

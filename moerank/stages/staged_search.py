@@ -31,7 +31,13 @@ from moerank.stages.settings import (
 )
 from moerank.stages.stage import Stage
 
-__all__ = ["Plans", "Progress", "StagedSearch"]
+__all__ = ["AGAIN", "Plans", "Progress", "StagedSearch"]
+
+AGAIN = "refit_search"
+"""The stage in which the ranker that serves goes on with the search."""
+
+FEW = 40
+"""Nominal population of that stage: batches of ten, for a staircase search begins with a quarter."""
 
 Progress: TypeAlias = Callable[[str, float, int, int], object]
 """Called with the stage, the fraction of it that is done, the generation and the evaluations."""
@@ -148,21 +154,39 @@ class StagedSearch:
         archive = Archive()
         if settings.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
-        found = self._search("ensemble", stage, self.plans.ensemble, archive)
+        found = self._search("ensemble", stage, self.plans.ensemble, archive=archive)
         weights = stage.weights(found.X)
         return Front(found.F, weights != 0, LinearPopulation(weights))
 
-    def _search(self, name: str, stage: Stage, plan: StagePlan[Any], archive: Archive | None = None) -> Archive:
+    def select_again(self, backend: FitnessBackend, front: Front, evaluations: int) -> Archive:
+        """Go on from the members of a front with another backend: what so many evaluations find that is not dominated.
+
+        The staircase search gets furthest with few of them, whatever searched before.
+        """
+        initial = spread_along_front(front.feature_mask, front.F, max(1, evaluations // 2), include_all=False)
+        stage = FeatureSelection(self.train, backend, self.metric, objectives=self.objectives, adaptive=False)
+        plan = StagePlan(FeatureSelectionSettings(population=FEW), ("n_eval", evaluations), initial)
+        return self._search(AGAIN, stage, plan, algorithm="staircase")
+
+    def _search(
+        self,
+        name: str,
+        stage: Stage,
+        plan: StagePlan[Any],
+        *,
+        archive: Archive | None = None,
+        algorithm: str | Factory | None = None,
+    ) -> Archive:
         """Run one stage and return the non-dominated members of all its evaluations and of a given archive."""
-        problem, algorithm, termination = search_arguments(name, stage, self.algorithm, plan)
-        sequence = np.random.SeedSequence(self.random_state, spawn_key=(STAGES.index(name),))
-        journal = self._journal(name)
+        problem, searching, termination = search_arguments(name, stage, algorithm or self.algorithm, plan)
+        sequence = np.random.SeedSequence(self.random_state, spawn_key=((*STAGES, AGAIN).index(name),))
+        journal = self._journal(name, stage)
         if journal is not None and not self.resume:
             journal.remove()
         report = self.progress
         result = search(
             problem,
-            algorithm,
+            searching,
             termination,
             seed=int(sequence.generate_state(1)[0]),
             archive=archive,
@@ -175,13 +199,13 @@ class StagedSearch:
         self.n_evaluations += result.history[-1].n_eval
         return result.archive
 
-    def _journal(self, stage: str) -> Journal | None:
+    def _journal(self, name: str, stage: Stage) -> Journal | None:
         if self.journal is None:
             return None
         configuration = {
-            "stage": stage,
+            "stage": name,
             "data": digest_of(self.train),
-            "backend": repr(self.backend),
+            "backend": repr(getattr(stage, "backend", self.backend)),
             "metric": repr(self.metric),
             "objectives": [repr(objective) for objective in self.objectives],
             "algorithm": str(self.algorithm),
@@ -192,4 +216,4 @@ class StagedSearch:
                 for plan in (self.plans.instance_selection, self.plans.feature_selection, self.plans.ensemble)
             ],
         }
-        return journal_of_stage(self.journal, stage, configuration)
+        return journal_of_stage(self.journal, name, configuration)
