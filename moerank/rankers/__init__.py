@@ -30,6 +30,7 @@ from moerank.rankers.population import FittedPopulation as FittedPopulation
 from moerank.rankers.population import LinearPopulation as LinearPopulation
 from moerank.rankers.population import Population as Population
 from moerank.rankers.population import Scorer as Scorer
+from moerank.rankers.population import on_all_columns as on_all_columns
 from moerank.rankers.population import require_weights as require_weights
 from moerank.rankers.population import side_by_side as side_by_side
 from moerank.rankers.population import train_population as train_population

@@ -91,7 +91,8 @@ def run_fold(
     random_state = seed if random_state is None else random_state
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
-        parts = dict(zip(PARTS, problem.load_fold(fold, data), strict=True))
+        loaded, limits = problem.load_limited_fold(fold, data)
+        parts = dict(zip(PARTS, loaded, strict=True))
         train, validation = parts["train"], parts["validation"]
         metric = problem.metric.make()
         metrics = (metric, MAP() if metric != MAP() else NDCG(10))
@@ -114,6 +115,7 @@ def run_fold(
             "resume": resume,
             "progress": lambda stage, fraction, generation, _: report(stage, fraction, f"generation {generation}"),
             **problem.offers(),
+            **limits,
         }
         known = spec.takes()
         taken = {name: value for name, value in offered.items() if name in known}

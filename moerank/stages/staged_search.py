@@ -17,6 +17,7 @@ from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, LinearPopulation, require_weights
 from moerank.stages.ensemble import Ensemble
 from moerank.stages.feature_selection import FeatureSelection
+from moerank.stages.feature_strings import FeatureLimits
 from moerank.stages.front import Front
 from moerank.stages.instance_selection import InstanceSelection, spread_along_front
 from moerank.stages.instance_units import Unit, default_unit
@@ -59,6 +60,8 @@ class StagedSearch:
     objectives : tuple of Objective
         What the second and the third stage minimise.
     plans : Plans
+    limits : FeatureLimits
+        What the feature strings of these two keep.
     algorithm : str or callable
         A name from `moerank.evolution.ALGORITHMS`, or a factory of pymoo algorithms.
     adaptive_mutation : bool
@@ -86,6 +89,7 @@ class StagedSearch:
     metric: Metric
     objectives: tuple[Objective, ...]
     plans: Plans
+    limits: FeatureLimits
     algorithm: str | Factory
     adaptive_mutation: bool
     random_state: int
@@ -125,13 +129,15 @@ class StagedSearch:
             pair_masks,
             unit=self.instance_unit or "pair",
             objectives=self.objectives,
+            limits=self.limits,
+            by_group=settings.by_group,
             adaptive=self.adaptive_mutation and not is_sparse_search(self.algorithm),
             form=settings.form,
             decay=settings.decay,
             workers=self.workers,
         )
         found = self._search("feature_selection", stage, self.plans.feature_selection)
-        return Front(found.F, found.X, stage.rankers(found.X))
+        return Front(found.F, stage.strings.columns(found.X), stage.rankers(found.X))
 
     def combine(self, front: Front) -> Front:
         """Stage 3: the front, its members and their combined rankers."""
@@ -141,6 +147,8 @@ class StagedSearch:
             require_weights(front.population, self.backend),
             self.metric,
             objectives=self.objectives,
+            limits=self.limits,
+            by_group=self.plans.feature_selection.settings.by_group,
             backend=self.backend,
             inject=settings.inject,
             workers=self.workers,
@@ -149,8 +157,7 @@ class StagedSearch:
         if settings.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
         found = self._search("ensemble", stage, self.plans.ensemble, archive)
-        weights = stage.weights(found.X)
-        return Front(found.F, weights != 0, LinearPopulation(weights))
+        return Front(found.F, stage.feature_mask(found.X), LinearPopulation(stage.weights(found.X)))
 
     def _search(self, name: str, stage: Stage, plan: StagePlan[Any], archive: Archive | None = None) -> Archive:
         """Run one stage and return the non-dominated members of all its evaluations and of a given archive."""
@@ -184,6 +191,7 @@ class StagedSearch:
             "backend": repr(self.backend),
             "metric": repr(self.metric),
             "objectives": [repr(objective) for objective in self.objectives],
+            "limits": repr(self.limits),
             "algorithm": str(self.algorithm),
             "adaptive_mutation": self.adaptive_mutation,
             "random_state": self.random_state,
