@@ -17,7 +17,7 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import ConstantFeatureWarning, LinearPopulation, RankingEstimator
-from moerank.runs.measure import Measure, Parts
+from moerank.runs.measure import ALL_FEATURES, Measure, Parts
 from moerank.runs.problem import Problem
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 from moerank.runs.solver_spec import SolverSpec, read_solver
@@ -103,6 +103,7 @@ def run_fold(
         objectives = read_objectives(problem.search.objectives)
         measure = Measure(parts, metrics, objectives, backend)
         compared = _baselines(backend, problem.backend.name, spec.name, measure, report) if baselines else []
+        measure = measure.beside(compared)
         clock.stop("baselines")
 
         offered = {
@@ -223,7 +224,7 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, r
     found = []
     if solver != backend_name:
         report("baselines", 0.0, "all features")
-        found.append(measure.fitted("all features", _fitted(backend, train)))
+        found.append(measure.fitted(ALL_FEATURES, _fitted(backend, train)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
     if solver != "fsmrank":

@@ -50,6 +50,7 @@ class StoredRanker(BaseModel):
     objectives: dict[str, float]
     scores: Scores
     per_query: PerQuery
+    paired_error: Annotated[float, Field(ge=0)] | None = None
 
 
 class Convergence(BaseModel):
