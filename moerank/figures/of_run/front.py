@@ -36,12 +36,13 @@ def front_figure(result: RunResult) -> Figure:
     with in_style():
         figure = Figure(figsize=(WIDTH, 3.1 + note_height(note)), layout="constrained")
         axes = figure.subplots()
-        x = [_amount(member, counted) for member in result.front]
+        front = sorted(result.front, key=lambda member: _amount(member, counted))
+        x = [_amount(member, counted) for member in front]
         for part in PARTS:
             look = LINES[part] | ({"linestyle": "none"} if several else {})
-            axes.plot(x, [member.scores[part][metric] for member in result.front], label=part, **look)
+            axes.plot(x, [member.scores[part][metric] for member in front], label=part, **look)
         if not several:
-            _put_band(axes, x, result)
+            _put_band(axes, x, front, metric, len(result.queries["test"]))
         references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
         for baseline, dashes in zip(references, _DASHES, strict=False):
             label = f"{baseline.name} ({_amount(baseline, counted):g}), test"
@@ -54,7 +55,7 @@ def front_figure(result: RunResult) -> Figure:
         axes.set_xlabel(title)
         axes.set_ylabel(f"{metric} (higher is better)")
         axes.xaxis.set_major_locator(MaxNLocator(integer=counted == "features", steps=[1, 2, 5, 10]))
-        figure.legend(loc="outside upper center", ncols=2, handlelength=2.6)
+        figure.legend(loc="outside upper center", ncols=2, handlelength=2.2, columnspacing=1.0)
         put_note(figure, note)
     return figure
 
@@ -69,19 +70,17 @@ def _amount(member: ScoredRanker, objective: str) -> float:
     return len(member.features) if objective == "features" else member.objectives[objective]
 
 
-def _put_band(axes: Axes, x: list[float], result: RunResult) -> None:
+def _put_band(axes: Axes, x: list[float], front: list[ScoredRanker], metric: str, n_queries: int) -> None:
     """Draw the confidence intervals of the members' differences from all features around their test values."""
-    errors = [member.paired_error for member in result.front]
+    errors = [member.paired_error for member in front]
     if None in errors:
         return
     from scipy import stats  # takes a second to load
 
-    half = stats.t.ppf(0.975, len(result.queries["test"]) - 1) * np.array(errors, float)
-    values = np.array([member.scores["test"][result.metrics[0]] for member in result.front])
-    order = np.argsort(x, kind="stable")
+    half = stats.t.ppf(0.975, n_queries - 1) * np.array(errors, float)
+    values = np.array([member.scores["test"][metric] for member in front])
     band: dict[str, Any] = {"color": LINES["test"]["color"], "alpha": 0.18, "linewidth": 0, "zorder": 1}
-    low, high = (values - half)[order], (values + half)[order]
-    axes.fill_between(np.array(x)[order], low, high, label="95 % band against all features", **band)
+    axes.fill_between(x, values - half, values + half, label="95 % against all features", **band)
 
 
 FIGURE = RunFigure(front_figure)
