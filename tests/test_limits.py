@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from moerank.data import FeatureCosts, load_planted_fold
+from moerank.data.columns import column_mask
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankerAdapter, RankRLS
@@ -110,3 +111,11 @@ def test_what_cannot_be_kept_is_refused_before_the_search(fold, limits, message,
     monkeypatch.setattr(MOFSRank, "_tuned_backend", lambda *_: pytest.fail("the search has begun"))
     with pytest.raises(ValueError, match=message):
         MOFSRank(**{**SMALL, **limits}).fit(fold[0])
+
+
+@pytest.mark.parametrize(
+    ("features", "columns"),
+    [(2, [2]), ("b", [1]), (np.int64(2), [2]), (["b", 0], [0, 1]), (np.array([2, 2]), [2]), ({1}, [1]), (None, [])],
+)
+def test_features_may_be_named_as_one_likes(features, columns):
+    assert np.flatnonzero(column_mask(features, ["a", "b", "c"], "include")).tolist() == columns

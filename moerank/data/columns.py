@@ -12,7 +12,20 @@ from numpy.typing import NDArray
 
 from moerank.checks import unknown
 
-__all__ = ["column_mask", "in_column_order"]
+__all__ = ["column_mask", "in_column_order", "listed"]
+
+
+def listed(features: Any) -> tuple[Any, ...]:
+    """Return what somebody names features by as a tuple: one column, one name, any number of them, or None for none.
+
+    Examples
+    --------
+    >>> listed("bm25"), listed(range(2))
+    (('bm25',), (0, 1))
+    """
+    if features is None:
+        return ()
+    return (features,) if isinstance(features, str | Integral) else tuple(features)
 
 
 def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> NDArray[np.bool_]:
@@ -38,7 +51,7 @@ def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str],
     [False, True, True]
     """
     mask = np.zeros(len(names), np.bool_)
-    for feature in [features] if isinstance(features, int | str) else features:
+    for feature in listed(features):
         mask[_column(feature, names, where)] = True
     return mask
 

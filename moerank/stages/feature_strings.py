@@ -13,7 +13,7 @@ from pymoo.core.repair import Repair
 
 from moerank.checks import check_at_least, check_not_negative
 from moerank.data import FeatureCosts, RankingData
-from moerank.data.columns import column_mask
+from moerank.data.columns import column_mask, listed
 from moerank.data.feature_costs import known_costs
 
 __all__ = ["UNLIMITED", "FeatureLimits", "FeatureStrings", "KeepLimits"]
@@ -39,8 +39,8 @@ class FeatureLimits:
 
     Examples
     --------
-    >>> FeatureLimits(max_features=10, include=["bm25"]).given
-    {'max_features': 10, 'include': ['bm25']}
+    >>> FeatureLimits(max_features=10, include="bm25").given
+    {'max_features': 10, 'include': ('bm25',)}
     """
 
     max_features: int | None = None
@@ -50,15 +50,13 @@ class FeatureLimits:
     def __post_init__(self) -> None:
         check_at_least(1, or_none=True, max_features=self.max_features)
         check_not_negative(or_none=True, max_cost=self.max_cost)
+        object.__setattr__(self, "include", listed(self.include))
 
     @property
     def given(self) -> dict[str, Any]:
         """The limits that there are, by name."""
-        limits = {"max_features": self.max_features, "max_cost": self.max_cost}
-        named = isinstance(self.include, int | str) or len(self.include) > 0
-        return {name: limit for name, limit in limits.items() if limit is not None} | (
-            {"include": self.include} if named else {}
-        )
+        limits = {"max_features": self.max_features, "max_cost": self.max_cost, "include": self.include or None}
+        return {name: limit for name, limit in limits.items() if limit is not None}
 
 
 UNLIMITED = FeatureLimits()
