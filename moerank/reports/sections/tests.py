@@ -72,14 +72,17 @@ def _verdicts(report: Report, problem: Problem) -> Table:
         f"{problem.name}: what selection costs. {results.metric} of the chosen features minus that of the same ranker "
         "on all features, over the test queries of all folds, with its standard error; and the number of runs in "
         f"which a paired t test detects a loss or a gain at the level {LEVEL}, or two one-sided tests show that the "
-        "difference is within the margin.",
-        ["solver", "features", "difference", "queries", "runs", "loss", "gain", "equivalent"],
+        "difference is within the margin. The same ranker is the backend of a search, the own ranker of a filter or "
+        "wrapper, and RankSVM beside the embedded methods that have none; validation chose its parameters with all "
+        "features.",
+        ["solver", "against", "features", "difference", "queries", "runs", "loss", "gain", "equivalent"],
     )
     for row in verdicts(results).itertuples():
         counts = (row.queries, row.runs, row.loss, row.gain, row.equivalent)
         table.rows.append(
             [
                 text(row.solver),
+                text(row.against or "its backend"),
                 number(row.n_features, 1),
                 with_error(row.difference, row.error),
                 *(number(count, 0) for count in counts),
