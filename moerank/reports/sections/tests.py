@@ -48,7 +48,8 @@ def _against_reference(report: Report, problem: Problem) -> Table:
     table = Table(
         f"tests-{problem.name}",
         f"{problem.name}: {results.metric} of each solver minus that of {report.reference}, query by query; wins, ties "
-        f"and losses count queries. p is that of the paired t test, adjusted by Holm's method; bold up to {ALPHA}.",
+        "and losses count queries. p is that of the paired t test; Holm's method adjusts it for the number of rows, "
+        f"bold up to {ALPHA}.",
         ["solver", "difference", "wins / ties / losses", "p", "Holm"],
     )
     for row in against_reference(results, report.reference, results.metric).itertuples():
