@@ -40,5 +40,6 @@ from moerank.rankers.rank_svm import RankSVM as RankSVM
 from moerank.rankers.rank_svm_kernel import KernelRankSVM as KernelRankSVM
 from moerank.rankers.rank_svm_struct import RankSVMStruct as RankSVMStruct
 from moerank.rankers.rank_svm_tron import RankSVMTRON as RankSVMTRON
+from moerank.rankers.selection import Selection as Selection
 from moerank.rankers.spread import varying_in_queries as varying_in_queries
 from moerank.rankers.svm_map import SVMMAP as SVMMAP

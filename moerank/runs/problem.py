@@ -80,7 +80,7 @@ class SolverSection(Section):
 class SearchSection(Section):
     """What the stages share: algorithm, objectives, the rule for the final member, the margin of the verdict.
 
-    See `MOFSRank`.
+    See `MOFSRank`. The margin is that of other selections' verdicts, too.
     """
 
     algorithm: str = "nsga2"

@@ -135,7 +135,7 @@ class RunResult:
     instances : {"pair", "document", "query"} or None
         What instance selection chose among; None without it.
     verdict : Verdict or None
-        The chosen member against the same ranker on all features, on the test queries, from solvers that give one.
+        The chosen member against the same ranker on all features, on the test queries; None of what selects nothing.
     """
 
     problem: str

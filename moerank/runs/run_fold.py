@@ -16,7 +16,7 @@ import numpy as np
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import ConstantFeatureWarning, LinearPopulation, RankingEstimator
+from moerank.rankers import ConstantFeatureWarning, LinearPopulation, RankingEstimator, Selection
 from moerank.runs.measure import ALL_FEATURES, Measure, Parts
 from moerank.runs.problem import Problem
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
@@ -25,6 +25,7 @@ from moerank.selectors.single import single_feature_values
 from moerank.solvers import make_backend, make_solver
 from moerank.stages.objectives import read_objectives
 from moerank.stages.settings import STAGES
+from moerank.verdict import Verdict
 from moerank.version import VERSION
 
 __all__ = ["configuration", "run_fold"]
@@ -134,8 +135,7 @@ def run_fold(
 
         front, chosen = _front(estimator, spec.label, measure)
         history = getattr(estimator, "history_", {})
-        judged = getattr(estimator, "verdict", None)
-        verdict = judged(parts["test"]) if callable(judged) else None
+        verdict = _verdict(estimator, measure, problem.search.margin)
         clock.stop("measuring")
     return RunResult(
         problem=problem.name,
@@ -189,7 +189,10 @@ def configuration(
     known = spec.takes()
     settings = problem.configuration()
     unused = [name for name in STAGES if name not in known]
-    unused += ["search"] if not settings["search"].keys() & known.keys() else []
+    if not settings["search"].keys() & known.keys():  # all that may count is the margin of a verdict
+        judged = isinstance(make_solver(spec.name), Selection)
+        settings["search"] = {name: value for name, value in settings["search"].items() if judged and name == "margin"}
+    unused += ["search"] if not settings["search"] else []
     unused += ["backend"] if not baselines and "backend" not in known else []
     return {
         "problem": problem.name,
@@ -262,6 +265,15 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[ScoredRank
         return [replace(only, model=replace(only.model, parameters={}))], 0
     members = measure.population(name, LinearPopulation(coefs), estimator.front_support_)
     return [member if i == chosen else replace(member, per_query={}) for i, member in enumerate(members)], chosen
+
+
+def _verdict(estimator: Any, measure: Measure, margin: float) -> Verdict | None:
+    """Return how a selection stands on the test part; None of a ranker that selects nothing."""
+    train, validation, test = (measure.parts[part] for part in PARTS)
+    if isinstance(estimator, Selection):
+        return estimator.verdict(test, train, validation, metric=measure.metrics[0], margin=margin)
+    judged = getattr(estimator, "verdict", None)
+    return judged(test) if callable(judged) else None
 
 
 class _Clock:

@@ -140,6 +140,7 @@ class StoredVerdict(BaseModel):
     margin: Annotated[float, Field(gt=0)]
     p_equivalent: Annotated[float, Field(ge=0, le=1)]
     advice: str
+    against: str = ""
     sentence: str
 
     def read(self) -> Verdict:
