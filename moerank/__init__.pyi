@@ -53,6 +53,7 @@ from .selectors import NonconvexRanker as NonconvexRanker
 from .selectors import SingleFeatures as SingleFeatures
 from .solvers import make_solver as make_solver
 from .stages import Ensemble as Ensemble
+from .stages import FeatureLimits as FeatureLimits
 from .stages import FeatureSelection as FeatureSelection
 from .stages import InstanceSelection as InstanceSelection
 from .studies.study import Study as Study

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -12,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.checks import check_at_least, check_choice, check_positive, check_switch
-from moerank.data import RankingData
+from moerank.data import FeatureCosts, RankingData
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
@@ -23,12 +24,15 @@ from moerank.rankers import (
     RankingEstimator,
     RankRLS,
     SelectionPath,
+    on_all_columns,
     require_weights,
     train_population,
 )
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.forest import Forest
+from moerank.stages.allowed import allowed_features, with_costs
 from moerank.stages.choice import Final, advice_against, choose_member
+from moerank.stages.feature_strings import FeatureLimits, FeatureStrings
 from moerank.stages.front import Front
 from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
 from moerank.stages.refit import read_refit, refit_front
@@ -62,6 +66,24 @@ class MOFSRank(RankingEstimator):
     objectives : sequence of str or Objective, default ("features", "error")
         What the second and the third stage minimise; see `moerank.stages.objectives`. The first stage minimises the
         number of preference pairs kept and the error.
+    max_features : int, optional
+        Most features of a selection. Like the next two a limit that every string of the second and the third stage
+        keeps; limits that no selection can keep are refused.
+    max_cost : float, optional
+        Most that the features of a selection may cost together.
+    include : sequence of int or str, default ()
+        Columns, from 0, or names of features that belong to every selection, and count even if their weight is 0.
+    exclude : sequence of int or str, default ()
+        Columns or names of features that are out of the question: nothing looks at them, the reference of the verdict
+        included.
+    costs : array-like or mapping, shape (n_features,), optional
+        What each feature costs, in the order of the columns or by name, for the objective "cost" and for `max_cost`;
+        by default what the data say. A `FeatureCosts` has groups, too.
+    groups : sequence or mapping, optional
+        The group of features that are computed together, None for no group; left out, features cost 0 by themselves.
+        With ``feature_selection={"by_group": True}`` a group is selected as a whole.
+    group_costs : mapping, optional
+        What each group costs once, however many of its features are used.
     adaptive_mutation : bool, default True
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
@@ -124,8 +146,8 @@ class MOFSRank(RankingEstimator):
         Its trees; only if it has any.
     support_ : ndarray of bool, shape (n_features,)
     verdict_ : Verdict or None
-        The chosen member against the same ranker on all features, on the validation queries: optimistic, as they chose
-        it. None without validation data. `verdict` gives that on test queries.
+        The chosen member against the same ranker on all allowed features, on the validation queries: optimistic, as
+        they chose it. None without validation data. `verdict` gives that on test queries.
     backend_ : ranker
         The backend with the regularisation that was used.
     refit_ : ranker or None
@@ -165,6 +187,13 @@ class MOFSRank(RankingEstimator):
         feature_selection: StageArgument = True,
         ensemble: StageArgument = True,
         objectives: Sequence[ObjectiveLike] = FRONT,
+        max_features: int | None = None,
+        max_cost: float | None = None,
+        include: Sequence[int | str] | int | str = (),
+        exclude: Sequence[int | str] | int | str = (),
+        costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = None,
+        groups: Sequence[Any] | Mapping[Any, Any] | None = None,
+        group_costs: Mapping[Any, float] | None = None,
         adaptive_mutation: bool = True,
         algorithm: str | Factory = "nsga2",
         final: Final = "auto",
@@ -184,6 +213,13 @@ class MOFSRank(RankingEstimator):
         self.feature_selection = feature_selection
         self.ensemble = ensemble
         self.objectives = objectives
+        self.max_features = max_features
+        self.max_cost = max_cost
+        self.include = include
+        self.exclude = exclude
+        self.costs = costs
+        self.groups = groups
+        self.group_costs = group_costs
         self.adaptive_mutation = adaptive_mutation
         self.algorithm = algorithm
         self.final = final
@@ -214,6 +250,7 @@ class MOFSRank(RankingEstimator):
         check_backend(self.backend)
         self._metric = as_metric(self.metric, NDCG(10))
         self._objectives = read_objectives(self.objectives)
+        self._limits = FeatureLimits(self.max_features, self.max_cost, self.include)
         if self.feature_selection is False:
             raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
         self._plans = Plans(
@@ -236,24 +273,31 @@ class MOFSRank(RankingEstimator):
             raise ValueError('final="validation" needs validation data; pass validation=… to fit')
         drawn = np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state
         self.random_state_ = int(drawn)
+        kept, included = allowed_features(train, self.include, self.exclude)
+        self._limits = replace(self._limits, include=included)
+        allowed = with_costs(train, self.costs, self.groups, self.group_costs).with_features(kept)
+        # Refuses what no selection can keep before anything takes time.
+        FeatureStrings(allowed, self._limits, by_group=self._plans.feature_selection.settings.by_group)
         with one_blas_thread():
-            self.backend_ = self._tuned_backend(train, validation)
-            self._reference = train_population(self.backend_, train)
+            held_out = None if validation is None else validation.with_features(kept)
+            self.backend_ = self._tuned_backend(allowed, held_out)
+            reference = train_population(self.backend_, allowed)
             if self.ensemble is not False:  # find out before the search, not after two stages of it
-                require_weights(self._reference, self.backend_)
-            stages = self._stages(train)
+                require_weights(reference, self.backend_)
+            stages = self._stages(allowed)
             pair_masks = None if self.instance_selection is False else stages.select_instances()
             front = stages.select_features(pair_masks)
             if self.ensemble is not False:
                 front = stages.combine(front)
             self.refit_ = None
             if (plan := read_refit(self.refit, self.random_state_)) is not None:
-                served = refit_front(plan, stages, front, validation, tune=self.tune)
-                self.refit_, front, self._reference = served.ranker, served.front, served.reference
+                served = refit_front(plan, stages, front, held_out, tune=self.tune)
+                self.refit_, front, reference = served.ranker, served.front, served.reference
             self.instance_unit_ = stages.instance_unit
             self.fronts_, self.history_ = stages.fronts, stages.history
             self.n_evaluations_ = stages.n_evaluations
-            self._choose(front, train, validation)
+            self._n_allowed, self._reference = allowed.n_features, on_all_columns(reference, kept)
+            self._choose(front.on_all_columns(kept), train, validation)
 
     def _stages(self, train: RankingData) -> StagedSearch:
         return StagedSearch(
@@ -262,6 +306,7 @@ class MOFSRank(RankingEstimator):
             self._metric,
             self._objectives,
             self._plans,
+            self._limits,
             self.algorithm,
             adaptive_mutation=self.adaptive_mutation,
             random_state=self.random_state_,
@@ -344,5 +389,5 @@ class MOFSRank(RankingEstimator):
         return self._judged(selection, reference, "test")
 
     def _judged(self, selection: NDArray[np.float64], reference: NDArray[np.float64], part: Part) -> Verdict:
-        sizes = int(self.support_.sum()), self.n_features_in_
+        sizes = int(self.support_.sum()), self._n_allowed
         return judge(selection, reference, part, self._metric.name, *sizes, margin=self.margin, advice=self._advice)

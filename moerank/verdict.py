@@ -48,6 +48,8 @@ class Verdict:
         Of the two one-sided t tests that the difference lies within ± margin, the larger.
     advice : str
         What validation says against the choice; empty if it says nothing. Test queries never have a say in it.
+    against : str
+        The ranker on all features, with its parameters; empty for the backend of the search that found the selection.
     """
 
     part: Part
@@ -61,6 +63,7 @@ class Verdict:
     margin: float
     p_equivalent: float
     advice: str = ""
+    against: str = ""
 
     @property
     def finding(self) -> Literal["loss", "gain", "none"]:
@@ -84,9 +87,11 @@ class Verdict:
             "none": "no detectable loss" if self.difference < 0 else "no detectable difference",
         }[self.finding]
         shown = "equivalent" if self.equivalent else "not shown equivalent"
+        other = f" against {self.against} with all of them," if self.against else ""
+        change = f"{_signed(self.difference)}{spread}"
         return (
-            f"{self.n_features} of {self.n_allowed} features; {self.metric} {_signed(self.difference)}{spread} on "
-            f"{self.n_queries} {self.part} queries: {found}, {shown} within {_short(self.margin)}{self._caution}"
+            f"{self.n_features} of {self.n_allowed} features; {self.metric} {change}{other} on {self.n_queries} "
+            f"{self.part} queries: {found}, {shown} within {_short(self.margin)}{self._caution}"
             f"{'. ' + self.advice if self.advice else ''}"
         )
 
@@ -112,6 +117,7 @@ def judge(
     *,
     margin: float = MARGIN,
     advice: str = "",
+    against: str = "",
 ) -> Verdict:
     """Compare a selection with its reference by the same queries.
 
@@ -119,7 +125,7 @@ def judge(
     ----------
     selection, reference : array-like, shape (n_queries,)
         The metric of each query.
-    part, metric, n_features, n_allowed, margin, advice
+    part, metric, n_features, n_allowed, margin, advice, against
         See `Verdict`.
 
     Examples
@@ -143,6 +149,7 @@ def judge(
         margin=margin,
         p_equivalent=equivalence_p(selection, reference, margin),
         advice=advice,
+        against=against,
     )
 
 

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,7 @@ from moerank.statistics import (
     igd_plus,
     joint_front,
     mean_and_error,
+    signed_rank_p,
 )
 
 # Ranks of C4.5 and three variants on 14 data sets: Demšar, JMLR 7, 2006, Table 6.
@@ -93,6 +96,31 @@ def test_paired_comparison_equals_the_formula():
     assert compare_paired(a, a).p == 1.0
     assert compare_paired([0.5], [0.4]).p == 1.0  # one pair shows nothing
     assert compare_paired(a + 0.1, a).p < 1e-10
+
+
+def counted_signs(d):
+    """The share of all 2ⁿ ways to sign the ranks whose sum is as far from its middle as that of the differences."""
+    d = d[d != 0]
+    ranks = stats.rankdata(np.abs(d))
+    signs = np.array(list(itertools.product((-1, 1), repeat=len(d))))
+    return np.mean(np.abs(signs @ ranks) >= abs(np.sign(d) @ ranks) - 1e-9)
+
+
+@pytest.mark.parametrize("digits", [6, 1])
+def test_signed_ranks_equal_counting_all_signs(digits):
+    """With six digits there are no ties; with one there are, and pairs that do not differ."""
+    rng = np.random.default_rng(3)
+    for n in (2, 5, 9):
+        for _ in range(5):
+            a, b = rng.integers(0, 10**digits, n) / 2**20, rng.integers(0, 10**digits, n) / 2**20
+            if (a != b).any():
+                assert signed_rank_p(a, b) == pytest.approx(counted_signs(a - b), abs=1e-12)
+
+
+def test_signed_ranks_at_their_ends():
+    assert signed_rank_p([0.5, 0.25], [0.5, 0.25]) == 1.0
+    assert signed_rank_p(np.arange(6) + 1.0, np.zeros(6)) == 2 / 2**6
+    assert signed_rank_p([0.5], [0.25]) == 1.0
 
 
 def test_a_single_value_has_no_error():

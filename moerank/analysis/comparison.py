@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from moerank.analysis.results import NoResultsError, Results
 from moerank.statistics import PairedTest, RankTest, compare_paired, friedman, holm
 
-__all__ = ["SolverRanks", "against_reference", "compare_runs", "solver_ranks", "verdicts"]
+__all__ = ["SolverRanks", "against_reference", "compare_runs", "pooled", "solver_ranks", "verdicts"]
+
+Array: TypeAlias = NDArray[np.float64]
 
 
 def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:
@@ -60,14 +65,18 @@ def against_reference(results: Results, reference: str, metric: str, part: str =
         raise NoResultsError(f"there is no finished run of {reference} on {where}: it cannot be the reference")
     rows = []
     for solver, folds in values.items():
-        shared = sorted(folds.keys() & values[reference].keys())
-        if solver == reference or not shared:
-            continue
-        first, second = (np.concatenate([side[fold] for fold in shared]) for side in (folds, values[reference]))
-        rows.append({"solver": solver, **compare_paired(first, second).__dict__})
+        shared = folds.keys() & values[reference].keys()
+        if solver != reference and shared:
+            test = compare_paired(pooled(folds, shared), pooled(values[reference], shared))
+            rows.append({"solver": solver, **test.__dict__})
     columns = ["solver", "difference", "error", "wins", "ties", "losses", "p"]
     frame = pd.DataFrame(rows, columns=columns)
     return frame.assign(holm=holm(frame["p"]) if len(frame) else [])
+
+
+def pooled(values: Mapping[int, Array], folds: Iterable[int]) -> Array:
+    """Return the values of the queries of some folds, in the order of the folds."""
+    return np.concatenate([values[fold] for fold in sorted(folds)])
 
 
 def verdicts(results: Results) -> pd.DataFrame:
@@ -81,9 +90,10 @@ def verdicts(results: Results) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per solver: ``solver``, ``runs``, ``n_features``, ``difference`` (mean over the test queries of all
-        folds, after seeds) and its ``error``, ``queries``, and the runs in which a ``loss`` or a ``gain`` was detected
-        or the selection shown ``equivalent``.
+        One row per solver: ``solver``, ``against`` (the kind of the other ranker; empty for a search's own backend),
+        ``runs``, ``n_features``, ``difference`` (mean over the test queries of all folds, after seeds) and its
+        ``error``, ``queries``, and the runs in which a ``loss`` or a ``gain`` was detected or the selection shown
+        ``equivalent``.
     """
     judged = [(r.solver, r.fold, r.verdict) for r in results if r.verdict is not None]
     rows = []
@@ -96,6 +106,7 @@ def verdicts(results: Results) -> pd.DataFrame:
         rows.append(
             {
                 "solver": solver,
+                "against": found[0][1].against.partition("(")[0],
                 "runs": len(found),
                 "n_features": float(folds["n_features"].mean()),
                 "difference": float((share * folds["difference"]).sum()),

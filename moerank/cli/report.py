@@ -22,6 +22,8 @@ moerank report results/study
 
 moerank report results/study --format latex --out tables.tex
 
+moerank report results/study --format pairs
+
 moerank report results/study --reference rankrls
 """
 
@@ -37,7 +39,13 @@ moerank plot ranks results/study --metric MAP --problem ohsumed
 moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
 """
 
-FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv"}
+FORMATS = {
+    "html": "report.html",
+    "md": "report.md",
+    "latex": "report.tex",
+    "csv": "report.csv",
+    "pairs": "pairs.csv",
+}
 Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
 
 
@@ -48,12 +56,13 @@ def report(
         str | None, typer.Option(help="Solver that the others are compared with.", show_default=False)
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="File, by default report.* in the folder.", show_default=False)
+        Path | None, typer.Option(help="File, by default report.* or pairs.csv in the folder.", show_default=False)
     ] = None,
 ) -> None:
     """Write a report of a study: results beside published ones, tests, features chosen, ablations.
 
-    The web page is one file with its figures in it and loads nothing. Runs
+    The web page is one file with its figures in it and loads nothing. csv
+    has a row for each run, pairs one for each test between two solvers. Runs
     that are missing or failed are named, the others are reported.
     """
     with sentences():
@@ -144,8 +153,9 @@ def _written(content: Report, format_: str) -> str:
     from moerank.reports.markdown import markdown_report
     from moerank.reports.page import html_report
 
-    if format_ == "csv":
-        return str(content.frame.to_csv(index=False))
+    if format_ in ("csv", "pairs"):
+        table = content.frame if format_ == "csv" else content.pairs
+        return str(table.to_csv(index=False))
     write = {"html": html_report, "md": markdown_report, "latex": latex_report}[format_]
     with StageProgress() as progress:
         return write(content, progress)

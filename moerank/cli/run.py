@@ -157,7 +157,7 @@ def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: boo
         console.print(front_table(results[0]))
         console.print(printable(chosen_features(results[0])))
         if results[0].verdict is not None:
-            console.print(f"Verdict: {results[0].verdict.sentence}.", soft_wrap=True)
+            console.print(printable(f"Verdict: {results[0].verdict.sentence}."), soft_wrap=True)
         if results[0].instances in UNITS:
             console.print(UNITS[results[0].instances])
     files = ", ".join(sorted(path.name for path in out.iterdir() if path.is_file()))

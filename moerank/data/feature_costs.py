@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.checks import unknown
 
-__all__ = ["FeatureCosts", "read_cost_table"]
+__all__ = ["FeatureCosts", "known_costs", "read_cost_table"]
 
 COLUMNS = ("name", "cost", "group", "group_cost")
 """The columns of a table of costs; the first two must be there."""
@@ -99,6 +99,16 @@ class FeatureCosts:
     def of_features(self, mask: NDArray[np.bool_]) -> FeatureCosts:
         """Return the costs of the features in `mask`, shape (n_features,)."""
         return FeatureCosts(self.own[mask], self.group[mask], self.shared)
+
+
+def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCosts:
+    """Return the costs of the data called `name`, or raise a ValueError if they have none, and `what` needs them."""
+    if costs is None:
+        raise ValueError(
+            f"{name}: {what} needs to know what the features cost: give RankingData(…, costs=…) or "
+            'MOFSRank(costs=…), or in a problem file [features] table = "features.csv"'
+        )
+    return costs
 
 
 def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> FeatureCosts:

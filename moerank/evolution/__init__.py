@@ -39,3 +39,4 @@ from moerank.evolution.search import SearchResult as SearchResult
 from moerank.evolution.search import search as search
 from moerank.evolution.sparse_ea import SparseEA as SparseEA
 from moerank.evolution.staircase import Staircase as Staircase
+from moerank.evolution.strings import first_of_equals as first_of_equals

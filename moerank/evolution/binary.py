@@ -81,6 +81,11 @@ class DensitySampling(Sampling):
 class SubsetSizeSampling(Sampling):
     """Random subsets with a uniform number of members: a size from 1 … n_var, then any subset of that size.
 
+    Parameters
+    ----------
+    largest : int, optional
+        The largest size, by default n_var.
+
     Examples
     --------
     >>> X = SubsetSizeSampling()._do(Problem(n_var=8), 4, random_state=np.random.default_rng(0))
@@ -88,10 +93,14 @@ class SubsetSizeSampling(Sampling):
     [7, 6, 5, 3]
     """
 
+    def __init__(self, largest: int | None = None) -> None:
+        super().__init__()
+        self.largest = largest
+
     def _do(
         self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
     ) -> Bits:
-        sizes = random_state.integers(1, problem.n_var, n_samples, endpoint=True)
+        sizes = random_state.integers(1, self.largest or problem.n_var, n_samples, endpoint=True)
         X = np.zeros((n_samples, problem.n_var), np.bool_)
         for row, size in zip(X, sizes, strict=True):
             row[_distinct(problem.n_var, size, random_state)] = True

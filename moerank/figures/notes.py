@@ -46,7 +46,7 @@ def fronts_of_fold(view: View) -> tuple[dict[str, RunResult], list[str]]:
     return runs, [lacking, sizeless]
 
 
-def two_of(results: Results | RunResult) -> str:
+def two_of(results: Results) -> str:
     """Return the sentence that says which objectives a figure of two shows, where there are others; else ""."""
     if not results.further_objectives:
         return ""

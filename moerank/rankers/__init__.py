@@ -32,6 +32,7 @@ from moerank.rankers.population import FittedPopulation as FittedPopulation
 from moerank.rankers.population import LinearPopulation as LinearPopulation
 from moerank.rankers.population import Population as Population
 from moerank.rankers.population import Scorer as Scorer
+from moerank.rankers.population import on_all_columns as on_all_columns
 from moerank.rankers.population import population_of as population_of
 from moerank.rankers.population import require_weights as require_weights
 from moerank.rankers.population import side_by_side as side_by_side
@@ -42,5 +43,6 @@ from moerank.rankers.rank_svm import RankSVM as RankSVM
 from moerank.rankers.rank_svm_kernel import KernelRankSVM as KernelRankSVM
 from moerank.rankers.rank_svm_struct import RankSVMStruct as RankSVMStruct
 from moerank.rankers.rank_svm_tron import RankSVMTRON as RankSVMTRON
+from moerank.rankers.selection import Selection as Selection
 from moerank.rankers.spread import varying_in_queries as varying_in_queries
 from moerank.rankers.svm_map import SVMMAP as SVMMAP

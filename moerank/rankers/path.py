@@ -12,6 +12,8 @@ from moerank.data import RankingData
 from moerank.rankers.adapter import RankerAdapter
 from moerank.rankers.base import LinearRanker
 from moerank.rankers.population import AnyRanker, FitnessBackend, LinearPopulation, Population, train_population
+from moerank.rankers.rank_svm import RankSVM
+from moerank.rankers.selection import Selection
 
 __all__ = ["LargestWeightsPath", "SelectionPath", "nested_masks", "train_on_subsets"]
 
@@ -37,8 +39,11 @@ class SelectionPath:
         return self.rankers.scores(X)
 
 
-class LargestWeightsPath(LinearRanker):
-    """The path of rankers whose weights are sparse: the k largest weights, as they are."""
+class LargestWeightsPath(Selection, LinearRanker):
+    """Base of the rankers whose sparse weights minimise the squared hinge loss of preference pairs and a penalty.
+
+    Their path are the k largest weights, as they are.
+    """
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers of the 1, 2, … largest weights in absolute value, without training them again.
@@ -52,6 +57,10 @@ class LargestWeightsPath(LinearRanker):
         order = np.argsort(-np.abs(self.coef_), kind="stable")[: np.count_nonzero(self.coef_)]
         masks = nested_masks(order, len(self.coef_))
         return SelectionPath(masks, LinearPopulation(np.where(masks, self.coef_, 0.0)))
+
+    def without_selection(self) -> RankSVM:
+        """Return RankSVM: the same loss of preference pairs, with a penalty that leaves no feature out."""
+        return RankSVM()
 
 
 def nested_masks(order: NDArray[np.int64], n_features: int) -> NDArray[np.bool_]:

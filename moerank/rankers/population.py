@@ -22,6 +22,7 @@ __all__ = [
     "Population",
     "Scorer",
     "population_of",
+    "on_all_columns",
     "require_weights",
     "side_by_side",
     "train_population",
@@ -231,6 +232,15 @@ class _SideBySide:
         return np.hstack([population.scores(X) for population in self.populations])
 
 
+@dataclass(frozen=True, eq=False)
+class _OnColumns:
+    population: Population
+    kept: Mask
+
+    def scores(self, X: Matrix) -> Matrix:
+        return self.population.scores(np.ascontiguousarray(X[:, self.kept]))
+
+
 def side_by_side(populations: Iterable[Population]) -> Population:
     """Return one population of the individuals of several, in their order."""
     populations = tuple(populations)
@@ -241,6 +251,33 @@ def side_by_side(populations: Iterable[Population]) -> Population:
     if len(linear) == len(weights):
         return LinearPopulation(np.concatenate(linear))
     return _Scored(_SideBySide(populations), np.arange(sum(map(len, populations))))
+
+
+def on_all_columns(population: Population, kept: Mask) -> Population:
+    """Return rankers of some columns as rankers of all of them, which look at no other.
+
+    Parameters
+    ----------
+    population : Population
+        Trained on the columns in `kept`.
+    kept : ndarray of bool, shape (n_features,)
+
+    Examples
+    --------
+    >>> on_all_columns(LinearPopulation(np.array([[0.5, 2.0]])), np.array([True, False, True])).coefs.tolist()
+    [[0.5, 0.0, 2.0]]
+    """
+    if kept.all():
+        return population
+    if isinstance(population, FittedPopulation):
+        feature_mask = np.zeros((len(population), len(kept)), np.bool_)
+        feature_mask[:, kept] = population.feature_mask
+        return FittedPopulation(population.rankers, feature_mask)
+    if population.coefs is None:
+        return _Scored(_OnColumns(population, kept), np.arange(len(population)))
+    W = np.zeros((len(population), len(kept)))
+    W[:, kept] = population.coefs
+    return LinearPopulation(W)
 
 
 def train_population(

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import pandas as pd
 
 from moerank.analysis.fronts import front_quality
+from moerank.analysis.pairs import hypervolume_pairs, query_pairs
 from moerank.analysis.results import NoResultsError, Results
 from moerank.runs.problem import Problem
 from moerank.studies.study import Study
@@ -86,6 +87,28 @@ class Report:
         if problem.name not in self._quality:
             self._quality[problem.name] = front_quality(self.results.of(problem.name))
         return self._quality[problem.name]
+
+    def query_pairs(self, problem: Problem) -> pd.DataFrame:
+        """Return the tests between all pairs of solvers on the test queries of a problem, see `query_pairs`."""
+        results = self.results.of(problem.name)
+        return query_pairs(results, results.metric)
+
+    def hypervolume_pairs(self, problem: Problem) -> pd.DataFrame:
+        """Return the tests between all pairs of searches by their fronts on a problem, see `hypervolume_pairs`."""
+        return hypervolume_pairs(self.quality(problem), self.results.of(problem.name).searches, ALPHA)
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """The tests between all pairs on all problems, with the ``problem`` and what is compared, the ``measure``."""
+        frames = []
+        for problem in self.problems:
+            metric = self.results.of(problem.name).metric
+            found = {metric: self.query_pairs(problem), "hypervolume": self.hypervolume_pairs(problem)}
+            for measure, frame in found.items():
+                frame.insert(0, "problem", problem.name)
+                frame.insert(1, "measure", measure)
+                frames.append(frame)
+        return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
 def enumeration(names: list[str]) -> str:

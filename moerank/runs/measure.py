@@ -16,8 +16,12 @@ from moerank.rankers import FitnessBackend, LinearPopulation, Population, Rankin
 from moerank.rankers.model import Model
 from moerank.runs.result import ScoredRanker
 from moerank.stages.objectives import Candidates, Objective
+from moerank.statistics import mean_and_error
 
-__all__ = ["Measure", "Parts"]
+__all__ = ["ALL_FEATURES", "Measure", "Parts"]
+
+ALL_FEATURES = "all features"
+"""The baseline that selections are compared with."""
 
 Parts = Mapping[str, RankingData]
 
@@ -36,12 +40,21 @@ class Measure:
         Measured on the training part, for every ranker: also for those that no search has found.
     backend : fitness backend
         For objectives that compare with another ranker of its kind.
+    reference : ndarray, shape (n_test_queries,), optional
+        The first metric of the ranker on all features, query by query: what others' differences have an error from.
     """
 
     parts: Parts
     metrics: tuple[Metric, Metric]
     objectives: Sequence[Objective]
     backend: FitnessBackend
+    reference: NDArray[np.float64] | None = None
+
+    def beside(self, baselines: Sequence[ScoredRanker]) -> Measure:
+        """Return the same, with what comes compared with the baseline on all features, if it is among these."""
+        metric = self.metrics[0].name
+        found = [baseline.per_query["test"][metric] for baseline in baselines if baseline.name == ALL_FEATURES]
+        return replace(self, reference=np.array(found[0])) if found else self
 
     def fitted(self, name: str, ranker: Any) -> ScoredRanker:
         """Measure a fitted estimator."""
@@ -91,6 +104,7 @@ class Measure:
         errors = 1.0 - means["train"][metric.name]
         candidates = Candidates(train, metric, support, lambda: rankers, errors=errors, backend=self.backend)
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
+        paired = [self._paired_error(values) for values in per_query["test"][metric.name].T]
         return [
             ScoredRanker(
                 name=name,
@@ -98,9 +112,16 @@ class Measure:
                 objectives={objective: float(values[i]) for objective, values in objectives.items()},
                 scores={part: {name: float(v[i]) for name, v in table.items()} for part, table in means.items()},
                 per_query={part: {name: v[:, i].tolist() for name, v in t.items()} for part, t in per_query.items()},
+                paired_error=paired[i],
             )
             for i, model in enumerate(models)
         ]
+
+    def _paired_error(self, values: NDArray[np.float64]) -> float | None:
+        """Return the standard error of the mean difference from the reference; None without one, or of one query."""
+        if self.reference is None or len(values) < 2:
+            return None
+        return mean_and_error(values - self.reference)[1]
 
     def _per_query(self, rows: RankingData, rankers: Population) -> dict[str, NDArray[np.float64]]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""

@@ -81,7 +81,7 @@ class SolverSection(Section):
 class SearchSection(Section):
     """What the stages share: algorithm, objectives, the rule for the final member, the ranker that serves, the margin.
 
-    See `MOFSRank`.
+    See `MOFSRank`. The margin is that of other selections' verdicts, too.
     """
 
     algorithm: str = "nsga2"
@@ -193,6 +193,10 @@ class Problem(Section):
         ValueError
             For malformed data, arguments of the data that are out of range, and a grid that does not fit the features.
         """
+        return self.load_limited_fold(fold, data)[0]
+
+    def load_limited_fold(self, fold: int, data: str | Path | None = None) -> tuple[Fold, dict[str, Any]]:
+        """Return the parts of a fold as `load_fold` does, and the limits on features, by the names of arguments."""
         places = self._places(data)
         train, vali, test = read_data(self.data, fold, places)
         rows, columns = self.data.grid or (1, train.n_features)
@@ -201,17 +205,31 @@ class Problem(Section):
                 f"problem {self.name}: the grid {rows} × {columns} has {rows * columns} pixels, but the data have "
                 f"{train.n_features} features; correct [data] grid"
             )
-        train, vali, test = self.features.applied((train, vali, test), places)
+        (train, vali, test), limits = self.features.applied((train, vali, test), places)
         if self.data.scaled is not None:
-            return train.declared(self.data.scaled), vali.declared(self.data.scaled), test.declared(self.data.scaled)
+            scaled = self.data.scaled
+            return (train.declared(scaled), vali.declared(scaled), test.declared(scaled)), limits
         if self.data.normalize == "none":
-            return train, vali, test
+            return (train, vali, test), limits
         scaling = fit_scaling(train, self.data.normalize)
-        return scaling.apply(train), scaling.apply(vali), scaling.apply(test)
+        return (scaling.apply(train), scaling.apply(vali), scaling.apply(test)), limits
 
     def spec(self, solver: SolverSpec) -> SolverSpec:
-        """Return a solver with what the problem's file gives to it."""
-        return solver.beneath(self.solver.parameters, tune=self.solver.tune)
+        """Return a solver with what the problem's file gives to it.
+
+        Raises
+        ------
+        ValueError
+            If the solver cannot keep the limits on features that the file sets.
+        """
+        spec = solver.beneath(self.solver.parameters, tune=self.solver.tune)
+        foreign = [name for name in self.features.limits if name not in spec.takes()]
+        if foreign:
+            raise ValueError(
+                f"{spec.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
+                "mofsrank or another search of its family, or leave the limits out"
+            )
+        return spec
 
     def offers(self) -> dict[str, Any]:
         """Return the arguments that the problem has for a solver, by the names of those who take them."""
@@ -228,8 +246,11 @@ class Problem(Section):
         for later in ("refit", "margin"):
             if getattr(self.search, later) == SearchSection.model_fields[later].default:
                 del settings["search"][later]
-        if self.features == FeaturesSection():
+        settings["features"] = self.features.configuration()
+        if not settings["features"]:
             del settings["features"]
+        if not settings["feature_selection"]["by_group"]:
+            del settings["feature_selection"]["by_group"]
         return {"data": self.data.settings(), **settings}
 
     def _places(self, data: str | Path | None) -> Places:

@@ -36,6 +36,9 @@ class ScoredRanker:
         Part ("train", "validation", "test"), then metric, then the mean over queries.
     per_query : dict
         The same with the values of all queries; empty for members that were not chosen.
+    paired_error : float or None
+        Standard error of the difference from the baseline "all features", query by query: of the first metric, on the
+        test part. None where that baseline was not measured, and for baselines.
     """
 
     name: str
@@ -43,6 +46,7 @@ class ScoredRanker:
     objectives: dict[str, float]
     scores: dict[str, dict[str, float]]
     per_query: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    paired_error: float | None = None
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -65,6 +69,7 @@ class ScoredRanker:
             "objectives": self.objectives,
             "scores": self.scores,
             "per_query": self.per_query,
+            **({} if self.paired_error is None else {"paired_error": self.paired_error}),
         }
 
     @classmethod
@@ -82,7 +87,7 @@ class ScoredRanker:
             missing=missing,
             parameters=stored.parameters,
         )
-        return cls(stored.name, model, stored.objectives, stored.scores, stored.per_query)
+        return cls(stored.name, model, stored.objectives, stored.scores, stored.per_query, stored.paired_error)
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class RunResult:
     instances : {"pair", "document", "query"} or None
         What instance selection chose among; None without it.
     verdict : Verdict or None
-        The chosen member against the same ranker on all features, on the test queries, from solvers that give one.
+        The chosen member against the same ranker on all features, on the test queries; None of what selects nothing.
     """
 
     problem: str

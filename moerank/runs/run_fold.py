@@ -16,8 +16,8 @@ import numpy as np
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import ConstantFeatureWarning, LinearPopulation, RankingEstimator
-from moerank.runs.measure import Measure, Parts
+from moerank.rankers import ConstantFeatureWarning, LinearPopulation, RankingEstimator, Selection
+from moerank.runs.measure import ALL_FEATURES, Measure, Parts
 from moerank.runs.problem import Problem
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 from moerank.runs.solver_spec import SolverSpec, read_solver
@@ -26,6 +26,7 @@ from moerank.solvers import make_backend, make_solver
 from moerank.stages.objectives import read_objectives
 from moerank.stages.settings import STAGES
 from moerank.stages.staged_search import AGAIN
+from moerank.verdict import Verdict
 from moerank.version import VERSION
 
 __all__ = ["configuration", "run_fold"]
@@ -99,7 +100,8 @@ def run_fold(
     random_state = seed if random_state is None else random_state
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
-        parts = dict(zip(PARTS, problem.load_fold(fold, data), strict=True))
+        loaded, limits = problem.load_limited_fold(fold, data)
+        parts = dict(zip(PARTS, loaded, strict=True))
         train, validation = parts["train"], parts["validation"]
         metric = problem.metric.make()
         metrics = (metric, MAP() if metric != MAP() else NDCG(10))
@@ -110,6 +112,7 @@ def run_fold(
         objectives = read_objectives(problem.search.objectives)
         measure = Measure(parts, metrics, objectives, backend)
         compared = _baselines(backend, problem.backend.name, spec.name, measure, report) if baselines else []
+        measure = measure.beside(compared)
         clock.stop("baselines")
 
         offered = {
@@ -122,6 +125,7 @@ def run_fold(
             "resume": resume,
             "progress": lambda stage, fraction, number, _: report(stage, fraction, COUNTED[stage].format(number)),
             **problem.offers(),
+            **limits,
         }
         known = spec.takes()
         taken = {name: value for name, value in offered.items() if name in known}
@@ -139,8 +143,7 @@ def run_fold(
 
         front, chosen = _front(estimator, spec.label, measure)
         history = getattr(estimator, "history_", {})
-        judged = getattr(estimator, "verdict", None)
-        verdict = judged(parts["test"]) if callable(judged) else None
+        verdict = _verdict(estimator, measure, problem.search.margin)
         clock.stop("measuring")
     return RunResult(
         problem=problem.name,
@@ -194,7 +197,10 @@ def configuration(
     known = spec.takes()
     settings = problem.configuration()
     unused = [name for name in STAGES if name not in known]
-    unused += ["search"] if not settings["search"].keys() & known.keys() else []
+    if not settings["search"].keys() & known.keys():  # all that may count is the margin of a verdict
+        judged = isinstance(make_solver(spec.name), Selection)
+        settings["search"] = {name: value for name, value in settings["search"].items() if judged and name == "margin"}
+    unused += ["search"] if not settings["search"] else []
     unused += ["backend"] if not baselines and "backend" not in known else []
     return {
         "problem": problem.name,
@@ -229,7 +235,7 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, r
     found = []
     if solver != backend_name:
         report("baselines", 0.0, "all features")
-        found.append(measure.fitted("all features", _fitted(backend, train)))
+        found.append(measure.fitted(ALL_FEATURES, _fitted(backend, train)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
     if solver != "fsmrank":
@@ -268,6 +274,15 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[ScoredRank
         best = members[chosen]
         members[chosen] = replace(best, model=replace(best.model, trees=getattr(estimator, "forest_", None)))
     return [member if i == chosen else replace(member, per_query={}) for i, member in enumerate(members)], chosen
+
+
+def _verdict(estimator: Any, measure: Measure, margin: float) -> Verdict | None:
+    """Return how a selection stands on the test part; None of a ranker that selects nothing."""
+    train, validation, test = (measure.parts[part] for part in PARTS)
+    if isinstance(estimator, Selection):
+        return estimator.verdict(test, train, validation, metric=measure.metrics[0], margin=margin)
+    judged = getattr(estimator, "verdict", None)
+    return judged(test) if callable(judged) else None
 
 
 class _Clock:

@@ -50,6 +50,7 @@ class StoredRanker(BaseModel):
     objectives: dict[str, float]
     scores: Scores
     per_query: PerQuery
+    paired_error: Annotated[float, Field(ge=0)] | None = None
 
 
 class Convergence(BaseModel):
@@ -139,6 +140,7 @@ class StoredVerdict(BaseModel):
     margin: Annotated[float, Field(gt=0)]
     p_equivalent: Annotated[float, Field(ge=0, le=1)]
     advice: str
+    against: str = ""
     sentence: str
 
     def read(self) -> Verdict:

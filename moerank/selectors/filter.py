@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.checks import check_at_least
 from moerank.data import RankingData
-from moerank.rankers.base import Grid, Mask, Matrix, Ranker
+from moerank.rankers.base import Grid, Mask, Matrix
 from moerank.rankers.forest import Forest
 from moerank.rankers.path import SelectionPath, nested_masks, train_on_subsets
 from moerank.rankers.population import AnyRanker, Population
 from moerank.rankers.rank_svm import RankSVM
+from moerank.rankers.selection import Selection
 
 __all__ = ["Filter", "Order"]
 
@@ -26,7 +27,7 @@ T = TypeVar("T")
 Order = NDArray[np.int64]
 
 
-class Filter(Ranker):
+class Filter(Selection):
     """Base of the selectors that order the features, whatever the ranker, and train it on the first ones.
 
     A subclass implements `_order`; if it has parameters of its own to choose, `_own_grid`.
@@ -83,6 +84,10 @@ class Filter(Ranker):
         """
         check_is_fitted(self, "support_")
         return SelectionPath(*self._train_first(train, np.arange(1, train.n_features + 1)))
+
+    def without_selection(self) -> Any:
+        """Return the ranker that the filter ends in."""
+        return clone(self._chosen_ranker())
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every number of features with the grids of the filter and of its ranker.

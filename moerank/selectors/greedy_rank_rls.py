@@ -10,7 +10,7 @@ from moerank.checks import check_at_least, check_positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
 from moerank.kernels.scores import linear_scores
-from moerank.rankers import LinearPopulation, LinearRanker, SelectionPath, nested_masks
+from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
 from moerank.rankers.base import Grid
 
 __all__ = ["GreedyRankRLS"]
@@ -18,7 +18,7 @@ __all__ = ["GreedyRankRLS"]
 Matrix = NDArray[np.float64]
 
 
-class GreedyRankRLS(LinearRanker):
+class GreedyRankRLS(Selection, LinearRanker):
     """Select features one by one, each time the one with the least leave-query-out error of RankRLS.
 
     The criterion of a feature set S is Σ_Q ‖ỹ_Q − X̃_Q w₋Q‖², with ~ centring in every query and w₋Q the minimum of
@@ -78,6 +78,10 @@ class GreedyRankRLS(LinearRanker):
         order, _, coefs = self._select(train, train.n_features)
         last = np.arange(train.n_features).clip(max=len(order) - 1)
         return SelectionPath(nested_masks(order, train.n_features), LinearPopulation(coefs[last]))
+
+    def without_selection(self) -> RankRLS:
+        """Return RankRLS with the loss that the selection looks at."""
+        return RankRLS(self.alpha, loss="query")
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return alpha = 2⁸, 2⁶, 2² and 2⁻⁷, as the paper's curves, with every number of features."""

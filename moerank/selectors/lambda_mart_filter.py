@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from moerank.data import RankingData
 from moerank.rankers.base import Grid, Matrix
@@ -42,6 +43,10 @@ class LambdaMARTFilter(Filter):
         self.learning_rate = learning_rate
         self.n_leaves = n_leaves
         self.min_leaf = min_leaf
+
+    def without_selection(self) -> Any:
+        """Return the ranker that the filter ends in; its number of trees is to be chosen anew for all features."""
+        return self._trees() if self.ranker is None else clone(self.ranker)
 
     def _grid_sizes(self, train: RankingData) -> list[int]:
         """Return sizes about a fifth apart: every size would train too many rankers."""

@@ -22,6 +22,7 @@ from moerank.evolution import (
     SparseBitFlip,
     SubsetSizeSampling,
     UniformCrossover,
+    first_of_equals,
     importance_degrees,
     redundancy_degrees,
 )
@@ -29,12 +30,13 @@ from moerank.metrics import NDCG, Metric
 from moerank.rankers import FitnessBackend, Population, RankRLS, nested_masks, side_by_side
 from moerank.rankers.rank_rls import TARGETS
 from moerank.selectors.single import single_feature_values
+from moerank.stages.feature_strings import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
 from moerank.stages.instance_units import Unit, train_on_units
 from moerank.stages.objectives import FRONT, Candidates, ObjectiveLike, errors_of
 from moerank.stages.stage import Stage
 from moerank.training.losses import UNIT
 from moerank.training.pair_moments import PairMoments
-from moerank.training.ridge_paths import backward_path, forward_path
+from moerank.training.ridge_paths import Order, backward_path, forward_path
 
 __all__ = ["FeatureSelection"]
 
@@ -45,8 +47,8 @@ MOST_BACKWARD = 1_000
 class FeatureSelection(Stage):
     """Minimise (|F|, 1 − max over S of RAcc(Train(S, F))) over the subsets F of the features.
 
-    An individual is a bit string, one bit per feature. It is trained on every given pair subset S, and the most
-    accurate of these rankers on all training data is the ranker of the individual.
+    An individual is a bit string, one bit per feature or per group of them. It is trained on every given pair subset
+    S, and the most accurate of these rankers on all training data is the ranker of the individual.
 
     Parameters
     ----------
@@ -60,6 +62,11 @@ class FeatureSelection(Stage):
         What a column of `pair_masks` stands for; see `InstanceSelection`.
     objectives : sequence of str or Objective, default ("features", "error")
         What is minimised; see `moerank.stages.objectives`.
+    limits : FeatureLimits, optional
+        What every string has to keep: the repair of `operators` sees to it, and strings that do not are refused.
+    by_group : bool, default False
+        A bit stands for all features that are computed together, as the costs of `train` group them; then importance
+        is that of the group's best feature, redundancy the sum of its features'.
     adaptive : bool, default True
         Mutate a bit the more readily the more important an absent feature is, and the more redundant a present one
         is, as equations (3)–(6) have it; False is the plain bit flip.
@@ -96,13 +103,17 @@ class FeatureSelection(Stage):
         *,
         unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = FRONT,
+        limits: FeatureLimits = UNLIMITED,
+        by_group: bool = False,
         adaptive: bool = True,
         form: Form = FORM,
         decay: Decay = DECAY,
         workers: int = 1,
     ) -> None:
         train.require_pairs()
-        super().__init__(train, train.n_features, objectives, workers=workers, vtype=bool)
+        self.strings = FeatureStrings(train, limits, by_group=by_group)
+        n_bits, n_features = self.strings.n_bits, train.n_features
+        super().__init__(train, n_bits, objectives, workers=workers, n_counted=n_features, vtype=bool)
         self.backend = backend or RankRLS()
         self.metric = metric or NDCG(10)
         self.pair_masks = pair_masks
@@ -116,16 +127,23 @@ class FeatureSelection(Stage):
         """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
         mutation: Mutation = SparseBitFlip()
         if self.adaptive:
-            accuracy = single_feature_values(self.train, self.metric).max(axis=0)  # in the better direction
-            importance, redundancy = importance_degrees(accuracy), redundancy_degrees(self.train.X)
-            mutation = AdaptiveBitFlip(importance, redundancy, form=self.form, decay=self.decay)
+            values = single_feature_values(self.train, self.metric).max(axis=0)  # in the better direction
+            accuracy = np.zeros(self.n_var)
+            np.maximum.at(accuracy, self.strings.bit_of, values)
+            redundancy = np.bincount(self.strings.bit_of, redundancy_degrees(self.train.X), self.n_var)
+            mutation = AdaptiveBitFlip(importance_degrees(accuracy), redundancy, form=self.form, decay=self.decay)
         return {
-            "sampling": SubsetSizeSampling(),
+            "sampling": SubsetSizeSampling(self.most_ones),
             "crossover": UniformCrossover(prob=0.9),
             "mutation": mutation,
-            "repair": KeepAsIs(),
+            "repair": KeepLimits(self.strings) if self.strings.limits.given else KeepAsIs(),
             "eliminate_duplicates": DigestDuplicates(),
         }
+
+    @property
+    def most_ones(self) -> int:
+        """Ones that a string can have within the limits."""
+        return self.strings.most_ones
 
     def starting_strings(self, n: int) -> NDArray[np.bool_]:
         """Return at most `n` nested strings to start a search from, no metric being measured.
@@ -136,12 +154,19 @@ class FeatureSelection(Stage):
         1,000 features there is no backward path.
         """
         A, b = self._ridge_system()
-        half = min(n // 2, self.n_var)
-        strings = [nested_masks(forward_path(A, b, half), self.n_var)[:half]]
-        if self.n_var <= MOST_BACKWARD and n > half:
-            ends = np.unique(np.linspace(0, self.n_var - 1, min(n - half, self.n_var)).round().astype(np.int64))
-            strings.append(nested_masks(backward_path(A, b), self.n_var)[ends])
-        return np.concatenate(strings)
+        half = min(n // 2, self.train.n_features)
+        forward = self._strings_of(forward_path(A, b, half))[:half]
+        if self.train.n_features > MOST_BACKWARD or n <= half:
+            return forward
+        backward = self._strings_of(backward_path(A, b))
+        ends = np.linspace(0, len(backward) - 1, min(n - half, len(backward))).round().astype(np.int64)
+        return np.concatenate((forward, backward[np.unique(ends)]))
+
+    def _strings_of(self, path: Order) -> NDArray[np.bool_]:
+        """Return the strings that keep the limits of the beginnings of a path, from one feature on."""
+        X = self.strings.bits(nested_masks(path, self.train.n_features)) | self.strings.included_bits
+        X = X[first_of_equals(X)]
+        return X[self.strings.keeps_limits(X)]
 
     def _ridge_system(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return G + alpha I and the moment of all pairs."""
@@ -149,12 +174,17 @@ class FeatureSelection(Stage):
         if isinstance(self.backend, RankRLS) and self.backend.loss == "pair":
             alpha, target = self.backend.alpha, TARGETS[self.backend.target]
         else:
-            alpha, target = 0.01 * float(np.trace(moments.gram)) / self.n_var, UNIT
-        return moments.gram + alpha * np.eye(self.n_var), moments.moment(target)
+            alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features, UNIT
+        return moments.gram + alpha * np.eye(self.train.n_features), moments.moment(target)
 
     def rankers(self, X: NDArray[np.bool_]) -> Population:
         """Return each individual's ranker, the most accurate over the pair subsets."""
         return self._candidates(X).population
+
+    def check(self, X: NDArray[np.bool_]) -> None:
+        """Raise a ValueError that names the first string (n, n_var) which breaks a limit."""
+        if self.strings.limits.given:
+            self.strings.check(X)
 
     def measure(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the objectives of individuals that are not empty; see `Stage.measure`.
@@ -165,21 +195,22 @@ class FeatureSelection(Stage):
         return self._measure(X) if len(X) else super().measure(X)
 
     def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
-        n_subsets = len(self._subsets)
+        n_subsets, feature_mask = len(self._subsets), self.strings.columns(X)
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
-        trained = side_by_side(self._in_pieces(self._train, X))
+        trained = side_by_side(self._in_pieces(self._train, feature_mask))
         if trained.coefs is None:  # each scores all documents as it pleases
             errors = np.concatenate(self._in_pieces(partial(self._errors_of_rows, trained), np.arange(len(trained))))
         else:
             errors = errors_of(self.train, self.metric, trained, workers=self.workers)
         errors = errors.reshape(len(X), n_subsets)
         best = trained.take(np.arange(len(X)) * n_subsets + errors.argmin(axis=1))
-        return Candidates(self.train, self.metric, X, lambda: best, errors=errors.min(axis=1), backend=self.backend)
+        least = errors.min(axis=1)
+        return Candidates(self.train, self.metric, feature_mask, lambda: best, errors=least, backend=self.backend)
 
-    def _train(self, X: NDArray[np.bool_]) -> Population:
-        """Train each individual on each subset of the instances, its rankers one after the other."""
-        populations = [train_on_units(self.backend, self.train, self.unit, subset, X) for subset in self._subsets]
-        order = np.arange(len(populations) * len(X)).reshape(len(populations), -1).T.ravel()
+    def _train(self, masks: NDArray[np.bool_]) -> Population:
+        """Train each set of features on each subset of the instances, its rankers one after the other."""
+        populations = [train_on_units(self.backend, self.train, self.unit, subset, masks) for subset in self._subsets]
+        order = np.arange(len(populations) * len(masks)).reshape(len(populations), -1).T.ravel()
         return side_by_side(populations).take(order)
 
     def _errors_of_rows(self, population: Population, rows: NDArray[np.int64]) -> NDArray[np.float64]:

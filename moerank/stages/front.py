@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from moerank.data import RankingData
 from moerank.metrics import Metric
-from moerank.rankers import Population
+from moerank.rankers import Population, on_all_columns
 from moerank.stages.objectives import FRONT, Objective, errors_of
 
 __all__ = ["Front"]
@@ -37,6 +37,12 @@ class Front:
     def sizes(self) -> NDArray[np.int64]:
         """Number of features of each member, shape (n_members,)."""
         return np.count_nonzero(self.feature_mask, axis=1)
+
+    def on_all_columns(self, kept: NDArray[np.bool_]) -> Front:
+        """Return the members of a search on the columns in `kept`, shape (n_features,), as members on all columns."""
+        feature_mask = np.zeros((len(self.F), len(kept)), np.bool_)
+        feature_mask[:, kept] = self.feature_mask
+        return Front(self.F, feature_mask, on_all_columns(self.population, kept))
 
     def by_size(
         self, objectives: Sequence[Objective], train: RankingData, metric: Metric

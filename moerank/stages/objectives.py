@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.checks import check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
+from moerank.data.feature_costs import known_costs
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, Population, train_population
 
@@ -228,12 +229,7 @@ class Cost(Objective):
         return 0.0, self._of(data).total
 
     def _of(self, data: RankingData) -> FeatureCosts:
-        if data.costs is None:
-            raise ValueError(
-                f'{data.name}: the objective "cost" needs to know what the features cost: give '
-                'RankingData(…, costs=…), or in a problem file [features] table = "features.csv"'
-            )
-        return data.costs
+        return known_costs(data.costs, data.name, 'the objective "cost"')
 
 
 class Risk(Objective):

@@ -119,8 +119,7 @@ def refit_front(
     if plan.evaluations:
         of_all = ranker.stopped(train, validation) if isinstance(ranker, LambdaMART) and validation else ranker
         backend = CrossFitting(of_all, stages.metric, masks, stages.random_state, stages.workers)
-        found = stages.select_again(backend, front, plan.evaluations)
-        F, masks = found.F, found.X
+        F, masks = stages.select_again(backend, front, plan.evaluations)
     rankers = train_on_each(
         ranker,
         train,

@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from pymoo.core.population import Population
 from pymoo.core.problem import Problem
+from pymoo.core.sampling import Sampling
 
 from moerank.checks import check_room, unknown
 from moerank.data import RankingData
@@ -95,10 +98,38 @@ def search_arguments(
         else:
             algorithm = "nsga2"
     if plan.initial is not None:
-        operators["sampling"] = plan.initial
+        operators["sampling"] = _checked(name, stage, plan.initial)
     elif isinstance(stage, InstanceSelection) and isinstance(algorithm, str):
         problem, operators = PackedProblem(stage), stage.packed_operators()
     return problem, make_algorithm(algorithm, population, operators, stage.n_obj), _end(algorithm, plan)
+
+
+class _Checked(Sampling):  # type: ignore[misc]
+    """A sampling of the user's, whose strings a stage refuses if they break its limits: it repairs none of them."""
+
+    def __init__(self, sampling: Sampling, stage: Stage) -> None:
+        super().__init__()
+        self.sampling = sampling
+        self.stage = stage
+
+    def do(self, *args: Any, **kwargs: Any) -> Population:
+        population = self.sampling.do(*args, **kwargs)
+        self.stage.check(np.array([individual.X for individual in population]))
+        return population
+
+
+def _checked(name: str, stage: Stage, initial: Any) -> NDArray[Any] | Sampling:
+    """Return an initial population, which a stage takes as it is or refuses."""
+    if isinstance(initial, Sampling):
+        return _Checked(initial, stage)
+    X = np.asarray(initial)
+    if X.ndim != 2 or X.shape[1] != stage.n_var:
+        raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {X.shape}")
+    try:
+        stage.check(X)
+    except ValueError as error:
+        raise ValueError(f"{name}: initial: {error}") from None
+    return X
 
 
 def _end(algorithm: str | Factory, plan: StagePlan[Any]) -> Any:
@@ -143,7 +174,8 @@ def digest_of(train: RankingData) -> str:
 
     def digest() -> str:
         total = hashlib.blake2b(digest_size=16)
-        for array in (train.X, train.y, train.offsets):
+        costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)
+        for array in (train.X, train.y, train.offsets, *costs):
             total.update(np.ascontiguousarray(array).data)
         return total.hexdigest()
 

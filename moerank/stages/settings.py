@@ -94,8 +94,17 @@ class InstanceSelectionSettings(StageSettings):
 
 
 class FeatureSelectionSettings(StageSettings):
-    """Settings of the second stage: the reading of equations (3) and (4); see `AdaptiveBitFlip`."""
+    """Settings of the second stage: what a bit stands for, and the reading of equations (3) and (4).
 
+    Attributes
+    ----------
+    by_group : bool
+        A bit stands for all features of a group, as the data's costs have them, here and in the third stage.
+    form, decay : str
+        See `AdaptiveBitFlip`.
+    """
+
+    by_group: bool = False
     form: Form = FORM
     decay: Decay = DECAY
 

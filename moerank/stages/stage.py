@@ -40,6 +40,8 @@ class Stage(Problem):  # type: ignore[misc]
         Names from `OBJECTIVES`, or objectives of your own.
     workers : int, default 1
         Threads that share a batch. The objective values are the same to the bit for any number.
+    n_counted : int, optional
+        What the objectives can count to, by default `n_var`.
     **settings
         Passed on to pymoo, as ``vtype`` or bounds.
     """
@@ -51,6 +53,7 @@ class Stage(Problem):  # type: ignore[misc]
         objectives: Sequence[ObjectiveLike],
         *,
         workers: int = 1,
+        n_counted: int | None = None,
         **settings: Any,
     ) -> None:
         check_at_least(1, workers=workers)
@@ -58,7 +61,8 @@ class Stage(Problem):  # type: ignore[misc]
         self.objectives = read_objectives(objectives)
         super().__init__(n_var=n_var, n_obj=len(self.objectives), **settings)
         self.workers = workers
-        self.bounds_of_objectives = np.array([entry.bounds(train, n_var) for entry in self.objectives], np.float64).T
+        most = n_var if n_counted is None else n_counted
+        self.bounds_of_objectives = np.array([entry.bounds(train, most) for entry in self.objectives], np.float64).T
         self._known: dict[bytes, tuple[float, ...]] = {}
 
     @abstractmethod
@@ -68,6 +72,9 @@ class Stage(Problem):  # type: ignore[misc]
     @abstractmethod
     def _candidates(self, X: NDArray[Any]) -> Candidates:
         """Return the rankers of individuals that are not empty."""
+
+    def check(self, X: NDArray[Any]) -> None:
+        """Raise a ValueError that names the first string (n, n_var) which breaks a limit of the stage."""
 
     @property
     def worst(self) -> tuple[float, ...]:
@@ -86,6 +93,7 @@ class Stage(Problem):  # type: ignore[misc]
         if first_row:
             numbers = np.array(sorted(first_row.values()))
             X = np.array([rows[row] for row in numbers])
+            self.check(X)
             empty = self._is_empty(X)
             for row in numbers[empty]:
                 self._known[digests[row]] = self.worst

@@ -17,6 +17,7 @@ from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, LinearPopulation, require_weights
 from moerank.stages.ensemble import Ensemble
 from moerank.stages.feature_selection import FeatureSelection
+from moerank.stages.feature_strings import FeatureLimits
 from moerank.stages.front import Front
 from moerank.stages.instance_selection import InstanceSelection, spread_along_front
 from moerank.stages.instance_units import Unit, default_unit
@@ -65,6 +66,8 @@ class StagedSearch:
     objectives : tuple of Objective
         What the second and the third stage minimise.
     plans : Plans
+    limits : FeatureLimits
+        What the feature strings of these two keep.
     algorithm : str or callable
         A name from `moerank.evolution.ALGORITHMS`, or a factory of pymoo algorithms.
     adaptive_mutation : bool
@@ -92,6 +95,7 @@ class StagedSearch:
     metric: Metric
     objectives: tuple[Objective, ...]
     plans: Plans
+    limits: FeatureLimits
     algorithm: str | Factory
     adaptive_mutation: bool
     random_state: int
@@ -131,13 +135,15 @@ class StagedSearch:
             pair_masks,
             unit=self.instance_unit or "pair",
             objectives=self.objectives,
+            limits=self.limits,
+            by_group=settings.by_group,
             adaptive=self.adaptive_mutation and not is_sparse_search(self.algorithm),
             form=settings.form,
             decay=settings.decay,
             workers=self.workers,
         )
         found = self._search("feature_selection", stage, self.plans.feature_selection)
-        return Front(found.F, found.X, stage.rankers(found.X))
+        return Front(found.F, stage.strings.columns(found.X), stage.rankers(found.X))
 
     def combine(self, front: Front) -> Front:
         """Stage 3: the front, its members and their combined rankers."""
@@ -147,6 +153,8 @@ class StagedSearch:
             require_weights(front.population, self.backend),
             self.metric,
             objectives=self.objectives,
+            limits=self.limits,
+            by_group=self.plans.feature_selection.settings.by_group,
             backend=self.backend,
             inject=settings.inject,
             workers=self.workers,
@@ -155,18 +163,30 @@ class StagedSearch:
         if settings.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
         found = self._search("ensemble", stage, self.plans.ensemble, archive=archive)
-        weights = stage.weights(found.X)
-        return Front(found.F, weights != 0, LinearPopulation(weights))
+        return Front(found.F, stage.feature_mask(found.X), LinearPopulation(stage.weights(found.X)))
 
-    def select_again(self, backend: FitnessBackend, front: Front, evaluations: int) -> Archive:
-        """Go on from the members of a front with another backend: what so many evaluations find that is not dominated.
+    def select_again(
+        self, backend: FitnessBackend, front: Front, evaluations: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Go on from the members of a front with another backend: objectives and features of the front that follows.
 
-        The staircase search gets furthest with few of them, whatever searched before.
+        It is what so many evaluations find that is not dominated. The staircase search gets furthest with few of them,
+        whatever searched before.
         """
-        initial = spread_along_front(front.feature_mask, front.F, max(1, evaluations // 2), include_all=False)
-        stage = FeatureSelection(self.train, backend, self.metric, objectives=self.objectives, adaptive=False)
+        stage = FeatureSelection(
+            self.train,
+            backend,
+            self.metric,
+            objectives=self.objectives,
+            limits=self.limits,
+            by_group=self.plans.feature_selection.settings.by_group,
+            adaptive=False,
+        )
+        members = spread_along_front(front.feature_mask, front.F, max(1, evaluations // 2), include_all=False)
+        initial = stage.strings.bits(members)
         plan = StagePlan(FeatureSelectionSettings(population=FEW), ("n_eval", evaluations), initial)
-        return self._search(AGAIN, stage, plan, algorithm="staircase")
+        found = self._search(AGAIN, stage, plan, algorithm="staircase")
+        return found.F, stage.strings.columns(found.X)
 
     def _search(
         self,
@@ -208,6 +228,7 @@ class StagedSearch:
             "backend": repr(getattr(stage, "backend", self.backend)),
             "metric": repr(self.metric),
             "objectives": [repr(objective) for objective in self.objectives],
+            "limits": repr(self.limits),
             "algorithm": str(self.algorithm),
             "adaptive_mutation": self.adaptive_mutation,
             "random_state": self.random_state,

@@ -24,7 +24,8 @@ from pathlib import Path
 from moerank.data import load_planted_fold
 from moerank.evolution import ALGORITHMS, make_algorithm
 from moerank.metrics import NDCG
-from moerank.mofsrank import STAGES, MOFSRank
+from moerank.mofsrank import MOFSRank
+from moerank.stages.settings import STAGES
 
 BUDGET = {"population": 16, "generations": 12}
 

@@ -49,6 +49,15 @@ def test_run_prints_a_table_and_writes_the_files(command, tmp_path, tiny_result)
     assert [line.split(":")[0] for line in outcome.stderr.splitlines()] == stages
 
 
+def test_the_verdict_on_a_selection_is_printed_and_kept(command, tmp_path):
+    outcome = command("run", "TINY", "--solver", "gas", "--set", "search.margin=0.02")
+    kept = json.loads((tmp_path / "results" / "tiny-gas-fold1-seed0" / "result.json").read_text())["verdict"]
+    assert f"Verdict: {kept['sentence']}.\n" in outcome.stdout
+    assert " against RankSVM(C=" in kept["sentence"]
+    assert "equivalent within .020 (too few queries to tell)" in kept["sentence"]
+    assert "Verdict" not in command("run", "TINY", "--solver", "rankrls").stdout
+
+
 def test_json_is_all_there_is_on_standard_output(command, tiny_result):
     outcome = command("run", "TINY", "--fold", 2, "--seed", 4, "--json", "--workers", 2)
     assert what_stays(outcome.stdout) == what_stays(tiny_result.to_json())

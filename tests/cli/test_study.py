@@ -28,9 +28,11 @@ def test_study_runs_shows_and_reports(command, tmp_path):
     assert {cell["state"] for cell in json.loads(command(*asked, "--out", "s", "--dry-run", "--json").stdout)} == {
         "finished"
     }
-    for kind, name in (("html", "report.html"), ("md", "report.md"), ("latex", "report.tex"), ("csv", "report.csv")):
+    names = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
+    for kind, name in names.items():
         assert command("report", "s", "--format", kind).exit_code == 0
         assert (tmp_path / "s" / name).stat().st_size > 200
+    assert len((tmp_path / "s" / "pairs.csv").read_text().splitlines()) == 1 + 3
     for figure in ("accuracy", "fronts", "frequency", "cost", "ranks"):
         assert command("plot", figure, "s", "--out", f"{figure}.pdf").exit_code == 0
         assert (tmp_path / f"{figure}.pdf").read_bytes().startswith(b"%PDF")

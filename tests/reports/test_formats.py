@@ -121,6 +121,26 @@ def test_markdown_tables_read_back(report):
     ]
 
 
+def test_the_table_of_pairs_holds_every_test_of_every_problem(tiny_study, monkeypatch):
+    elsewhere = [dataclasses.replace(result, problem="other") for result in tiny_study.results()]
+    both = [*tiny_study.results(), *elsewhere]
+    problems = [
+        problem.model_copy(update={"name": name}) for problem in tiny_study.problems for name in ("tiny", "other")
+    ]
+    monkeypatch.setattr(tiny_study, "results", lambda: both)
+    monkeypatch.setattr(type(tiny_study), "problems", property(lambda _: problems))
+    report = Report(tiny_study)
+    rows = report.pairs
+    assert rows.columns.tolist()[:5] == ["problem", "measure", "solver", "other", "n"]
+    counts = rows.groupby(["problem", "measure"], sort=False).size().to_dict()
+    assert counts == {(name, m): n for name in ("tiny", "other") for m, n in (("NDCG@10", 10), ("hypervolume", 1))}
+    for problem in problems:
+        mine = rows[(rows["problem"] == problem.name) & (rows["measure"] == "NDCG@10")].reset_index(drop=True)
+        assert mine.drop(columns=["problem", "measure"]).equals(report.query_pairs(problem))
+    monkeypatch.setattr(tiny_study, "results", lambda: both[:1])
+    assert Report(tiny_study).pairs.columns.tolist() == rows.columns.tolist()
+
+
 def test_csv_is_the_frame(tiny_study):
     rows = list(csv.DictReader(io.StringIO(tiny_study.frame().to_csv(index=False))))
     assert len(rows) == len(tiny_study.cells())

@@ -1,6 +1,7 @@
 import dataclasses
 import re
 import shutil
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from moerank.reports.content import Entry, mark_best, number, with_error
 from moerank.reports.page import html_report
 from moerank.reports.report import Report
 from moerank.reports.sections import sections
+from moerank.reports.sections.pairs import pairs
 from moerank.reports.sections.results import results
 from moerank.runs.problem import Published
 from moerank.studies.study import Study
@@ -27,6 +29,7 @@ def test_sections_are_in_reading_order(report):
         "Solvers",
         "Results: tiny",
         "Tests",
+        "All pairs of solvers",
         "Features chosen",
         "Ablations",
         "How to reproduce",
@@ -55,7 +58,13 @@ def test_the_best_of_a_column_is_marked_as_it_is_printed():
 
 def test_tests_are_those_of_the_queries(report):
     table, judged = titled(report)["Tests"].tables
-    assert [row[0].text for row in judged.rows] == ["mofsrank", "mofsrank-no-ensemble"]
+    judges = [[entry.text for entry in row[:2]] for row in judged.rows]
+    assert judges == [
+        ["fsmrank", "RankSVM"],
+        ["mofsrank", "its backend"],
+        ["mofsrank-no-ensemble", "its backend"],
+        ["greedy-rankrls", "RankRLS"],
+    ]
     assert report.reference == "ranksvm-primal"
     values = {}
     for result in report.results:
@@ -67,6 +76,65 @@ def test_tests_are_those_of_the_queries(report):
         expected = stats.ttest_rel(a, b).pvalue if (a != b).any() else 1.0
         assert row[3].value == pytest.approx(expected, rel=1e-9)
         assert row[2].text == f"{(a > b).sum()} / {(a == b).sum()} / {(a < b).sum()}"
+
+
+def test_all_pairs_are_counted_by_the_tests_of_their_queries(report):
+    """Each pair is tested again by scipy, and Holm's procedure carried out step by step."""
+    table, fronts = titled(report)["All pairs of solvers"].tables
+    values = {}
+    for result in report.results:
+        values.setdefault(result.solver, {}).setdefault(result.fold, []).append(
+            result.best.per_query["test"]["NDCG@10"]
+        )
+    flat = {name: np.concatenate([np.mean(folds[f], axis=0) for f in (1, 2)]) for name, folds in values.items()}
+    pairs = list(combinations(flat, 2))
+    p = {(a, b): stats.ttest_rel(flat[a], flat[b]).pvalue if (flat[a] != flat[b]).any() else 1.0 for a, b in pairs}
+    better = {name: set() for name in flat}
+    for place, (a, b) in enumerate(sorted(pairs, key=p.get)):
+        if p[a, b] > 0.05 / (len(pairs) - place):
+            break
+        first, second = (a, b) if flat[a].mean() > flat[b].mean() else (b, a)
+        better[first].add(second)
+    assert f"10 tests, one for each pair, of which {sum(map(len, better.values()))} find" in table.caption
+    assert f"over the {len(flat['fsmrank'])} test queries" in table.caption
+    assert [row[1].value for row in table.rows] == sorted((row[1].value for row in table.rows), reverse=True)
+    for row in table.rows:
+        name = row[0].text
+        n_worse = sum(name in others for others in better.values())
+        assert [entry.value for entry in row[2:5]] == [len(better[name]), n_worse, 4 - len(better[name]) - n_worse]
+        assert set(row[5].text.split(", ")) - {""} == better[name]
+    assert {row[0].text for row in fronts.rows} == {"mofsrank", "mofsrank-no-ensemble"}
+    assert "1 test, of which" in fronts.caption
+    assert "over the 6 cells" in fronts.caption
+
+
+def test_too_few_cells_are_said_and_not_tested(tiny_study, monkeypatch):
+    kept = [result for result in tiny_study.results() if result.seed < 2]
+    monkeypatch.setattr(tiny_study, "results", lambda: kept)
+    section = titled(Report(tiny_study))["All pairs of solvers"]
+    assert [table.name for table in section.tables] == ["pairs-tiny"]
+    assert section.paragraphs[1] == (
+        "tiny: the hypervolumes of the searches are not tested. Their pairs, 1 of them, have 4 cells in common, a fold "
+        "and a seed each; with fewer than 6 no signed-rank test can come below 0.05, adjusted for so many."
+    )
+
+
+def test_many_that_are_beaten_are_not_all_named(tiny_study, monkeypatch):
+    """Twelve solvers, each better than all before it by far."""
+    (first, second, *_) = [result for result in tiny_study.results() if result.solver == "fsmrank"]
+    made = []
+    for level in range(12):
+        for run in (first, second):
+            n = len(run.best.per_query["test"]["NDCG@10"])
+            values = (level / 12 + np.linspace(0, 0.01, n)).tolist()
+            scores = {**run.best.scores, "test": {"NDCG@10": float(np.mean(values)), "MAP": 0.5}}
+            best = dataclasses.replace(run.best, scores=scores, per_query={"test": {"NDCG@10": values}})
+            made.append(dataclasses.replace(run, solver=f"s{level:02}", front=[best], chosen=0))
+    monkeypatch.setattr(tiny_study, "results", lambda: made)
+    table = pairs(Report(tiny_study, "s00")).tables[0]
+    assert [row[0].text for row in table.rows] == [f"s{level:02}" for level in range(11, -1, -1)]
+    assert table.rows[0][5].text == "s10, s09, s08, s07, s06, s05, s04, s03 and 3 more"
+    assert table.rows[3][5].text == "s07, s06, s05, s04, s03, s02, s01, s00"
 
 
 def test_ablations_are_compared_fold_by_fold_after_seeds(report, tiny_study):

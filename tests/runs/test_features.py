@@ -16,6 +16,7 @@ objectives = ["cost", "error"]
 [features]
 table = "costs.csv"
 exclude = {exclude}
+{limits}
 [instance_selection]
 population = 8
 generations = 2
@@ -32,9 +33,9 @@ generations = 2
 def priced(tmp_path):
     """Write a problem file with a table of costs beside it, and read it."""
 
-    def write(exclude="[]", costs=None):
+    def write(exclude="[]", costs=None, limits=""):
         path = tmp_path / "priced.toml"
-        path.write_text(FILE.format(exclude=exclude))
+        path.write_text(FILE.format(exclude=exclude, limits=limits))
         size = {"data.n_queries": 15, "data.n_documents": 12, "data.n_noise": 3}
         names = load_problem("planted", size).load_fold(1)[0].feature_names
         rows = costs or [f"{name},{number + 1}" for number, name in enumerate(names)]
@@ -64,6 +65,41 @@ def test_features_that_are_left_out_are_nowhere(priced):
         assert member.objectives["cost"] == sum(costs[name] for name in result.names(member.features))
     assert type(result).from_json(result.to_json()) == result
     assert result.configuration["features"] == {"table": "costs.csv", "exclude": [0, "noise 2"]}
+
+
+LIMITS = """
+include = [2, "noise 1"]
+max_features = 4
+max_cost = 21
+"""
+
+
+@pytest.mark.parametrize("solver", ["mofsrank", "mofsrank-staircase"])
+def test_every_member_of_the_front_keeps_the_limits_of_the_file(priced, solver):
+    problem, names = priced(exclude="[0]", limits=LIMITS)
+    costs = dict(zip(names, range(1, len(names) + 1), strict=True))
+    result = run_fold(problem, 1, solver, baselines=False)
+    for member in result.front:
+        selected = result.names(member.features)
+        assert {names[2], "noise 1"} <= set(selected)
+        assert len(selected) <= 4
+        assert sum(costs[name] for name in selected) == member.objectives["cost"] <= 21
+    features = result.configuration["features"]
+    assert features == {
+        "table": "costs.csv", "exclude": [0], "include": [2, "noise 1"], "max_features": 4, "max_cost": 21.0
+    }  # fmt: skip
+
+
+def test_a_solver_that_cannot_keep_a_limit_is_refused_by_name(priced):
+    problem, _ = priced(limits=LIMITS)
+    with pytest.raises(ValueError, match=r"gas-e cannot keep \[features\] max_features, max_cost, include: it selects"):
+        run_fold(problem, 1, "gas-e")
+
+
+def test_a_feature_is_not_both_in_and_out(priced):
+    problem, names = priced(exclude="[2]", limits=f'include = ["{priced()[1][2]}"]')
+    with pytest.raises(ValueError, match=rf"\[features\] feature '{names[2]}' is both in include and in exclude"):
+        problem.load_fold(1)
 
 
 @pytest.mark.parametrize(

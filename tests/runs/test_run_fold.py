@@ -10,7 +10,7 @@ import pytest
 
 import moerank
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import Ranker
+from moerank.rankers import Ranker, RankRLS
 from moerank.runs.problem_files import load_problem
 from moerank.runs.result import RunResult
 from moerank.runs.run_fold import configuration, run_fold
@@ -152,10 +152,10 @@ def test_a_ranker_is_tuned_and_stands_alone(tiny_problem, tiny_result):
     assert result.convergence == {}
     assert [ranker.name for ranker in result.baselines] == ["best single feature", "FSMRank"]
     (ranker,) = result.front
-    assert dataclasses.replace(ranker, name="all features") == tiny_result.baselines[0]
+    assert dataclasses.replace(ranker, name="all features", paired_error=None) == tiny_result.baselines[0]
     result = run_fold(tiny_problem, 2, solver="fsmrank")
     assert [baseline.name for baseline in result.baselines] == ["all features", "best single feature"]
-    assert dataclasses.replace(result.best, name="FSMRank") == tiny_result.baselines[2]
+    assert dataclasses.replace(result.best, name="FSMRank", paired_error=None) == tiny_result.baselines[2]
 
 
 def test_the_backend_of_the_problem_is_used(tiny_problem_file, tiny_result):
@@ -245,3 +245,26 @@ def test_the_configuration_covers_what_the_solver_takes(tiny_problem, tiny_probl
     assert changes("rankrls", other)  # the baselines are those of the backend
     assert not changes("rankrls", other, baselines=False)
     assert changes("mofsrank", other, baselines=False)
+
+
+def test_selections_have_a_verdict_and_rankers_have_none(tiny_problem_file, parts):
+    wider = load_problem(tiny_problem_file, {"search.margin": 0.03})
+    result = run_fold(wider, 2, solver="greedy-rankrls")
+    everything = RankRLS(loss="query").tune(parts["train"], parts["validation"]).fit(parts["train"])
+    values = NDCG(10).per_query(parts["test"], everything.predict(parts["test"]))
+    d = np.subtract(result.best.per_query["test"]["NDCG@10"], values)
+    assert result.verdict.difference == pytest.approx(d.mean(), abs=1e-12)
+    assert (result.verdict.margin, result.verdict.against) == (0.03, repr(everything))
+    assert RunResult.from_json(result.to_json()) == result
+    assert run_fold(wider, 2, solver="rankrls").verdict is None
+
+
+JUDGED = {"mofsrank": True, "gas": True, "fsmrank": True, "rankrls": False}
+
+
+@pytest.mark.parametrize(("solver", "counts"), JUDGED.items())
+def test_the_margin_is_part_of_the_configuration_of_what_is_judged(tiny_problem_file, tiny_problem, solver, counts):
+    wider = load_problem(tiny_problem_file, {"search.margin": 0.03})
+    before, after = (configuration(problem, 1, SolverSpec(solver), 0) for problem in (tiny_problem, wider))
+    assert (before != after) == counts
+    assert ("search" in before) == (solver == "mofsrank")  # as it was before other selections were judged

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.lettering import note_height, put_note
-from moerank.figures.notes import two_of
+from moerank.figures.objectives import title_of
 from moerank.figures.run_figure import RunFigure
-from moerank.figures.style import GREY, LINES, WIDTH, in_style
-from moerank.runs.result import PARTS, RunResult
+from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, in_style
+from moerank.runs.result import PARTS, RunResult, ScoredRanker
 
 __all__ = ["FIGURE"]
 
@@ -19,32 +23,64 @@ _DASHES = (":", (0, (5, 1, 1, 1, 1, 1)))
 def front_figure(result: RunResult) -> Figure:
     """Draw number of features against the metric, for the same members on all three parts.
 
-    Horizontal lines are the test values of all features and of FSMRank, where they were measured; the chosen member
-    stands in a grey band. Members of more objectives are points: several may have one number of features.
+    If the features were not counted by the search, the first objective beside the error takes the place of their
+    number, as their cost. Horizontal lines are the test values of all features and of FSMRank, where they were
+    measured. The band around the test values is that of their differences from all features, so a member whose band
+    meets that line is not shown to be worse or better. The chosen member stands in a grey band, with its test value.
+    Members of more than two objectives are points: several may have one number of features.
     """
-    metric = result.metrics[0]
-    joined = {"linestyle": "none"} if result.further_objectives else {}
-    note = two_of(result)
-    sizes = [len(member.features) for member in result.front]
+    metric, counted = result.metrics[0], _counted(result)
+    title = title_of(counted, metric)
+    several = len(set(result.objectives) - {counted, "error"}) > 0
+    note = f"Searched: {', '.join(result.objectives)}. Shown: {title.lower()} and {metric}." if several else ""
     with in_style():
-        figure = Figure(figsize=(WIDTH, 2.9 + note_height(note)), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.1 + note_height(note)), layout="constrained")
         axes = figure.subplots()
+        front = sorted(result.front, key=lambda member: _amount(member, counted))
+        x = [_amount(member, counted) for member in front]
         for part in PARTS:
-            axes.plot(
-                sizes, [member.scores[part][metric] for member in result.front], label=part, **LINES[part] | joined
-            )
+            look = LINES[part] | ({"linestyle": "none"} if several else {})
+            axes.plot(x, [member.scores[part][metric] for member in front], label=part, **look)
+        if not several:
+            _put_band(axes, x, front, metric, len(result.queries["test"]))
         references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
         for baseline, dashes in zip(references, _DASHES, strict=False):
-            label = f"{baseline.name} ({len(baseline.features)}), test"
+            label = f"{baseline.name} ({_amount(baseline, counted):g}), test"
             axes.axhline(baseline.scores["test"][metric], color=GREY, linewidth=0.9, linestyle=dashes, label=label)
-        chosen = len(result.best.features)
-        axes.axvline(chosen, color="0.87", linewidth=6, zorder=0, label=f"chosen ({chosen})")
-        axes.set_xlabel("Number of features")
+        chosen, value = _amount(result.best, counted), result.best.scores["test"][metric]
+        axes.axvline(chosen, color="0.87", linewidth=6, zorder=0, label=f"chosen ({chosen:g})")
+        ring: dict[str, Any] = {"marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN}
+        axes.plot([chosen], [value], linestyle="none", label=f"its test value, {value:.3f}", **ring)
+        axes.set_title(f"{result.problem}, fold {result.fold}: {result.solver}", wrap=True)
+        axes.set_xlabel(title)
         axes.set_ylabel(f"{metric} (higher is better)")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-        figure.legend(loc="outside upper center", ncols=2, handlelength=2.6)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=counted == "features", steps=[1, 2, 5, 10]))
+        figure.legend(loc="outside upper center", ncols=2, handlelength=2.2, columnspacing=1.0)
         put_note(figure, note)
     return figure
+
+
+def _counted(result: RunResult) -> str:
+    """Return the objective that the metric is drawn against."""
+    others = [name for name in result.objectives if name != "error"]
+    return "features" if "features" in others or not others else others[0]
+
+
+def _amount(member: ScoredRanker, objective: str) -> float:
+    return len(member.features) if objective == "features" else member.objectives[objective]
+
+
+def _put_band(axes: Axes, x: list[float], front: list[ScoredRanker], metric: str, n_queries: int) -> None:
+    """Draw the confidence intervals of the members' differences from all features around their test values."""
+    errors = [member.paired_error for member in front]
+    if None in errors:
+        return
+    from scipy import stats  # takes a second to load
+
+    half = stats.t.ppf(0.975, n_queries - 1) * np.array(errors, float)
+    values = np.array([member.scores["test"][metric] for member in front])
+    band: dict[str, Any] = {"color": LINES["test"]["color"], "alpha": 0.18, "linewidth": 0, "zorder": 1}
+    axes.fill_between(x, values - half, values + half, label="95 % against all features", **band)
 
 
 FIGURE = RunFigure(front_figure)

@@ -9,6 +9,7 @@ from moerank.reports.content import Section
 from moerank.reports.report import Progress, Report
 from moerank.reports.sections.ablations import ablations
 from moerank.reports.sections.features import features
+from moerank.reports.sections.pairs import pairs
 from moerank.reports.sections.problems import problems
 from moerank.reports.sections.question import question
 from moerank.reports.sections.reproduction import reproduction
@@ -21,7 +22,7 @@ __all__ = ["sections"]
 
 FIRST: tuple[Callable[[Report], Section], ...] = (question, problems, solvers)
 OF_EACH_PROBLEM: tuple[Callable[[Report, Problem], Section], ...] = (results,)
-LAST: tuple[Callable[[Report], Section], ...] = (tests, features, ablations, reproduction)
+LAST: tuple[Callable[[Report], Section], ...] = (tests, pairs, features, ablations, reproduction)
 
 
 def sections(report: Report, progress: Progress | None = None) -> list[Section]:

@@ -48,7 +48,8 @@ def _against_reference(report: Report, problem: Problem) -> Table:
     table = Table(
         f"tests-{problem.name}",
         f"{problem.name}: {results.metric} of each solver minus that of {report.reference}, query by query; wins, ties "
-        f"and losses count queries. p is that of the paired t test, adjusted by Holm's method; bold up to {ALPHA}.",
+        "and losses count queries. p is that of the paired t test; Holm's method adjusts it for the number of rows, "
+        f"bold up to {ALPHA}.",
         ["solver", "difference", "wins / ties / losses", "p", "Holm"],
     )
     for row in against_reference(results, report.reference, results.metric).itertuples():
@@ -72,14 +73,17 @@ def _verdicts(report: Report, problem: Problem) -> Table:
         f"{problem.name}: what selection costs. {results.metric} of the chosen features minus that of the same ranker "
         "on all features, over the test queries of all folds, with its standard error; and the number of runs in "
         f"which a paired t test detects a loss or a gain at the level {LEVEL}, or two one-sided tests show that the "
-        "difference is within the margin.",
-        ["solver", "features", "difference", "queries", "runs", "loss", "gain", "equivalent"],
+        "difference is within the margin. The same ranker is the backend of a search, the own ranker of a filter or "
+        "wrapper, and RankSVM beside the embedded methods that have none; validation chose its parameters with all "
+        "features.",
+        ["solver", "against", "features", "difference", "queries", "runs", "loss", "gain", "equivalent"],
     )
     for row in verdicts(results).itertuples():
         counts = (row.queries, row.runs, row.loss, row.gain, row.equivalent)
         table.rows.append(
             [
                 text(row.solver),
+                text(row.against or "its backend"),
                 number(row.n_features, 1),
                 with_error(row.difference, row.error),
                 *(number(count, 0) for count in counts),

@@ -1,0 +1,102 @@
+"""The verdict on a selection, measured again with the plainest means."""
+
+import numpy as np
+import pytest
+from lightgbm import LGBMRanker
+from scipy import stats
+
+from moerank.data import RankingData, fit_scaling, load_planted_fold
+from moerank.metrics import MAP, NDCG
+from moerank.rankers import LambdaMART, RankRLS, RankSVM
+from moerank.selectors import FSBFS, GreedyRankRLS, LambdaMARTGain, SingleFeatures
+from moerank.solvers import make_solver, solvers
+
+EMBEDDED = ("fsmrank", "fsmrank-subgradient", "fenchelrank", "nonconvex-lp")
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return load_planted_fold(1, n_queries=45, n_documents=12, n_noise=4)
+
+
+def best_on(validation, train, rankers):
+    """The first of the rankers with the largest MAP on the validation data."""
+    return max((ranker.fit(train) for ranker in rankers), key=lambda r: MAP().score(validation, r.predict(validation)))
+
+
+@pytest.mark.parametrize("name", [name for name, row in solvers().items() if row.selects])
+def test_every_selection_can_be_judged(name):
+    assert callable(make_solver(name).verdict)
+
+
+@pytest.mark.parametrize("name", [name for name, row in solvers().items() if not row.selects])
+def test_what_selects_nothing_has_no_verdict(name):
+    assert not hasattr(make_solver(name), "verdict")
+
+
+@pytest.mark.parametrize("name", ["gas", *EMBEDDED])
+def test_the_reference_is_rank_svm_with_all_features_as_validation_sets_it(name, parts):
+    train, validation, test = parts
+    solver = make_solver(name).fit(train)
+    everything = best_on(validation, train, [RankSVM(C=0.5 * 10.0**k) for k in range(-2, 3)])
+    d = NDCG(10).per_query(test, solver.predict(test)) - NDCG(10).per_query(test, everything.predict(test))
+    found = solver.verdict(test, train, validation)
+    assert found.difference == pytest.approx(d.mean(), abs=1e-12)
+    assert found.error == pytest.approx(stats.sem(d))
+    assert found.p == pytest.approx(stats.ttest_1samp(d, 0).pvalue)
+    assert (found.part, found.n_queries, found.metric) == ("test", test.n_queries, "NDCG@10")
+    assert (found.n_features, found.n_allowed) == (solver.support_.sum(), train.n_features)
+    assert found.against == f"RankSVM(C={everything.C})"
+
+
+def test_without_validation_data_the_other_ranker_stays_as_it_is(parts):
+    train, _, test = parts
+    solver = SingleFeatures(2, RankRLS(alpha=0.25)).fit(train)
+    d = np.subtract(
+        *(MAP().per_query(test, ranker.predict(test)) for ranker in (solver, RankRLS(alpha=0.25).fit(train)))
+    )
+    found = solver.verdict(test, train, metric="MAP", margin=0.02)
+    assert (found.difference, found.margin, found.metric) == (pytest.approx(d.mean(), abs=1e-12), 0.02, "MAP")
+    assert found.against == "RankRLS(alpha=0.25)"
+
+
+def test_all_features_are_no_loss(parts):
+    """A selection that leaves nothing out is the ranker that it is compared with."""
+    train, _, test = parts
+    greedy = GreedyRankRLS(train.n_features, alpha=0.5).fit(train)
+    few = GreedyRankRLS(1, alpha=0.5).fit(train).verdict(test, train)
+    for solver in (greedy, SingleFeatures(train.n_features).fit(train)):
+        found = solver.verdict(test, train)
+        assert (found.difference, found.p, found.n_features) == (0.0, 1.0, found.n_allowed)
+    assert few.difference < 0
+    reference = RankRLS(0.5, loss="query").fit(train)
+    np.testing.assert_allclose(reference.coef_, greedy.coef_, atol=1e-9)
+
+
+def test_trees_are_compared_with_trees(parts):
+    train, validation, test = parts
+    solver = LambdaMARTGain(2, n_trees=8).fit(train, validation=validation)
+    trees = LambdaMART(n_trees=8).tune(train, validation).fit(train)
+    d = NDCG(10).per_query(test, solver.predict(test)) - NDCG(10).per_query(test, trees.predict(test))
+    assert solver.verdict(test, train, validation).difference == pytest.approx(d.mean(), abs=1e-12)
+    assert FSBFS().without_selection().get_params() == RankSVM().get_params()
+
+
+def test_rankers_from_elsewhere_are_trained_on_all_features(parts):
+    train, _, test = parts
+    trees = LGBMRanker(n_estimators=5, min_child_samples=5, n_jobs=1, verbose=-1, random_state=0)
+    solver = SingleFeatures(2, trees).fit(train)
+    everything = trees.fit(train.X, train.y, group=np.diff(train.offsets)).predict(test.X)
+    d = NDCG(10).per_query(test, solver.predict(test)) - NDCG(10).per_query(test, everything)
+    found = solver.verdict(test, train)
+    assert found.difference == pytest.approx(d.mean(), abs=1e-12)
+    assert found.against.startswith("LGBMRanker(")
+    assert "\n" not in found.against
+
+
+def test_raw_test_data_are_scaled_as_in_training(parts):
+    train, _, test = (RankingData(100 * part.X - 3, part.y, part.qid) for part in parts)
+    scaling = fit_scaling(train, "standard")
+    scaled = scaling.apply(train)
+    solver = SingleFeatures(2).fit(scaled)
+    assert solver.verdict(test, scaled) == solver.verdict(scaling.apply(test), scaled)

@@ -1,0 +1,121 @@
+"""Costs, groups, limits and exclusions as a user of MOFSRank gives them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from moerank.data import FeatureCosts, load_planted_fold
+from moerank.data.columns import column_mask
+from moerank.metrics import NDCG
+from moerank.mofsrank import MOFSRank
+from moerank.rankers import RankerAdapter, RankRLS
+
+BUDGET = {"population": 16, "generations": 6}
+SMALL = dict(
+    metric=NDCG(5), instance_selection=False, feature_selection=BUDGET, ensemble=BUDGET, random_state=0
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fold():
+    return load_planted_fold(1, n_queries=25, n_documents=14, n_relevant=3, n_redundant=2, n_noise=3, seed=5)
+
+
+def test_excluded_columns_leave_the_data_tuning_and_reference_included(fold):
+    train, vali, test = fold
+    kept = np.isin(train.feature_names, [train.feature_names[1], "noise 2"], invert=True)
+    solver = MOFSRank(**SMALL, exclude=[1, "noise 2"]).fit(train, validation=vali)
+    without = MOFSRank(**SMALL).fit(train.with_features(kept), validation=vali.with_features(kept))
+    assert repr(solver.backend_) == repr(without.backend_)
+    np.testing.assert_array_equal(solver.front_coefs_[:, kept], without.front_coefs_)
+    assert not solver.front_coefs_[:, ~kept].any()
+    assert [tuple(np.flatnonzero(kept)[list(features)]) for features in without.front_["features"]] == solver.front_[
+        "features"
+    ].tolist()
+    np.testing.assert_array_equal(solver.predict(test.X), without.predict(test.X[:, kept]))
+    assert solver.verdict_ == without.verdict_
+    assert solver.verdict(test).sentence == without.verdict(test.with_features(kept)).sentence
+    assert "of 6 features" in solver.verdict(test).sentence
+    path, plain = solver.path(train), without.path(train.with_features(kept))
+    np.testing.assert_array_equal(path.feature_mask[:6, kept], plain.feature_mask)
+
+
+def test_rankers_without_weights_know_excluded_columns_too(fold):
+    train, vali, test = fold
+    few = {**SMALL, "ensemble": False, "feature_selection": {"population": 6, "generations": 2}}
+    kept = np.arange(8) != 2
+    slow = RankerAdapter(RankRLS())
+    solver = MOFSRank(slow, **few, exclude=[2]).fit(train, validation=vali)
+    without = MOFSRank(slow, **few).fit(train.with_features(kept), validation=vali.with_features(kept))
+    np.testing.assert_array_equal(solver.predict(test.X), without.predict(test.X[:, kept]))
+
+
+PRICES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+NAMES = [f"f{k}" for k in range(8)]
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        PRICES,
+        FeatureCosts.of(PRICES),
+        dict(zip(reversed(NAMES), reversed(PRICES), strict=True)),
+        pd.Series(PRICES[::-1], index=NAMES[::-1]),
+        pd.Series(PRICES),
+    ],
+    ids=["list", "FeatureCosts", "mapping", "named series", "series"],
+)
+def test_costs_may_be_given_in_order_or_by_name(fold, costs):
+    train = fold[0]
+    frame = pd.DataFrame(train.X, columns=NAMES)
+    solver = MOFSRank(**SMALL, objectives=("features", "error", "cost"), costs=costs)
+    solver.fit(frame, train.y, qid=train.qid)
+    np.testing.assert_array_equal(solver.front_["cost"], solver.front_support_ @ np.array(PRICES))
+
+
+def test_groups_are_selected_as_a_whole(fold):
+    train = fold[0]
+    groups = ["a", "a", "b", "b", "b", None, None, "a"]
+    settings = {**SMALL, "feature_selection": {**BUDGET, "by_group": True}}
+    solver = MOFSRank(**settings, objectives=("error", "cost"), groups=groups, group_costs={"a": 5, "b": 2}).fit(train)
+    for mask, cost in zip(solver.front_support_, solver.front_["cost"], strict=True):
+        assert mask[0] == mask[1] == mask[7]
+        assert mask[2] == mask[3] == mask[4]
+        assert cost == 5 * mask[0] + 2 * mask[2]
+    assert len(solver.front_) > 1
+
+
+def test_an_included_feature_counts_at_weight_0(fold):
+    train = fold[0]
+    solver = MOFSRank(**SMALL, include=7).fit(train)
+    assert solver.front_support_[:, 7].all()
+    np.testing.assert_array_equal(solver.front_["n_features"], solver.front_support_.sum(axis=1))
+    assert solver.transform(train.X).shape[1] == solver.support_.sum()
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"include": [1], "exclude": ["relevant 3"]}, "feature 'relevant 3' is both in include and in exclude"),
+        ({"include": ["relevant 4"]}, "include: unknown feature 'relevant 4'; did you mean"),
+        ({"exclude": range(8)}, "exclude leaves none of the 8 features"),
+        ({"max_cost": 3.0}, "max_cost needs to know what the features cost"),
+        ({"costs": {"f0": 1.0}}, "costs: unknown feature 'f0'"),
+        ({"costs": {0: 1.0}}, "costs: nothing is given for feature 'relevant 3'"),
+        ({"costs": [1.0] * 7}, "7 costs were given for 8 features"),
+        ({"costs": FeatureCosts.of(PRICES), "groups": ["a"] * 8}, "costs is a FeatureCosts"),
+        ({"feature_selection": {"by_group": True}}, "by_group needs groups of features"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_before_the_search(fold, limits, message, monkeypatch):
+    monkeypatch.setattr(MOFSRank, "_tuned_backend", lambda *_: pytest.fail("the search has begun"))
+    with pytest.raises(ValueError, match=message):
+        MOFSRank(**{**SMALL, **limits}).fit(fold[0])
+
+
+@pytest.mark.parametrize(
+    ("features", "columns"),
+    [(2, [2]), ("b", [1]), (np.int64(2), [2]), (["b", 0], [0, 1]), (np.array([2, 2]), [2]), ({1}, [1]), (None, [])],
+)
+def test_features_may_be_named_as_one_likes(features, columns):
+    assert np.flatnonzero(column_mask(features, ["a", "b", "c"], "include")).tolist() == columns
