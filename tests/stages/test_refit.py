@@ -151,6 +151,23 @@ def test_same_bits_with_any_number_of_workers_and_another_seed_other_ones(fold):
     assert not one.front_.equals(other.front_)
 
 
+def test_limits_bind_the_small_search_and_excluded_features_have_no_part(fold):
+    groups = ["a", "a", "b", "b", None, None, None, None]
+    limits = dict(max_features=4, include=[5], exclude=[0], groups=groups)
+    solver = search(fold, **limits, feature_selection={**BUDGET, "by_group": True})
+    support = solver.front_support_
+    assert support[:, 5].all()
+    assert not support[:, 0].any()
+    assert support.sum(axis=1).max() <= 4
+    np.testing.assert_array_equal(support[:, 2], support[:, 3])
+    train, _, test = fold
+    kept = np.arange(8) > 0
+    everything = RankBoost(8).fit(train.X[:, kept], train.y, qid=train.qid).predict(test.X[:, kept])
+    selection, reference = METRIC.per_query(test, np.column_stack([solver.predict(test), everything])).T
+    found = solver.verdict(test)
+    assert found == judge(selection, reference, "test", METRIC.name, solver.support_.sum(), 7, advice=found.advice)
+
+
 def test_an_interrupted_search_goes_on_from_its_journal(fold, tmp_path):
     def interrupt(stage, fraction, generation, n_eval):
         if (stage, generation) == ("refit_search", 1):
