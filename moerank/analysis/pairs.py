@@ -67,27 +67,38 @@ def hypervolume_pairs(quality: pd.DataFrame, searches: Sequence[str], alpha: flo
     Returns
     -------
     DataFrame
-        As `query_pairs`, with ``n`` cells and ``p`` of the signed-rank test. A pair with fewer than `fewest_cells` is
-        not tested: its ``p`` and ``holm`` are NaN, and others are not adjusted for it.
+        As `query_pairs`, with ``n`` cells and ``p`` of the signed-rank test. A pair with fewer than the `fewest_cells`
+        for so many rows is not tested: its ``p`` and ``holm`` are NaN, and others are not adjusted for it.
 
     Notes
     -----
     Seeds of a fold share its data: the tests speak of other draws of the searches on these folds, not of other data.
+
+    Examples
+    --------
+    >>> cells = {"fold": [1, 1, 1, 2, 2, 2], "seed": [0, 1, 2, 0, 1, 2]}
+    >>> a = pd.DataFrame({"solver": "a", **cells, "hypervolume": [0.6, 0.7, 0.6, 0.5, 0.6, 0.5]})
+    >>> b = pd.DataFrame({"solver": "b", **cells, "hypervolume": [0.5, 0.5, 0.3, 0.1, 0.1, -0.1]})
+    >>> hypervolume_pairs(pd.concat([a, b]), ["a", "b"])[["n", "wins", "p", "holm"]].values.tolist()
+    [[6.0, 6.0, 0.03125, 0.03125]]
     """
     values = quality.set_index(["solver", "fold", "seed"])["hypervolume"]
-    needed = fewest_cells(len(searches) * (len(searches) - 1) // 2, alpha)
+    common = {
+        (solver, other): values.loc[solver].align(values.loc[other], join="inner")
+        for solver, other in combinations(searches, 2)
+    }
+    common = {pair: cells for pair, cells in common.items() if len(cells[0])}
+    needed = fewest_cells(len(common), alpha)
     rows = []
-    for solver, other in combinations(searches, 2):
-        first, second = values.loc[solver].align(values.loc[other], join="inner")
-        if len(first):
-            test = compare_paired(first, second)
-            p = signed_rank_p(first, second) if len(first) >= needed else np.nan
-            rows.append({"solver": solver, "other": other, "n": len(first), **test.__dict__, "p": p})
+    for (solver, other), (first, second) in common.items():
+        test = compare_paired(first, second)
+        p = signed_rank_p(first, second) if len(first) >= needed else np.nan
+        rows.append({"solver": solver, "other": other, "n": len(first), **test.__dict__, "p": p})
     return _adjusted(rows)
 
 
 def fewest_cells(n_pairs: int, alpha: float = 0.05) -> int:
-    """Return how many cells signed-rank tests of `n_pairs` need so that one can come below `alpha`, adjusted by Holm.
+    """Return how many cells signed-rank tests of `n_pairs` need so that one can come down to `alpha`, adjusted by Holm.
 
     The least p value with n cells is 2^(1 − n), and the least of all is multiplied by the number of tests.
 

@@ -88,7 +88,8 @@ class LabelledQueries:
         """
         n_pairs = self.label_runs.n_pairs
         check_room(
-            f"a list of {n_pairs:,} preference pairs (which RankRLS and RankSVM do without)", BYTES_OF_A_PAIR * n_pairs
+            f"a list of {n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)",
+            BYTES_OF_A_PAIR * n_pairs,
         )
         return PreferencePairs.of(self.y, self.offsets)
 

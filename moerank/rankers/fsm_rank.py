@@ -16,8 +16,10 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
 from moerank.rankers.base import LinearBackend, Mask, Matrix
-from moerank.rankers.masks import read_masks
+from moerank.rankers.masks import read_features, read_masks
 from moerank.rankers.path import LargestWeightsPath
+from moerank.training.counted_problem import LONGEST_LIST, CountedProblem
+from moerank.training.counted_proximal import minimise_by_passes
 from moerank.training.lane_groups import LanePairs, lane_groups
 from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
@@ -134,6 +136,24 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         self._check_parameters()
         return _weights(self._minimise(train, pair_mask, feature_mask, start)[0])
 
+    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+        """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
+
+        Shapes (n_individuals, n_documents) or (n_documents,), and (n_individuals, n_features).
+        """
+        self._check_parameters()
+        features = read_features(train, feature_mask, document_mask)
+        return _weights(self._by_passes(train, features, documents=np.atleast_2d(document_mask))[0])
+
+    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
+
+        Shapes (n_individuals, n_queries) or (n_queries,), and (n_individuals, n_features).
+        """
+        self._check_parameters()
+        features = read_features(train, feature_mask, query_mask)
+        return _weights(self._by_passes(train, features, queries=np.atleast_2d(query_mask))[0])
+
     def objective(self, train: RankingData, variables: ArrayLike) -> float:
         """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,), not negative.
 
@@ -179,14 +199,13 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         (max_iter + 1, lanes), receives the objectives of the steps of the last group of individuals.
         """
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
-        lambdas = np.tile((self.lambda1, self.lambda2), (len(features), 1)) if lambdas is None else lambdas
+        if subset is None and pairs is None and train.label_runs.n_pairs > LONGEST_LIST:
+            variables, n_iter, objectives = self._by_passes(train, features, start, lambdas)
+            if len(history):
+                history[: len(objectives), 0] = objectives[:, -1]
+            return variables, n_iter
         problem = PairProblem.of(train, subset)
-        s, A = importance(train), similarity(train, self.similarity)
-        cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
-        features = features & (s > 0)
-        begin = np.zeros((len(features), train.n_features)) if start is None else np.where(features, start, 0.0)
-        begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
-
+        features, lambdas, begin, cost, A = self._terms(train, features, start, lambdas)
         variables = np.empty_like(begin)
         n_iter = np.empty(len(begin), np.int64)
         kept = LanePairs(len(problem), np.float64, pairs)
@@ -212,6 +231,34 @@ class FSMRank(LargestWeightsPath, LinearBackend):
             variables[group.rows], n_iter[group.rows] = found[: len(group)], steps[: len(group)]
         return variables, n_iter
 
+    def _by_passes(
+        self,
+        train: RankingData,
+        features: Mask,
+        start: Matrix | None = None,
+        lambdas: Matrix | None = None,
+        documents: Mask | None = None,
+        queries: Mask | None = None,
+    ) -> tuple[Matrix, NDArray[np.int64], Matrix]:
+        """Run Algorithm 1 without a list of pairs; see `minimise_by_passes`."""
+        features, lambdas, begin, cost, A = self._terms(train, features, start, lambdas)
+        problem = CountedProblem.of(train)
+        return minimise_by_passes(
+            problem, features, A, cost, lambdas, begin, self.max_iter, self.tol, documents, queries
+        )
+
+    def _terms(
+        self, train: RankingData, features: Mask, start: Matrix | None, lambdas: Matrix | None
+    ) -> tuple[Mask, Matrix, Matrix, NDArray[np.float64], Matrix]:
+        """Return features, lambdas and variables to start at, one row an individual, and the costs and A for all."""
+        lambdas = np.tile((self.lambda1, self.lambda2), (len(features), 1)) if lambdas is None else lambdas
+        s = importance(train)
+        cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+        features = features & (s > 0)
+        begin = np.zeros((len(features), train.n_features)) if start is None else np.where(features, start, 0.0)
+        begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
+        return features, lambdas, begin, cost, similarity(train, self.similarity)
+
     def _check_parameters(self) -> None:
         check_not_negative(lambda1=self.lambda1, lambda2=self.lambda2, tol=self.tol)
         check_at_least(1, max_iter=self.max_iter)
@@ -231,7 +278,7 @@ def importance(data: RankingData) -> NDArray[np.float64]:
     """
 
     def compute() -> NDArray[np.float64]:
-        s = label_correlations(data.X64, data.y)
+        s = label_correlations(data.X, data.y)
         s[s < NONE] = 0.0
         return s
 
@@ -254,7 +301,7 @@ def similarity(data: RankingData, form: Similarity = "clipped") -> Matrix:
     check_choice(get_args(Similarity), similarity=form)
 
     def compute() -> Matrix:
-        A = feature_correlations(data.X64)
+        A = feature_correlations(data.X)
         if form == "raw":
             return A
         with one_blas_thread():

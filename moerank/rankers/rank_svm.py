@@ -12,7 +12,7 @@ from moerank.checks import check_not_negative, check_positive
 from moerank.data import RankingData
 from moerank.rankers.base import Mask, Matrix, PairBackend
 from moerank.rankers.masks import read_features, read_masks
-from moerank.training.counted_problem import CountedProblem
+from moerank.training.counted_problem import LONGEST_LIST, CountedProblem
 from moerank.training.dense_newton import MAX_STEPS
 from moerank.training.losses import SQUARED_HINGE
 from moerank.training.pair_problem import PairProblem
@@ -22,9 +22,6 @@ __all__ = ["RankSVM"]
 
 SHORT_LIST = 16
 """Pairs per document up to which they are listed for a population: in short queries documents fill no vector."""
-
-LONGEST_LIST = 2_000_000
-"""Pairs that are listed at most unless an individual has pairs of its own."""
 
 
 class RankSVM(PairBackend):

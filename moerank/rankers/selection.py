@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from moerank.checks import check_positive
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import RankerAdapter
@@ -61,7 +62,7 @@ class Selection(Ranker):
         Raises
         ------
         ValueError
-            If the data are malformed, or of other features.
+            If the data are malformed, of other features, or `train` and `validation` are not scaled as in `fit`.
 
         Examples
         --------
@@ -72,7 +73,14 @@ class Selection(Ranker):
         '4 of 30 features; NDCG@10 −.164 ± .031 against RankSVM(C=50.0) with all of them, '
         """
         check_is_fitted(self, "support_")
+        check_positive(margin=margin)
         measure = as_metric(metric, NDCG(10))
+        for data in (train, validation):
+            if data is not None and (data.n_features, data.scaling) != (self.n_features_in_, self._scaling):
+                raise ValueError(
+                    f"{data.name} has other features, or another scaling, than what {type(self).__name__} was fitted "
+                    "on; give the data of the fit"
+                )
         ranker = self.without_selection()
         if validation is not None and hasattr(ranker, "tune"):
             ranker = ranker.tune(train, validation)

@@ -77,7 +77,7 @@ def _pair_mask(train: RankingData, unit: Unit, masks: Mask) -> Mask:
         return masks
     n_pairs, n_strings = train.label_runs.n_pairs, len(np.atleast_2d(masks))
     check_room(
-        f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings (which RankRLS and RankSVM do "
+        f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings (which RankRLS, RankSVM and FSMRank do "
         "without if documents or queries are the units),",
         n_pairs * (n_strings + 8),
     )

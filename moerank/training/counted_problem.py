@@ -23,10 +23,13 @@ from moerank.training.dense_newton import MAX_STEPS, QuadraticModel
 from moerank.training.losses import EXACT, SQUARED_HINGE, UNIT, PairLoss, Target
 from moerank.training.pair_moments import PairMoments
 
-__all__ = ["CountedProblem"]
+__all__ = ["LONGEST_LIST", "CountedProblem"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+LONGEST_LIST = 2_000_000
+"""Pairs that are listed at most unless an individual has pairs of its own."""
 
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
@@ -145,14 +148,33 @@ class CountedProblem:
         if start is None:
             for factor, chosen, w in zip(factors, feature_mask, W, strict=True):
                 solve(factor, chosen, model.rhs, w)
-        scale = C / self._count(len(W), documents, queries)
+        scale = C / self.counts(len(W), documents, queries)
         found = self._newton(
             np.float32, feature_mask, factors, W, scale, tolerance, POPULATION_STEPS, documents, queries
         )
         return W, found
 
-    def _count(self, n_individuals: int, documents: Mask | None, queries: Mask | None) -> Matrix:
-        """Return the number of pairs of each individual."""
+    def squared_residuals(
+        self, W: Matrix, feature_mask: Mask, documents: Mask | None = None, queries: Mask | None = None
+    ) -> tuple[Matrix, Matrix]:
+        """Return Σ d (xᵢ − xⱼ) and Σ d² over the pairs of each row, shapes (n, n_features) and (n,), by one pass.
+
+        d are the residuals at W, which is 0 off the features; the first sum is 0 there. Parameters as in
+        `solve_population`.
+        """
+        places = _Places.of(feature_mask)
+        tasks = np.full(len(W), RESIDUALS)
+        sums, slack = self._sums(np.float64, tasks, places, W, np.zeros_like(W), documents, queries)
+        return sums, slack - (W * sums).sum(axis=1)
+
+    def counts(self, n_individuals: int, documents: Mask | None, queries: Mask | None) -> Matrix:
+        """Return the number of pairs of each individual, shape (n_individuals,).
+
+        Raises
+        ------
+        ValueError
+            If a row of a mask keeps none.
+        """
         runs = self._data.label_runs
         counts = np.array([self.n_pairs])
         if documents is not None:

@@ -88,6 +88,15 @@ def test_pairs_with_too_few_cells_are_not_tested_and_adjust_nobody():
     assert standings(table.reset_index())["few"] == {"better": [], "worse": [], "undecided": []}
 
 
+def test_searches_without_a_common_cell_are_no_pair():
+    """Of four searches two have seven cells in common, too few for six pairs, and enough for the one that there is."""
+    a, b = np.random.default_rng(2).random((2, 7))
+    nobody = [None] * 7
+    cells = quality(a=a, b=b, c=[*nobody, 0.5], d=[*nobody, None, 0.5])
+    (row,) = hypervolume_pairs(cells, ["a", "b", "c", "d"]).itertuples()
+    assert (row.n, row.p) == (7, stats.wilcoxon(a - b, method="exact").pvalue)
+
+
 @pytest.mark.parametrize("n_pairs", [1, 2, 3, 10, 45, 120, 1275])
 def test_the_fewest_cells_are_those_with_which_one_pair_can_be_told_apart(n_pairs):
     n = fewest_cells(n_pairs)

@@ -115,7 +115,7 @@ def test_too_few_cells_are_said_and_not_tested(tiny_study, monkeypatch):
     assert [table.name for table in section.tables] == ["pairs-tiny"]
     assert section.paragraphs[1] == (
         "tiny: the hypervolumes of the searches are not tested. Their pairs, 1 of them, have 4 cells in common, a fold "
-        "and a seed each; with fewer than 6 no signed-rank test can come below 0.05, adjusted for so many."
+        "and a seed each; with fewer than 6 no signed-rank test can come down to 0.05, adjusted for so many."
     )
 
 

@@ -114,7 +114,7 @@ def test_single_precision_sums_keep_to_double(data, monkeypatch):
 def test_pairs_that_do_not_fit_are_refused_by_number(data, monkeypatch):
     monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
     with pytest.raises(ValueError, match=r"preference pairs, listed for each of 2 strings.*MOERANK_MEMORY"):
-        train_on_units(mr.FSMRank(1e-2, 1e-2), data, "query", np.ones((2, data.n_queries), bool))
+        train_on_units(mr.RankerAdapter(mr.ListNet()), data, "query", np.ones((2, data.n_queries), bool))
 
 
 def test_a_result_remembers_other_instances_than_pairs():
@@ -140,6 +140,6 @@ def test_bits_for_too_many_pairs_are_refused_with_the_remedy(data, monkeypatch):
         mr.InstanceSelection(data)
     monkeypatch.setenv("MOERANK_MEMORY", "1e-7")
     with pytest.raises(
-        ValueError, match=r"a list of \d+ preference pairs \(which RankRLS and RankSVM do without\) would take"
+        ValueError, match=r"a list of \d+ preference pairs \(which RankRLS, RankSVM and FSMRank do without\) would take"
     ):
         len(mr.RankingData(data.X, data.y, data.qid).pairs)

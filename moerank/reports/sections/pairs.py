@@ -91,7 +91,7 @@ def _too_few(problem: Problem, found: pd.DataFrame) -> str:
     return (
         f"{problem.name}: the hypervolumes of the searches are not tested. Their pairs, {len(found)} of them, have "
         f"{_span(found)} cells in common, a fold and a seed each; with fewer than {needed} no signed-rank test can "
-        f"come below {ALPHA}, adjusted for so many."
+        f"come down to {ALPHA}, adjusted for so many."
     )
 
 
