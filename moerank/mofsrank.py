@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.checks import check_at_least, check_choice, check_positive, check_switch
 from moerank.data import FeatureCosts, RankingData
-from moerank.data.columns import column_mask, in_column_order
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers import (
+    AnyRanker,
     FitnessBackend,
     RankingEstimator,
     RankRLS,
@@ -29,10 +29,13 @@ from moerank.rankers import (
     train_population,
 )
 from moerank.rankers.arguments import as_ranking_data
+from moerank.rankers.forest import Forest
+from moerank.stages.allowed import allowed_features, with_costs
 from moerank.stages.choice import Final, advice_against, choose_member
 from moerank.stages.feature_strings import FeatureLimits, FeatureStrings
 from moerank.stages.front import Front
-from moerank.stages.objectives import FRONT, ObjectiveLike, read_objectives, values_of
+from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
+from moerank.stages.refit import read_refit, refit_front
 from moerank.stages.searching import check_algorithm, check_backend
 from moerank.stages.settings import (
     EnsembleSettings,
@@ -92,6 +95,15 @@ class MOFSRank(RankingEstimator):
         "validation", the best by the metric on the validation data; "one-se", the smallest within one paired standard
         error of the best; "knee", the one farthest above the line from the smallest to the best. Ties go to fewer
         features. All but the first look at the validation data where these are given; "auto" is "validation" then.
+    refit : ranker, its name or a mapping, optional
+        The ranker that serves: after the search it is trained on the features of each member of the last front, and
+        these rankers are what is chosen among, judged and predicts. A name is that of a ranker in the table of solvers,
+        as "lambdamart"; its parameters are chosen by validation MAP over its published grid, once, with all features.
+        So are those of an estimator with such a grid, unless ``tune=False``. The number of LambdaMART's trees is chosen
+        by validation for each member. Without validation data the training metric chooses the member, as for
+        ``final="train"``: of rankers that learn their training data by heart most likely the largest. With
+        ``{"ranker": "lambdamart", "evaluations": 200}`` the search goes on before, the ranker itself being the judge;
+        see `moerank.stages.cross_fitting`.
     margin : float, default 0.005
         Differences of the metric below it do not matter; the verdict says whether the choice is shown to lose less.
     tune : bool, default True
@@ -118,21 +130,28 @@ class MOFSRank(RankingEstimator):
     front_ : DataFrame
         One row for each non-dominated member of the last stage, by size: ``n_features``, ``error`` (1 − metric on
         the training data), further objectives by their names, ``validation`` (metric, NaN without data) and
-        ``features`` (tuple of columns of X).
+        ``features`` (tuple of columns of X). With a `refit`, ``error`` and objectives stay those of the search that
+        found the member, and ``validation`` is of the ranker that serves.
     front_support_ : ndarray of bool, shape (n_members, n_features)
         The features of these members, a row for each.
     front_coefs_ : ndarray, shape (n_members, n_features)
-        The rankers of these members; None if the backend's rankers have no weights.
+        The rankers of these members; None if they have no weights.
+    front_rankers_ : Population
+        The same with a method ``scores(X)``, whether they have weights or not.
     chosen_ : int
         The row of `front_` that was chosen.
     coef_ : ndarray, shape (n_features,)
-        Its ranker, 0 for features left out.
+        Its ranker, 0 for features left out; only if it has weights.
+    forest_ : Forest
+        Its trees; only if it has any.
     support_ : ndarray of bool, shape (n_features,)
     verdict_ : Verdict or None
-        The chosen member against the same backend on all allowed features, on the validation queries: optimistic, as
+        The chosen member against the same ranker on all allowed features, on the validation queries: optimistic, as
         they chose it. None without validation data. `verdict` gives that on test queries.
     backend_ : ranker
         The backend with the regularisation that was used.
+    refit_ : ranker or None
+        What `refit` stands for, with the parameters that were used.
     instance_unit_ : {"pair", "document", "query"} or None
         What the first stage chose among; None without it.
     fronts_ : dict of ndarray, shape (n_members, n_objectives)
@@ -178,6 +197,7 @@ class MOFSRank(RankingEstimator):
         adaptive_mutation: bool = True,
         algorithm: str | Factory = "nsga2",
         final: Final = "auto",
+        refit: AnyRanker | str | Mapping[str, Any] | None = None,
         margin: float = MARGIN,
         tune: bool = True,
         random_state: int | None = None,
@@ -203,6 +223,7 @@ class MOFSRank(RankingEstimator):
         self.adaptive_mutation = adaptive_mutation
         self.algorithm = algorithm
         self.final = final
+        self.refit = refit
         self.margin = margin
         self.tune = tune
         self.random_state = random_state
@@ -222,7 +243,7 @@ class MOFSRank(RankingEstimator):
         k = np.arange(1, self.n_features_in_ + 1)
         best = np.where(sizes <= k[:, None], self._quality, -np.inf).argmax(axis=1)
         small = sizes[best] <= k  # some member of the front is
-        rankers = self._population.take(np.where(small, best, -1))
+        rankers = self.front_rankers_.take(np.where(small, best, -1))
         return SelectionPath(self.front_support_[best] & small[:, None], rankers)
 
     def _check_parameters(self) -> None:
@@ -240,6 +261,7 @@ class MOFSRank(RankingEstimator):
         population = self._plans.feature_selection.settings.population
         check_algorithm(self.algorithm, population, len(self._objectives))
         check_choice(get_args(Final), final=self.final)
+        read_refit(self.refit)
         check_positive(margin=self.margin)
         check_at_least(1, workers=self.workers)
         check_switch(adaptive_mutation=self.adaptive_mutation, tune=self.tune, resume=self.resume, verbose=self.verbose)
@@ -251,12 +273,14 @@ class MOFSRank(RankingEstimator):
             raise ValueError('final="validation" needs validation data; pass validation=… to fit')
         drawn = np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state
         self.random_state_ = int(drawn)
-        kept = self._allowed(train)
-        allowed = self._with_costs(train).with_features(kept)
+        kept, included = allowed_features(train, self.include, self.exclude)
+        self._limits = replace(self._limits, include=included)
+        allowed = with_costs(train, self.costs, self.groups, self.group_costs).with_features(kept)
         # Refuses what no selection can keep before anything takes time.
         FeatureStrings(allowed, self._limits, by_group=self._plans.feature_selection.settings.by_group)
         with one_blas_thread():
-            self.backend_ = self._tuned_backend(allowed, None if validation is None else validation.with_features(kept))
+            held_out = None if validation is None else validation.with_features(kept)
+            self.backend_ = self._tuned_backend(allowed, held_out)
             reference = train_population(self.backend_, allowed)
             if self.ensemble is not False:  # find out before the search, not after two stages of it
                 require_weights(reference, self.backend_)
@@ -265,37 +289,15 @@ class MOFSRank(RankingEstimator):
             front = stages.select_features(pair_masks)
             if self.ensemble is not False:
                 front = stages.combine(front)
+            self.refit_ = None
+            if (plan := read_refit(self.refit, self.random_state_)) is not None:
+                served = refit_front(plan, stages, front, held_out, tune=self.tune)
+                self.refit_, front, reference = served.ranker, served.front, served.reference
             self.instance_unit_ = stages.instance_unit
             self.fronts_, self.history_ = stages.fronts, stages.history
             self.n_evaluations_ = stages.n_evaluations
             self._n_allowed, self._reference = allowed.n_features, on_all_columns(reference, kept)
             self._choose(front.on_all_columns(kept), train, validation)
-
-    def _allowed(self, train: RankingData) -> NDArray[np.bool_]:
-        """Return the columns that are not excluded, and name the included ones, which have other numbers there."""
-        names = train.feature_names
-        kept, included = ~column_mask(self.exclude, names, "exclude"), column_mask(self.include, names, "include")
-        if not kept.any():
-            raise ValueError(f"exclude leaves none of the {train.n_features} features")
-        if (both := np.flatnonzero(included & ~kept)).size:
-            raise ValueError(f"feature {names[both[0]]!r} is both in include and in exclude")
-        self._limits = replace(self._limits, include=tuple(names[column] for column in np.flatnonzero(included)))
-        return kept
-
-    def _with_costs(self, train: RankingData) -> RankingData:
-        """Return the data with what the arguments say of costs and groups."""
-        if self.costs is None and self.groups is None and self.group_costs is None:
-            return train
-        if isinstance(self.costs, FeatureCosts):
-            if self.groups is not None or self.group_costs is not None:
-                raise ValueError(
-                    "costs is a FeatureCosts, which has groups of its own: leave groups and group_costs out"
-                )
-            return train.with_costs(self.costs)
-        costs = np.zeros(train.n_features) if self.costs is None else self.costs
-        names = train.feature_names
-        costs = in_column_order(costs, names, "costs", complete=True)
-        return train.with_costs(FeatureCosts.of(costs, in_column_order(self.groups, names, "groups"), self.group_costs))
 
     def _stages(self, train: RankingData) -> StagedSearch:
         return StagedSearch(
@@ -316,7 +318,7 @@ class MOFSRank(RankingEstimator):
         )
 
     def _scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._population.take(np.array([self.chosen_])).scores(X)[:, 0]
+        return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
     def _tuned_backend(self, train: RankingData, validation: RankingData | None) -> FitnessBackend:
         backend: Any = clone(self.backend) if self.backend is not None else RankRLS()
@@ -330,9 +332,12 @@ class MOFSRank(RankingEstimator):
         quality = np.full(len(errors), np.nan) if held_out is None else mean_over_queries(held_out)
         self.front_ = front.table(self._objectives, errors, quality)
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
-        self._population = front.population
+        self.front_rankers_ = front.population
         # What a member is chosen by; the paper's rule looks at the training data alone.
-        self._quality = -errors if held_out is None or self.final == "train" else quality
+        by_training = held_out is None or self.final == "train"
+        if by_training and self.refit_ is not None:
+            errors = errors_of(train, self._metric, front.population)
+        self._quality = -errors if by_training else quality
 
         def per_query() -> NDArray[np.float64]:
             return values_of(train, self._metric, front.population) if held_out is None else held_out
@@ -341,16 +346,25 @@ class MOFSRank(RankingEstimator):
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
+        elif hasattr(self, "coef_"):  # of an earlier fit
+            del self.coef_
         self._advice, self.verdict_ = "", None
         if validation is not None and held_out is not None:
             reference = values_of(validation, self._metric, self._reference)[:, 0]
             self._advice = advice_against(self.chosen_, front.sizes, held_out, reference)
             self.verdict_ = self._judged(held_out[:, self.chosen_], reference, "validation")
 
+    @property
+    def forest_(self) -> Forest:
+        """The trees of the chosen member, if it has any, over all columns of the training table."""
+        rankers: Any = self.front_rankers_
+        forest: Forest = rankers.forest(self.chosen_)
+        return forest
+
     def verdict(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
     ) -> Verdict:
-        """Return how the chosen member stands against the same backend on all features, on queries held out.
+        """Return how the chosen member stands against the same ranker on all features, on queries held out.
 
         Parameters
         ----------

@@ -123,7 +123,8 @@ def make_backend(name: str, **parameters: Any) -> Any:
     ranker = make_solver(name, **parameters)
     if not solvers()[name].backend:
         able = ", ".join(entry.name for entry in solvers().values() if entry.backend)
-        raise ValueError(f"{name} cannot serve as fitness backend; choose one of {able}")
+        instead = f", and train {name} on its front: --set search.refit={name}" * (solvers()[name].family == "ranker")
+        raise ValueError(f"{name} cannot serve as fitness backend; choose one of {able}{instead}")
     return ranker
 
 
@@ -200,9 +201,21 @@ def _maker(path: str, **fixed: Any) -> Callable[..., Any]:
     return make
 
 
-def _ranker(name: str, source: tuple[str, int], path: str, **columns: Any) -> SolverEntry:
-    """Return the row of a ranker that uses all features."""
-    return _row(name, "ranker", source, path, **{"selects": False, **columns})
+def _ranker(
+    name: str,
+    source: tuple[str, int],
+    *,
+    linear: bool = True,
+    needs: tuple[str, ...] = (),
+    backend: bool = False,
+) -> SolverEntry:
+    """Return the row of a ranker that uses all features; its class stands in `moerank.rankers.named`."""
+
+    def make(**parameters: Any) -> Any:
+        return import_module("moerank.rankers.named").make_ranker(name, **parameters)
+
+    paper, year = source
+    return SolverEntry(name, "ranker", paper, year, linear, False, needs, make, backend)
 
 
 def _row(
@@ -212,7 +225,6 @@ def _row(
     path: str,
     *,
     linear: bool = True,
-    selects: bool = True,
     needs: tuple[str, ...] = (),
     backend: bool = False,
     ablates: str = "",
@@ -221,7 +233,7 @@ def _row(
 ) -> SolverEntry:
     paper, year = source
     make = _maker(path, **fixed)
-    return SolverEntry(name, family, paper, year, linear, selects, needs, make, backend, ablates, recommended)
+    return SolverEntry(name, family, paper, year, linear, True, needs, make, backend, ablates, recommended)
 
 
 CAO = ("Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. ICML", 2007)
@@ -310,20 +322,20 @@ _OWN = (
     _nonconvex("mcp"),
     _row("lambdamart-gain", "embedded", FRIEDMAN, "selectors:LambdaMARTGain", linear=False),
     _row("lambdamart-shap", "embedded", LUNDBERG, "selectors:LambdaMARTSHAP", linear=False),
-    _ranker("ranksvm-primal", CHAPELLE, "rankers:RankSVM", backend=True),
-    _ranker("ranksvm-struct", JOACHIMS, "rankers:RankSVMStruct"),
-    _ranker("ranksvm-tron", LEE, "rankers:RankSVMTRON"),
-    _ranker("rankrls", PAHIKKALA, "rankers:RankRLS", backend=True),
-    _ranker("listnet", CAO, "rankers:ListNet"),
-    _ranker("adarank-map", XU, "rankers:AdaRank", measure="map"),
-    _ranker("adarank-ndcg", XU, "rankers:AdaRank", measure="ndcg"),
-    _ranker("svm-map", YUE, "rankers:SVMMAP"),
-    _ranker("crr", SCULLEY, "rankers:CombinedRegressionRanking"),
-    _ranker("ranksvm-kernel", KUO, "rankers:KernelRankSVM", linear=False),
-    _ranker("rank-nystrom", CHEN, "rankers:RankNystrom", linear=False, needs=("seed",)),
-    _ranker("rank-fourier", CHEN, "rankers:RankFourier", linear=False, needs=("seed",)),
-    _ranker("rankboost", FREUND, "rankers:RankBoost", linear=False),
-    _ranker("frank", TSAI, "rankers:FRank", linear=False),
-    _ranker("lambdamart", WU, "rankers:LambdaMART", linear=False),
-    _ranker("bl-mart", GANJISAFFAR, "rankers:BaggedLambdaMART", linear=False, needs=("seed",)),
+    _ranker("ranksvm-primal", CHAPELLE, backend=True),
+    _ranker("ranksvm-struct", JOACHIMS),
+    _ranker("ranksvm-tron", LEE),
+    _ranker("rankrls", PAHIKKALA, backend=True),
+    _ranker("listnet", CAO),
+    _ranker("adarank-map", XU),
+    _ranker("adarank-ndcg", XU),
+    _ranker("svm-map", YUE),
+    _ranker("crr", SCULLEY),
+    _ranker("ranksvm-kernel", KUO, linear=False),
+    _ranker("rank-nystrom", CHEN, linear=False, needs=("seed",)),
+    _ranker("rank-fourier", CHEN, linear=False, needs=("seed",)),
+    _ranker("rankboost", FREUND, linear=False),
+    _ranker("frank", TSAI, linear=False),
+    _ranker("lambdamart", WU, linear=False),
+    _ranker("bl-mart", GANJISAFFAR, linear=False, needs=("seed",)),
 )

@@ -20,6 +20,8 @@ from moerank.rankers.kernel_map import RankFourier as RankFourier
 from moerank.rankers.kernel_map import RankNystrom as RankNystrom
 from moerank.rankers.lambda_mart import LambdaMART as LambdaMART
 from moerank.rankers.list_net import ListNet as ListNet
+from moerank.rankers.named import RANKERS as RANKERS
+from moerank.rankers.named import make_ranker as make_ranker
 from moerank.rankers.path import LargestWeightsPath as LargestWeightsPath
 from moerank.rankers.path import SelectionPath as SelectionPath
 from moerank.rankers.path import nested_masks as nested_masks
@@ -31,6 +33,7 @@ from moerank.rankers.population import LinearPopulation as LinearPopulation
 from moerank.rankers.population import Population as Population
 from moerank.rankers.population import Scorer as Scorer
 from moerank.rankers.population import on_all_columns as on_all_columns
+from moerank.rankers.population import population_of as population_of
 from moerank.rankers.population import require_weights as require_weights
 from moerank.rankers.population import side_by_side as side_by_side
 from moerank.rankers.population import train_population as train_population

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from moerank.data import RankingData
 from moerank.rankers.base import Mask, Matrix
 from moerank.rankers.masks import read_masks
-from moerank.rankers.population import AnyRanker, FittedPopulation
+from moerank.rankers.population import AnyRanker, FittedPopulation, population_of
 
 __all__ = ["RankerAdapter"]
 
@@ -72,14 +72,13 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
                 "trained on pairs such as RankSVM"
             )
         _, _, features = read_masks(train, None, feature_mask)
-        queries = self._query_argument(train)
-        rankers = tuple(clone(self.ranker).fit(train.X[:, mask], train.y, **queries) for mask in features)
-        coefs = [np.ravel(getattr(ranker, "coef_", ())) for ranker in rankers]
-        if any(len(coef) != np.count_nonzero(mask) for coef, mask in zip(coefs, features, strict=True)):
-            return FittedPopulation(rankers, features)
-        W = np.zeros(features.shape)
-        W[features] = np.concatenate(coefs)
-        return W
+        found = population_of([self.train_on(train, mask) for mask in features], features)
+        return found if isinstance(found, FittedPopulation) else found.coefs
+
+    def train_on(self, train: RankingData, mask: Mask) -> AnyRanker:
+        """Return a clone of the ranker trained on the features of `mask`, shape (n_features,)."""
+        trained: AnyRanker = clone(self.ranker).fit(train.X[:, mask], train.y, **self._query_argument(train))
+        return trained
 
     def _query_argument(self, train: RankingData) -> dict[str, Any]:
         """Return what the ranker's ``fit`` wants to know of queries, as a keyword argument."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.arguments import Mask, Matrix
+from moerank.rankers.forest import Forest
 
 __all__ = [
     "AnyRanker",
@@ -20,6 +21,7 @@ __all__ = [
     "LinearPopulation",
     "Population",
     "Scorer",
+    "population_of",
     "on_all_columns",
     "require_weights",
     "side_by_side",
@@ -154,6 +156,44 @@ class FittedPopulation:
         feature_mask = np.zeros((len(rows), self.feature_mask.shape[1]), bool)
         feature_mask[rows >= 0] = self.feature_mask[rows[rows >= 0]]
         return FittedPopulation(tuple(self.rankers[row] if row >= 0 else None for row in rows), feature_mask)
+
+    def forest(self, individual: int) -> Forest:
+        """Return the trees of an individual, over all columns of the training table.
+
+        Raises
+        ------
+        AttributeError
+            If its ranker has none.
+        """
+        ranker: Any = self.rankers[individual]
+        forest: Forest = ranker.forest_
+        return forest.over(np.flatnonzero(self.feature_mask[individual]))
+
+
+def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> LinearPopulation | FittedPopulation:
+    """Return fitted rankers as a population: by their weights if all have a ``coef_`` of one number per feature.
+
+    Parameters
+    ----------
+    rankers : sequence of fitted estimators, each trained on its own columns
+        None for an individual without any.
+    feature_mask : ndarray of bool, shape (n_individuals, n_features)
+        The columns of each.
+
+    Examples
+    --------
+    >>> from moerank.rankers.rank_rls import RankRLS
+    >>> ranker = RankRLS().fit([[0.1], [0.9], [0.5]], y=[0, 2, 1])
+    >>> population = population_of([ranker, None], np.array([[False, True], [False, False]]))
+    >>> (population.coefs != 0).tolist()
+    [[False, True], [False, False]]
+    """
+    coefs = [np.ravel(getattr(ranker, "coef_", ())) for ranker in rankers]
+    if any(len(coef) != np.count_nonzero(mask) for coef, mask in zip(coefs, feature_mask, strict=True)):
+        return FittedPopulation(tuple(rankers), feature_mask)
+    W = np.zeros(feature_mask.shape)
+    W[feature_mask] = np.concatenate(coefs)
+    return LinearPopulation(W)
 
 
 @dataclass(frozen=True, eq=False)

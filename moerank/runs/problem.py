@@ -18,6 +18,7 @@ from moerank.runs.solver_spec import SolverSpec
 from moerank.runs.sources import Data, Fold, Places, read_data
 from moerank.stages.choice import Final
 from moerank.stages.objectives import FRONT, read_objectives
+from moerank.stages.refit import read_refit
 from moerank.stages.settings import STAGES, EnsembleSettings, FeatureSelectionSettings, InstanceSelectionSettings
 from moerank.verdict import MARGIN
 
@@ -78,7 +79,7 @@ class SolverSection(Section):
 
 
 class SearchSection(Section):
-    """What the stages share: algorithm, objectives, the rule for the final member, the margin of the verdict.
+    """What the stages share: algorithm, objectives, the rule for the final member, the ranker that serves, the margin.
 
     See `MOFSRank`. The margin is that of other selections' verdicts, too.
     """
@@ -86,6 +87,7 @@ class SearchSection(Section):
     algorithm: str = "nsga2"
     objectives: tuple[str, ...] = FRONT
     final: Final = "auto"
+    refit: str | Parameters | None = None
     margin: Annotated[float, Field(gt=0)] = MARGIN
 
     @field_validator("algorithm")
@@ -94,6 +96,12 @@ class SearchSection(Section):
         if algorithm not in ALGORITHMS:
             raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
         return algorithm
+
+    @field_validator("refit")
+    @classmethod
+    def _is_ranker(cls, refit: str | Parameters | None) -> str | Parameters | None:
+        read_refit(refit)
+        return refit
 
     @field_validator("objectives")
     @classmethod
@@ -235,8 +243,9 @@ class Problem(Section):
         settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
         if settings["instance_selection"]["unit"] == "auto":
             del settings["instance_selection"]["unit"]
-        if settings["search"]["margin"] == MARGIN:
-            del settings["search"]["margin"]
+        for later in ("refit", "margin"):
+            if getattr(self.search, later) == SearchSection.model_fields[later].default:
+                del settings["search"][later]
         settings["features"] = self.features.configuration()
         if not settings["features"]:
             del settings["features"]

@@ -25,6 +25,7 @@ from moerank.selectors.single import single_feature_values
 from moerank.solvers import make_backend, make_solver
 from moerank.stages.objectives import read_objectives
 from moerank.stages.settings import STAGES
+from moerank.stages.staged_search import AGAIN
 from moerank.training.counted_problem import LONGEST_LIST
 from moerank.verdict import Verdict
 from moerank.version import VERSION
@@ -32,6 +33,13 @@ from moerank.version import VERSION
 __all__ = ["configuration", "run_fold"]
 
 Progress = Callable[[str, float, str], None]
+
+COUNTED = {
+    **dict.fromkeys((*STAGES, AGAIN), "generation {}"),
+    "refit_tuning": "by validation MAP",
+    "refit": "{} rankers",
+}
+"""What is said of a stage beside its name, with the number that it counts."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
@@ -116,7 +124,7 @@ def run_fold(
             "workers": workers,
             "journal": journal,
             "resume": resume,
-            "progress": lambda stage, fraction, generation, _: report(stage, fraction, f"generation {generation}"),
+            "progress": lambda stage, fraction, number, _: report(stage, fraction, COUNTED[stage].format(number)),
             **problem.offers(),
             **limits,
         }
@@ -263,11 +271,12 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[ScoredRank
         return [*smaller, ranker, *larger], len(smaller)
     chosen = int(estimator.chosen_)
     coefs = estimator.front_coefs_
+    rankers = estimator.front_rankers_ if coefs is None else LinearPopulation(coefs)
+    members = measure.population(name, rankers, estimator.front_support_)
     if coefs is None:
-        # The arguments of a search are in the configuration, and its threads do not belong to the result.
-        only = measure.fitted(name, estimator)
-        return [replace(only, model=replace(only.model, parameters={}))], 0
-    members = measure.population(name, LinearPopulation(coefs), estimator.front_support_)
+        # The trees of all members would take megabytes.
+        best = members[chosen]
+        members[chosen] = replace(best, model=replace(best.model, trees=getattr(estimator, "forest_", None)))
     return [member if i == chosen else replace(member, per_query={}) for i, member in enumerate(members)], chosen
 
 

@@ -71,8 +71,8 @@ class Filter(Selection):
     def forest_(self) -> Forest:
         """The trees, if the ranker has any, over all columns of the training table."""
         population: Any = self.population_
-        forest: Forest = population.rankers[0].forest_
-        return forest.over(np.flatnonzero(self.support_))
+        forest: Forest = population.forest(0)
+        return forest
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers trained on the first 1, 2, … features.

@@ -19,6 +19,7 @@ from pymoo.core.sampling import Sampling
 from moerank.checks import check_room, unknown
 from moerank.data import RankingData
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, Journal, PackedProblem, SearchResult, make_algorithm
+from moerank.rankers import RankingEstimator
 from moerank.stages.feature_selection import FeatureSelection
 from moerank.stages.instance_selection import InstanceSelection
 from moerank.stages.settings import StagePlan
@@ -65,6 +66,12 @@ def check_backend(backend: object) -> None:
         return
     name = type(backend).__name__
     remedy = f"wrap it: RankerAdapter({name}(…))"
+    if isinstance(backend, RankingEstimator):
+        remedy = (
+            f"it would take too long to train for each individual; search with another backend and train it on the "
+            f"members of the front, refit={name}(…), or let a small search go on with it from there, "
+            f'refit={{"ranker": {name}(…), "evaluations": 200}}'
+        )
     if isinstance(backend, str):
         remedy = f"give a ranker: make_backend({backend!r}), or on the command line --backend {backend}"
     raise ValueError(f"backend must have fit_population, and {name} has not; {remedy}")

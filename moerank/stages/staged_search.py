@@ -32,7 +32,13 @@ from moerank.stages.settings import (
 )
 from moerank.stages.stage import Stage
 
-__all__ = ["Plans", "Progress", "StagedSearch"]
+__all__ = ["AGAIN", "Plans", "Progress", "StagedSearch"]
+
+AGAIN = "refit_search"
+"""The stage in which the ranker that serves goes on with the search."""
+
+FEW = 40
+"""Nominal population of that stage: batches of ten, for a staircase search begins with a quarter."""
 
 Progress: TypeAlias = Callable[[str, float, int, int], object]
 """Called with the stage, the fraction of it that is done, the generation and the evaluations."""
@@ -156,20 +162,51 @@ class StagedSearch:
         archive = Archive()
         if settings.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
-        found = self._search("ensemble", stage, self.plans.ensemble, archive)
+        found = self._search("ensemble", stage, self.plans.ensemble, archive=archive)
         return Front(found.F, stage.feature_mask(found.X), LinearPopulation(stage.weights(found.X)))
 
-    def _search(self, name: str, stage: Stage, plan: StagePlan[Any], archive: Archive | None = None) -> Archive:
+    def select_again(
+        self, backend: FitnessBackend, front: Front, evaluations: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Go on from the members of a front with another backend: objectives and features of the front that follows.
+
+        It is what so many evaluations find that is not dominated. The staircase search gets furthest with few of them,
+        whatever searched before.
+        """
+        stage = FeatureSelection(
+            self.train,
+            backend,
+            self.metric,
+            objectives=self.objectives,
+            limits=self.limits,
+            by_group=self.plans.feature_selection.settings.by_group,
+            adaptive=False,
+        )
+        members = spread_along_front(front.feature_mask, front.F, max(1, evaluations // 2), include_all=False)
+        initial = stage.strings.bits(members)
+        plan = StagePlan(FeatureSelectionSettings(population=FEW), ("n_eval", evaluations), initial)
+        found = self._search(AGAIN, stage, plan, algorithm="staircase")
+        return found.F, stage.strings.columns(found.X)
+
+    def _search(
+        self,
+        name: str,
+        stage: Stage,
+        plan: StagePlan[Any],
+        *,
+        archive: Archive | None = None,
+        algorithm: str | Factory | None = None,
+    ) -> Archive:
         """Run one stage and return the non-dominated members of all its evaluations and of a given archive."""
-        problem, algorithm, termination = search_arguments(name, stage, self.algorithm, plan)
-        sequence = np.random.SeedSequence(self.random_state, spawn_key=(STAGES.index(name),))
-        journal = self._journal(name)
+        problem, searching, termination = search_arguments(name, stage, algorithm or self.algorithm, plan)
+        sequence = np.random.SeedSequence(self.random_state, spawn_key=((*STAGES, AGAIN).index(name),))
+        journal = self._journal(name, stage)
         if journal is not None and not self.resume:
             journal.remove()
         report = self.progress
         result = search(
             problem,
-            algorithm,
+            searching,
             termination,
             seed=int(sequence.generate_state(1)[0]),
             archive=archive,
@@ -182,13 +219,13 @@ class StagedSearch:
         self.n_evaluations += result.history[-1].n_eval
         return result.archive
 
-    def _journal(self, stage: str) -> Journal | None:
+    def _journal(self, name: str, stage: Stage) -> Journal | None:
         if self.journal is None:
             return None
         configuration = {
-            "stage": stage,
+            "stage": name,
             "data": digest_of(self.train),
-            "backend": repr(self.backend),
+            "backend": repr(getattr(stage, "backend", self.backend)),
             "metric": repr(self.metric),
             "objectives": [repr(objective) for objective in self.objectives],
             "limits": repr(self.limits),
@@ -200,4 +237,4 @@ class StagedSearch:
                 for plan in (self.plans.instance_selection, self.plans.feature_selection, self.plans.ensemble)
             ],
         }
-        return journal_of_stage(self.journal, stage, configuration)
+        return journal_of_stage(self.journal, name, configuration)

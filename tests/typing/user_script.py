@@ -74,7 +74,13 @@ def main() -> None:
 
     budget = {"population": 8, "generations": 2}
     solver = mr.MOFSRank(
-        mr.RankSVM(), instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0
+        mr.RankSVM(),
+        instance_selection=budget,
+        feature_selection=budget,
+        ensemble=budget,
+        refit=mr.LambdaMART(5),
+        tune=False,
+        random_state=0,
     )
     solver.fit(train.X, train.y, qid=train.qid, validation=vali)
     final: float = mr.MAP().score(test, mr.make_solver("fsmrank", lambda1=1e-3).fit(train).predict(test.X))

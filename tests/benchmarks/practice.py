@@ -1,0 +1,97 @@
+"""What a ranker of practice gains on the features of a linear front, and what a small search of its own adds to that.
+
+    python tests/benchmarks/practice.py [--problems mq2008 mslr web] [--seeds 3] [--evaluations 200] [--data DIR]
+
+Rows, all on fold 1: the front of a linear search (RankRLS, staircase search, neither instance selection nor ensemble);
+`refit`, LambdaMART trained on its members; and the search that goes on from it with LambdaMART as judge. Validation
+chooses parameters, number of trees and member, test queries nothing. Minutes are of the processor, on one thread; the
+grid of LambdaMART is searched once for each problem, and counted for each row that needs it. The last row is LambdaMART
+on all features. Differences are paired, by query, of the mean over the seeds. Never fails a build.
+"""
+
+from __future__ import annotations
+
+import os
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from moerank.metrics import NDCG
+from moerank.mofsrank import MOFSRank
+from moerank.rankers import ConstantFeatureWarning, LambdaMART, RankRLS
+from moerank.runs.problem_files import load_problem
+from moerank.statistics import mean_and_error
+
+METRIC = NDCG(10)
+LINEAR, REFIT, SEARCH, ALL = "linear front", "refit", "small search", "all features"
+
+
+def minutes(work):
+    """Return what the work returns, and the minutes that the processor took for it."""
+    begin = time.process_time()
+    found = work()
+    return found, (time.process_time() - begin) / 60
+
+
+def measured(name, seeds, evaluations, folder):
+    """Return for each row a list over the seeds: values of the test queries, features and minutes."""
+    train, vali, test = load_problem(name).load_fold(1, folder)
+    backend = RankRLS().tune(train, vali)
+    trees, tuning = minutes(lambda: LambdaMART().tune(train, vali))
+    trees.set_params(n_trees=LambdaMART().n_trees)
+    shared = dict(metric=METRIC, algorithm="staircase", instance_selection=False, ensemble=False, tune=False)
+    ways = {LINEAR: None, REFIT: trees, SEARCH: {"ranker": trees, "evaluations": evaluations}}
+    rows = {way: [] for way in (*ways, ALL)}
+    for seed in range(seeds):
+        for way, refit in ways.items():
+            solver = MOFSRank(backend, refit=refit, random_state=seed, **shared)
+            _, took = minutes(lambda solver=solver: solver.fit(train, validation=vali))
+            values = METRIC.per_query(test, solver.predict(test))
+            rows[way].append((values, int(solver.support_.sum()), took + (way != LINEAR) * tuning))
+            print(name, seed, way, f"{values.mean():.4f}", rows[way][-1][1:], flush=True)
+    ranker, took = minutes(lambda: trees.stopped(train, vali).fit(train))
+    rows[ALL].append((METRIC.per_query(test, ranker.predict(test)), train.n_features, took + tuning))
+    return rows
+
+
+def table_of(name, rows):
+    """Return the table of a problem."""
+    columns = ("", "NDCG@10", "features", "minutes", "NDCG@10 − refit", "gain per minute over refit")
+    n_queries = len(rows[LINEAR][0][0])
+    table = Table(*columns, title=f"{name}: {n_queries} test queries, mean of {len(rows[LINEAR])} seeds")
+    means = {way: np.mean([values for values, _, _ in runs], axis=0) for way, runs in rows.items()}
+    took = {way: np.mean([minutes for _, _, minutes in runs]) for way, runs in rows.items()}
+    for way, runs in rows.items():
+        difference, error = mean_and_error(means[way] - means[REFIT])
+        beside = "" if way == REFIT else f"{difference:+.4f} ± {error:.4f}"
+        gain = f"{difference / (took[way] - took[REFIT]):+.4f}" if way == SEARCH else ""
+        features = np.mean([size for _, size, _ in runs])
+        table.add_row(way, f"{means[way].mean():.4f}", f"{features:.1f}", f"{took[way]:.2f}", beside, gain)
+    return table
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    default = os.environ.get("MOERANK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
+    parser.add_argument("--problems", nargs="+", default=["mq2008", "mslr", "web"])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--evaluations", type=int, default=200)
+    parser.add_argument("--data", type=Path, default=default)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", ConstantFeatureWarning)
+    for name in arguments.problems:
+        rows = measured(name, arguments.seeds, arguments.evaluations, arguments.data)
+        Console(width=120).print(table_of(name, rows))
+
+
+if __name__ == "__main__":
+    main()

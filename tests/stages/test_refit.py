@@ -1,0 +1,217 @@
+"""The ranker that serves after a search, against the same steps by hand."""
+
+import numpy as np
+import pytest
+
+from moerank.data import load_planted_fold
+from moerank.metrics import NDCG
+from moerank.mofsrank import MOFSRank
+from moerank.rankers import RANKERS, BaggedLambdaMART, LambdaMART, RankBoost, RankRLS, make_ranker
+from moerank.rankers.model import Model
+from moerank.solvers import make_solver, solvers
+from moerank.verdict import judge
+
+METRIC = NDCG(5)
+BUDGET = {"population": 12, "generations": 5}
+TREES = LambdaMART(25, n_leaves=4, min_leaf=3)
+SMALL = dict(
+    metric=METRIC, instance_selection=False, feature_selection=BUDGET, ensemble=False, tune=False, random_state=0
+)
+
+
+@pytest.fixture(scope="module")
+def fold():
+    return load_planted_fold(1, n_queries=30, n_documents=12, n_relevant=3, n_redundant=2, n_noise=3, seed=7)
+
+
+def fitted(fold, validation=True, **parameters):
+    train, vali, _ = fold
+    return MOFSRank(**{**SMALL, **parameters}).fit(train, validation=vali if validation else None)
+
+
+@pytest.fixture(scope="module")
+def plain(fold):
+    return fitted(fold)
+
+
+@pytest.fixture(scope="module")
+def served(fold):
+    return fitted(fold, refit=TREES)
+
+
+@pytest.fixture(scope="module")
+def by_hand(fold, plain):
+    """LambdaMART on the features of each member, and on all."""
+    train, vali, _ = fold
+    masks = [*plain.front_support_, np.ones(train.n_features, bool)]
+    rankers = []
+    for mask in masks:
+        part, held_out = train.with_features(mask), vali.with_features(mask)
+        rankers.append(TREES.stopped(part, held_out).fit(part.X, part.y, qid=part.qid))
+    return lambda data: np.column_stack([r.predict(data.X[:, m]) for r, m in zip(rankers, masks, strict=True)])
+
+
+def test_each_member_gets_the_ranker_trained_on_its_features_and_validation_chooses(fold, plain, served, by_hand):
+    train, vali, test = fold
+    np.testing.assert_array_equal(served.front_support_, plain.front_support_)
+    np.testing.assert_array_equal(served.front_["error"], plain.front_["error"])  # of the search, as it was
+    for data in (train, test):
+        np.testing.assert_array_equal(served.front_rankers_.scores(data.X), by_hand(data)[:, :-1])
+    values = METRIC.score(vali, by_hand(vali)[:, :-1])
+    np.testing.assert_allclose(served.front_["validation"], values, rtol=0, atol=1e-15)
+    assert served.chosen_ == int(np.argmax(values)) != plain.chosen_
+    np.testing.assert_array_equal(served.predict(test.X), by_hand(test)[:, served.chosen_])
+    assert served.front_coefs_ is None
+    assert not hasattr(served, "coef_")
+    np.testing.assert_array_equal(served.path(train).scores(test.X)[:, -1], served.predict(test.X))
+
+
+def test_the_verdict_is_against_the_same_ranker_on_all_features(fold, served, by_hand):
+    for data, found in ((fold[2], served.verdict(fold[2])), (fold[1], served.verdict_)):
+        selection, everything = METRIC.per_query(data, by_hand(data)[:, [served.chosen_, -1]]).T
+        sizes = served.support_.sum(), data.n_features
+        assert found == judge(selection, everything, found.part, METRIC.name, *sizes, advice=found.advice)
+
+
+def test_the_trees_of_the_chosen_member_make_a_model(fold, served):
+    model = Model.of(served, fold[0].feature_names)
+    assert model.columns == tuple(np.flatnonzero(served.support_))
+    np.testing.assert_allclose(model.scores(fold[2].X), served.predict(fold[2].X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("given", [dict(validation=False), dict(final="train")])
+def test_the_training_metric_of_the_rankers_that_serve_chooses_where_validation_does_not(fold, given):
+    solver = fitted(fold, refit=TREES, **given)
+    values = METRIC.score(fold[0], solver.front_rankers_.scores(fold[0].X))
+    assert solver.chosen_ == int(np.argmax(values))
+    assert solver.front_["validation"].isna().all() == ("validation" in given)
+
+
+def test_weights_of_a_linear_ranker_are_those_of_the_columns(fold, plain):
+    train, vali, _ = fold
+    solver = fitted(fold, refit="rankrls")
+    tuned = RankRLS().tune(train, vali)
+    assert solver.refit_.get_params() == tuned.get_params() != RankRLS().get_params()
+    for mask, w in zip(plain.front_support_, solver.front_coefs_, strict=True):
+        np.testing.assert_allclose(w[mask], tuned.fit(train.X[:, mask], train.y, qid=train.qid).coef_, rtol=1e-9)
+    np.testing.assert_array_equal(solver.coef_, solver.front_coefs_[solver.chosen_])
+    solver.set_params(refit=TREES).fit(train, validation=vali)
+    assert not hasattr(solver, "coef_")
+
+
+def test_parameters_are_tuned_for_a_name_and_where_tune_says_so(fold):
+    train, vali, _ = fold
+    tuned = LambdaMART(20).tune(train, vali)
+    found = fitted(fold, refit=LambdaMART(20), tune=True)
+    assert found.refit_.get_params() == {**tuned.get_params(), "n_trees": 20}
+    assert fitted(fold, refit=LambdaMART(20)).refit_.get_params() == LambdaMART(20).get_params()
+    by_name = fitted(fold, refit="rankboost").refit_
+    assert by_name.get_params() == RankBoost().tune(train, vali).get_params() != RankBoost().get_params()
+    assert fitted(fold, refit="rankboost", validation=False).refit_.get_params() == RankBoost().get_params()
+
+
+def test_what_draws_is_given_the_seed_of_the_run(fold):
+    bags = BaggedLambdaMART(n_bags=2, n_trees=5)
+    assert fitted(fold, refit=bags, random_state=7).refit_.random_state == 7
+    assert fitted(fold, refit=bags.set_params(random_state=3), random_state=7).refit_.random_state == 3
+
+
+def test_progress_tells_of_each_step(fold):
+    told = []
+    fitted(fold, refit={"ranker": "rankboost", "evaluations": 12}, progress=lambda *state: told.append(state))
+    stages = ["feature_selection", "refit_tuning", "refit_search", "refit"]
+    assert list(dict.fromkeys(stage for stage, *_ in told)) == stages
+    for stage in stages:
+        fractions = [fraction for name, fraction, *_ in told if name == stage]
+        assert fractions == sorted(fractions)
+        assert fractions[-1] == 1.0
+
+
+def search(fold, evaluations=20, **parameters):
+    return fitted(fold, refit={"ranker": RankBoost(8), "evaluations": evaluations}, **parameters)
+
+
+def test_a_small_search_goes_on_from_the_front_and_its_errors_are_out_of_fold(fold, plain):
+    train = fold[0]
+    solver, longer = search(fold), search(fold, evaluations=40)
+    assert 0 < solver.n_evaluations_ - plain.n_evaluations_ < 31
+    assert list(solver.fronts_) == ["feature_selection", "refit_search"]
+    front = solver.front_
+    np.testing.assert_array_equal(front["error"], np.sort(solver.fronts_["refit_search"][:, 1])[::-1])
+    assert (np.diff(front["error"]) < 0).all()
+    assert (front["error"] > 1.0 - METRIC.score(train, solver.front_rankers_.scores(train.X)) + 0.02).any()
+    histories = [found.history_["refit_search"]["hypervolume"].iloc[-1] for found in (solver, longer)]
+    assert histories[0] <= histories[1]
+
+
+def test_same_bits_with_any_number_of_workers_and_another_seed_other_ones(fold):
+    one, two, other = search(fold), search(fold, workers=2), search(fold, random_state=1)
+    np.testing.assert_array_equal(one.front_rankers_.scores(fold[2].X), two.front_rankers_.scores(fold[2].X))
+    assert one.front_.equals(two.front_)
+    assert not one.front_.equals(other.front_)
+
+
+def test_limits_bind_the_small_search_and_excluded_features_have_no_part(fold):
+    groups = ["a", "a", "b", "b", None, None, None, None]
+    limits = dict(max_features=4, include=[5], exclude=[0], groups=groups)
+    solver = search(fold, **limits, feature_selection={**BUDGET, "by_group": True})
+    support = solver.front_support_
+    assert support[:, 5].all()
+    assert not support[:, 0].any()
+    assert support.sum(axis=1).max() <= 4
+    np.testing.assert_array_equal(support[:, 2], support[:, 3])
+    train, _, test = fold
+    kept = np.arange(8) > 0
+    everything = RankBoost(8).fit(train.X[:, kept], train.y, qid=train.qid).predict(test.X[:, kept])
+    selection, reference = METRIC.per_query(test, np.column_stack([solver.predict(test), everything])).T
+    found = solver.verdict(test)
+    assert found == judge(selection, reference, "test", METRIC.name, solver.support_.sum(), 7, advice=found.advice)
+
+
+def test_an_interrupted_search_goes_on_from_its_journal(fold, tmp_path):
+    def interrupt(stage, fraction, generation, n_eval):
+        if (stage, generation) == ("refit_search", 1):
+            raise KeyboardInterrupt
+
+    told = []
+    with pytest.raises(KeyboardInterrupt):
+        search(fold, journal=tmp_path / "journal", progress=interrupt)
+    resumed = search(
+        fold, journal=tmp_path / "journal", resume=True, workers=2, progress=lambda *state: told.append(state[::2])
+    )
+    assert resumed.front_.equals(search(fold).front_)
+    assert told[0] == ("refit_search", 2)
+
+
+def test_the_rankers_by_name_are_those_of_the_table_of_solvers():
+    assert set(RANKERS) == {name for name, row in solvers().items() if row.family == "ranker"}
+    assert {type(make_ranker(name)) for name in RANKERS} == {kind for kind, _ in RANKERS.values()}
+    assert make_ranker("adarank-map", n_rounds=3, measure="ndcg").get_params() == {
+        **make_solver("adarank-map").get_params(),
+        "n_rounds": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("lambdamat", "unknown ranker 'lambdamat'; did you mean 'lambdamart'?"),
+        (LambdaMART, "refit: the ranker must be a name or an estimator with fit and predict, not <class"),
+        (METRIC, "refit: the ranker must be a name or an estimator with fit and predict, not NDCG"),
+        ({"evaluations": 5}, "refit: the ranker must be a name or an estimator with fit and predict, not None"),
+        ({"ranker": "rankrls", "evaluation": 5}, "unknown setting of refit 'evaluation'; did you mean 'evaluations'"),
+        ({"ranker": "rankrls", "evaluations": -1}, "evaluations must be at least 0, not -1"),
+        ({"ranker": "rankrls", "evaluations": "5"}, "evaluations must be an integer, not '5'"),
+    ],
+)
+def test_wrong_values_are_refused_before_the_search(fold, given, sentence):
+    with pytest.raises(ValueError) as error:
+        fitted(fold, refit=given)
+    assert str(error.value).startswith(sentence)
+
+
+def test_a_ranker_that_cannot_judge_is_refused_with_the_two_ways_to_use_it(fold):
+    with pytest.raises(ValueError) as error:
+        fitted(fold, backend=LambdaMART())
+    assert "refit=LambdaMART(…)" in str(error.value)
+    assert 'refit={"ranker": LambdaMART(…), "evaluations": 200}' in str(error.value)
