@@ -69,3 +69,9 @@ def command(tiny_problem_file, tmp_path, monkeypatch):
         return result
 
     return call
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Figures are made, but not drawn into their files: for tests of what is written where."""
+    monkeypatch.setattr("moerank.figures.style.encode", lambda figure, kind: kind.encode())

@@ -31,6 +31,7 @@ def own_data(tmp_path):
             (folder / f"{part}.txt").write_text("\n".join(lines))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_own_data_work_as_they_are_typed(command, own_data, tmp_path, monkeypatch):
     monkeypatch.setenv("MOERANK_CACHE", "off")
     text = README.read_text(encoding="utf-8")

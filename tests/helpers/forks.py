@@ -67,8 +67,7 @@ class Fork:
 
     def communicate(self, timeout=100):
         """Return what was said on standard output and on standard error, once the process has ended."""
-        output, errors, status = self._pipes
-        assert select.select([status], [], [], timeout)[0], "the process does not end"
+        assert select.select([self._pipes[2]], [], [], timeout)[0], "the process does not end"
         said = []
         for pipe in self._pipes:
             with open(pipe, encoding="utf-8") as file:
