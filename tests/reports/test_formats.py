@@ -21,7 +21,8 @@ def test_a_small_p_is_not_printed_as_nothing():
     assert latex(p_value(1e-9).text) == "$<$ 0.001"
 
 
-def test_markdown_and_latex_show_the_same_tables(report, shown):
+def test_markdown_and_latex_show_the_same_tables_and_draw_no_figure(report, shown, monkeypatch):
+    monkeypatch.setattr("moerank.reports.illustrations.FIGURES", None)
     markdown, tex = markdown_report(report), latex_report(report)
     for section in shown:
         for table in section.tables:
