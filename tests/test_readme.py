@@ -9,6 +9,10 @@ import pytest
 from moerank.data import make_planted
 
 README = Path(__file__).resolve().parents[1] / "README.md"
+BUDGET = "".join(
+    f"[{stage}]\npopulation = 8\ngenerations = 3\n" for stage in ("instance_selection", "feature_selection", "ensemble")
+)
+"""Put after every problem file, so that its searches take no time."""
 
 
 @pytest.fixture
@@ -31,6 +35,7 @@ def own_data(tmp_path):
             (folder / f"{part}.txt").write_text("\n".join(lines))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_own_data_work_as_they_are_typed(command, own_data, tmp_path, monkeypatch):
     monkeypatch.setenv("MOERANK_CACHE", "off")
     text = README.read_text(encoding="utf-8")
@@ -38,7 +43,7 @@ def test_own_data_work_as_they_are_typed(command, own_data, tmp_path, monkeypatc
     done = []
     for kind, block in re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL):
         if kind == "toml":
-            (tmp_path / block.split()[1]).write_text(block)
+            (tmp_path / block.split()[1]).write_text(block + BUDGET)
         for line in block.splitlines() if kind == "sh" else ():
             name, *words = shlex.split(line)
             assert name == "moerank"
