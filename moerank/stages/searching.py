@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -166,10 +166,17 @@ def digest_of(train: RankingData) -> str:
     """Return what tells data apart, one pass over them and no copy, and remembered with them."""
 
     def digest() -> str:
-        total = hashlib.blake2b(digest_size=16)
         costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)
-        for array in (train.X, train.y, train.offsets, *costs):
-            total.update(np.ascontiguousarray(array).data)
-        return total.hexdigest()
+        digests = train.map(_digest, costs)
+        if len(digests) == 1:
+            return digests[0]
+        return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
 
     return train.remember("digest of the data", digest)
+
+
+def _digest(data: RankingData, costs: Sequence[NDArray[Any]]) -> str:
+    total = hashlib.blake2b(digest_size=16)
+    for array in (data.X, data.y, data.offsets, *costs):
+        total.update(np.ascontiguousarray(array).data)
+    return total.hexdigest()
