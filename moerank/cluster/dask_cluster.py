@@ -86,4 +86,8 @@ class DaskCluster:
         ValueError, OSError
             What a source raises.
         """
-        return ShardedData(DaskShards(self._workers, sources), name)
+        return ShardedData(self.shards(sources), name)
+
+    def shards(self, sources: Sequence[Source]) -> DaskShards:
+        """Return the shards that `hold` makes a data set of, before anything is known of what they hold."""
+        return DaskShards(self._workers, sources)

@@ -1,7 +1,7 @@
 """Shards on the workers of a Dask cluster: which worker holds which, and what happens when one of them dies.
 
-A shard is tied to one worker. Where that is gone, others read its shards again, and what it had not returned is computed
-there: a sum over shards does not depend on who computes it, so nothing else changes.
+A shard is tied to one worker. Where that is gone, others read its shards again, and compute what it had not returned:
+a sum over shards does not depend on who computes it, so nothing else changes.
 """
 
 from __future__ import annotations

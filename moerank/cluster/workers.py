@@ -105,7 +105,8 @@ class Workers:
             if monotonic() - begin > PAUSE:
                 raise OSError(
                     f"the Dask worker {worker} is out of memory: it uses nearly all of its "
-                    f"{in_gib(info[worker]['memory_limit'])} and has stopped; give it more, or more workers, and {AGAIN}"
+                    f"{in_gib(info[worker]['memory_limit'])} and has stopped; give it more, or take more workers, and "
+                    f"{AGAIN}"
                 )
 
     def asked(self, question: Callable[[], T]) -> T:

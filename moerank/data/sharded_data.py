@@ -23,7 +23,7 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.scales import FittedScaling, PerQuery, Scaling
 from moerank.data.shares import add_up, shares
 
-__all__ = ["LocalShards", "ShardHolder", "ShardedData", "Step", "cut_into_shards"]
+__all__ = ["NOT_ON_SHARDS", "LocalShards", "ShardHolder", "ShardedData", "Step", "cut_into_shards"]
 
 T = TypeVar("T")
 
@@ -32,6 +32,13 @@ Step = Callable[[RankingData], RankingData]
 
 NOT_HERE = {"X", "y", "qid", "offsets", "_queries", "_missing_bits", "is_missing", "query_blocks", "with_rows"}
 """What a data set in shards has not."""
+
+
+NOT_ON_SHARDS = (
+    "needs all documents at once, and cannot work on data in shards; RankRLS and RankSVM can, and MOFSRank "
+    "with them for its backend"
+)
+"""What messages say of rankers and solvers for which there are too few sums."""
 
 
 class ShardHolder(Protocol):

@@ -18,6 +18,7 @@ from pymoo.core.sampling import Sampling
 
 from moerank.checks import check_room, unknown
 from moerank.data import RankingData
+from moerank.data.sharded_data import NOT_ON_SHARDS
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, Journal, PackedProblem, SearchResult, make_algorithm
 from moerank.stages.feature_selection import FeatureSelection
 from moerank.stages.instance_selection import InstanceSelection
@@ -27,6 +28,7 @@ from moerank.stages.stage import Stage
 __all__ = [
     "check_algorithm",
     "check_backend",
+    "check_on_shards",
     "digest_of",
     "history_of",
     "is_sparse_search",
@@ -68,6 +70,24 @@ def check_backend(backend: object) -> None:
     if isinstance(backend, str):
         remedy = f"give a ranker: make_backend({backend!r}), or on the command line --backend {backend}"
     raise ValueError(f"backend must have fit_population, and {name} has not; {remedy}")
+
+
+def check_on_shards(backend: object, unit: str) -> None:
+    """Raise a ValueError for what cannot search on data in shards; None stands for the default backend.
+
+    Examples
+    --------
+    >>> check_on_shards(None, "pair")
+    Traceback (most recent call last):
+        ...
+    ValueError: unit="pair" lists the preference pairs, which data in shards do not; take "query" or "document"
+    """
+    if backend is not None and not getattr(backend, "on_shards", False):
+        raise ValueError(f"the backend {type(backend).__name__} {NOT_ON_SHARDS}")
+    if unit == "pair":
+        raise ValueError(
+            'unit="pair" lists the preference pairs, which data in shards do not; take "query" or "document"'
+        )
 
 
 def search_arguments(
