@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RUN_EXAMPLES", "connected", "run"]
 
-SHARDS = 8
-"""Of a run on a Dask cluster whose problem does not say how many: a fixed number, as results depend on it."""
-
 # An empty line here is a line break there.
 RUN_EXAMPLES = """\
 Examples:
@@ -113,8 +110,8 @@ def run(
         if backend is not None:
             overrides |= {"backend.name": backend}
         chosen = load_problem(problem, overrides)
-        if dask is not None and chosen.data.shards is None:
-            chosen = load_problem(problem, overrides | {"data.shards": SHARDS})
+        if dask is not None:
+            chosen = chosen.in_shards()
         make_backend(chosen.backend.name, **chosen.backend.parameters)
         asked = read_solver(solver)
         folds = _folds(fold, chosen.n_folds(data))

@@ -1,7 +1,7 @@
 r"""Shards of a file: runs of whole queries, each read without the rest of the file.
 
 A plain LETOR file is cut where its bytes are, so that nobody reads it as a whole: shard i of n begins with the first
-query that begins at byte i · size / n or later, after the line there. A Parquet file is cut by the rows of its queries.
+query that begins at byte i · size / n or later. A Parquet file is cut by the rows of its queries.
 Other files are read as a whole, and cut then.
 """
 
@@ -27,6 +27,9 @@ __all__ = ["letor_shard", "table_shard", "widened"]
 
 LONGEST = 2**26
 """Bytes of a line."""
+
+BEFORE = 2**16
+"""Bytes before a cut that are looked through for the query of the line before it."""
 
 
 def letor_shard(
@@ -54,7 +57,7 @@ def letor_shard(
     ...     path = Path(folder, "train.txt")
     ...     _ = path.write_text("".join(f"{i % 2} qid:{i // 2} 1:0.5\n" for i in range(8)))
     ...     [letor_shard(path, i, 2).qid.tolist() for i in range(2)]
-    [[0, 0, 1, 1, 2, 2], [3, 3]]
+    [[0, 0, 1, 1], [2, 2, 3, 3]]
     """
     if path.suffix.lower() in (".gz", ".xz") or find_query_file(path) is not None:
         return parts_of(load_letor(path, missing=missing, dtype=dtype), n_shards)[number]
@@ -108,12 +111,14 @@ def _cut(file: BinaryIO, path: Path, number: int, n_shards: int) -> int:
     if number in (0, n_shards):
         return size * (number // n_shards)
     with path.open("rb") as lines:
-        lines.seek(max(size * number // n_shards - 1, 0))
-        lines.readline(LONGEST)
+        goal = size * number // n_shards
+        if goal > BEFORE:
+            lines.seek(goal - BEFORE)
+            lines.readline(LONGEST)
         query, place = b"", lines.tell()
         while line := lines.readline(LONGEST):
             found = _query_of(line)
-            if query and found and found != query:
+            if query and found and found != query and place >= goal:
                 return place
             query, place = found or query, lines.tell()
     return size

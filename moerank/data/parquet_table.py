@@ -131,8 +131,8 @@ def _read(
         labels = _numbers(pa, batch.column(label))
         if len(wrong := wrong_labels(labels)):
             raise ValueError(
-                f"{where.format(begin + wrong[0] + place)}the label {labels[wrong[0]]:g} in the column {label!r} is not "
-                f"an integer from 0 (irrelevant) to {MOST_LABEL:,}"
+                f"{where.format(begin + wrong[0] + place)}the label {labels[wrong[0]]:g} in the column {label!r} is "
+                f"not an integer from 0 (irrelevant) to {MOST_LABEL:,}"
             )
         y[begin:end] = labels
         queries.add(_ids(pa, batch.column(query), path, query, first_row + begin))

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["BackendSection", "MetricSection", "Problem", "Published", "SearchSection", "SolverSection"]
 
 
+SHARDS = 8
+"""Of a problem that is to be in shards and does not say in how many: results depend on it, not on who holds them."""
+
+
 class MetricSection(Section):
     """The metric of all objectives, with its conventions (LETOR's by default); see `make_metric`."""
 
@@ -222,6 +226,14 @@ class Problem(Section):
             return (train, vali, test), limits
         scaling = fit_scaling(train, self.data.normalize)
         return (scaling.apply(train), scaling.apply(vali), scaling.apply(test)), limits
+
+    def in_shards(self) -> Self:
+        """Return the same problem with its training part in shards: as many as it says, or `SHARDS`."""
+        if self.data.shards is not None:
+            return self
+        problem = self.model_copy(update={"data": self.data.model_copy(update={"shards": SHARDS})})
+        problem._beside = self._beside
+        return problem
 
     def spec(self, solver: SolverSpec) -> SolverSpec:
         """Return a solver with what the problem's file gives to it.
