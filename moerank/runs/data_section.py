@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
 from moerank.data import RankingData
 from moerank.data.folds import N_FOLDS
-from moerank.data.sharded_data import ShardedData, parts_of
+from moerank.data.sharded_data import parts_of
 from moerank.runs.places import Places
 from moerank.runs.section import Section
 from moerank.stages.settings import at_least
@@ -73,8 +74,8 @@ class DataSection(Section):
         """Return a shard of the training part, counted from 0; what is not read in shards is cut after it is read."""
         return parts_of(self.read(fold, places)[0], self.shards or 1)[number]
 
-    def held_out(self, fold: int, places: Places, train: ShardedData) -> tuple[RankingData, RankingData]:
-        """Return the validation and the test part beside a training part in shards."""
+    def held_out(self, fold: int, places: Places, names: Sequence[str]) -> tuple[RankingData, RankingData]:
+        """Return the validation and the test part beside shards of the training part with features of these names."""
         return self.read(fold, places)[1:]
 
     def n_bytes(self, fold: int, places: Places) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Literal, Self
 
@@ -13,7 +14,6 @@ from moerank.data.file_shards import letor_shard, table_shard
 from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, split_queries
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.part_names import part_paths
-from moerank.data.sharded_data import ShardedData
 from moerank.data.tables import table_paths
 from moerank.data.web import MOST_SEED
 from moerank.runs.data_section import DataSection, Fold, Precision
@@ -153,11 +153,11 @@ class FileData(DataSection):
             return super().shard(fold, places, number)
         return self._read_shard(self._folder_of(fold, places), number, self.shards or 1)
 
-    def held_out(self, fold: int, places: Places, train: ShardedData) -> tuple[RankingData, RankingData]:
-        """Return the validation and the test part with the features of the training part."""
+    def held_out(self, fold: int, places: Places, names: Sequence[str]) -> tuple[RankingData, RankingData]:
+        """Return the validation and the test part; of tables the features of these names."""
         if self.split is not None:
-            return super().held_out(fold, places, train)
-        return self._read_held_out(self._folder_of(fold, places), train)
+            return super().held_out(fold, places, names)
+        return self._read_held_out(self._folder_of(fold, places), names)
 
     def n_bytes(self, fold: int, places: Places) -> int:
         """Return the bytes of the file for each shard: as a table it takes less, unless it is compressed."""
@@ -208,7 +208,7 @@ class FileData(DataSection):
         """Return a shard of the training file."""
 
     @abstractmethod
-    def _read_held_out(self, folder: Path, train: ShardedData) -> tuple[RankingData, RankingData]:
+    def _read_held_out(self, folder: Path, names: Sequence[str]) -> tuple[RankingData, RankingData]:
         """Return the validation and the test part of the fold that a folder holds."""
 
 
@@ -229,10 +229,8 @@ class LetorData(FileData):
     def _read_shard(self, folder: Path, number: int, n_shards: int) -> RankingData:
         return letor_shard(self._training_file(folder), number, n_shards, **self._reading())
 
-    def _read_held_out(self, folder: Path, train: ShardedData) -> tuple[RankingData, RankingData]:
-        vali, test = (
-            load_letor(path, n_features=train.n_features, **self._reading()) for path in part_paths(folder)[1:]
-        )
+    def _read_held_out(self, folder: Path, names: Sequence[str]) -> tuple[RankingData, RankingData]:
+        vali, test = (load_letor(path, **self._reading()) for path in part_paths(folder)[1:])
         return vali, test
 
 
@@ -267,7 +265,7 @@ class TableData(FileData):
     def _read_shard(self, folder: Path, number: int, n_shards: int) -> RankingData:
         return table_shard(self._training_file(folder), number, n_shards, **self._reading())
 
-    def _read_held_out(self, folder: Path, train: ShardedData) -> tuple[RankingData, RankingData]:
-        reading = self._reading() | {"features": train.feature_names}
+    def _read_held_out(self, folder: Path, names: Sequence[str]) -> tuple[RankingData, RankingData]:
+        reading = self._reading() | {"features": names}
         vali, test = (load_table(path, **reading) for path in table_paths(folder)[1:])
         return vali, test

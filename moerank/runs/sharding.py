@@ -65,13 +65,14 @@ def load_sharded_fold(data: Data, fold: int, places: Places, cluster: DaskCluste
     n_bytes = data.n_bytes(fold, places)
     sources = [FoldShard(data, fold, places, number, n_bytes) for number in range(n_shards)]
     holder: ShardHolder = LocalShards([source() for source in sources]) if cluster is None else cluster.shards(sources)
-    if isinstance(data, LetorData):  # of which a shard has the features that it lists
-        width = max(holder.map(_width, []))
-        holder = holder.changed(partial(widened, n_features=width))
-    name = holder.map(_name, [])[0].partition(", shard ")[0].partition(", from byte ")[0].partition(", rows ")[0]
-    train = ShardedData(holder, name)
-    vali, test = data.held_out(fold, places, train)
-    return train, vali, test
+    names = holder.map(_names, [])
+    vali, test = data.held_out(fold, places, names[0])
+    if isinstance(data, LetorData):  # of which every part and shard has the features that it lists
+        width = max(vali.n_features, test.n_features, *map(len, names))
+        vali, test = widened(vali, width), widened(test, width)
+        if any(len(own) < width for own in names):
+            holder = holder.changed(partial(widened, n_features=width))
+    return ShardedData(holder, f"fold {fold}, training"), vali, test
 
 
 def query_ids(data: RankingData) -> list[Any]:
@@ -84,9 +85,5 @@ def _query_ids(data: RankingData) -> Any:
     return data.qid[data.offsets[:-1]]
 
 
-def _width(data: RankingData) -> int:
-    return data.n_features
-
-
-def _name(data: RankingData) -> str:
-    return data.name
+def _names(data: RankingData) -> tuple[str, ...]:
+    return data.feature_names
