@@ -160,6 +160,10 @@ class QueryRuns:
             self._ids.append(query)
             self._lengths.append(length)
 
+    def offsets(self) -> NDArray[np.int64]:
+        """Return where the queries begin, shape (n_queries + 1,)."""
+        return np.append(0, np.cumsum(self._lengths)).astype(np.int64)
+
     def rows(self) -> NDArray[Any]:
         """Return the query of each row: 64-bit integers if all are written so, else texts."""
         texts = [str(query) for query in self._ids]

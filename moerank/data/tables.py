@@ -18,7 +18,7 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.table_columns import Table
 from moerank.systems import open_regular
 
-__all__ = ["ENDINGS", "LABELS", "QUERIES", "guess_columns", "load_table", "load_table_fold"]
+__all__ = ["ENDINGS", "LABELS", "QUERIES", "guess_columns", "load_table", "load_table_fold", "table_paths"]
 
 PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".tsv")
@@ -141,9 +141,7 @@ def load_table_fold(
     ValueError
         As `load_table`, and by default for a part that has other columns than the training table.
     """
-    directory = Path(directory)
-    check_folder(directory, "load_table_fold reads the folder of one fold")
-    paths = [_part(directory, names) for names in PARTS]
+    paths = table_paths(Path(directory))
     chosen = None if features is None else list(features)
     parts: list[RankingData] = []
     for path in paths:
@@ -152,6 +150,12 @@ def load_table_fold(
             chosen = list(parts[0].feature_names)
         parts.append(load_table(path, label=label, query=query, features=chosen, missing=missing, dtype=dtype))
     return parts[0], parts[1], parts[2]
+
+
+def table_paths(directory: Path) -> list[Path]:
+    """Return the training, validation and test table of the folder of a fold; errors as in `load_table_fold`."""
+    check_folder(directory, "load_table_fold reads the folder of one fold")
+    return [_part(directory, names) for names in PARTS]
 
 
 def find_part(directory: Path, names: tuple[str, ...] = PARTS[0]) -> Path | None:
