@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -122,11 +123,14 @@ class DaskShards:
                     todo.difference_update(range(*run))
             deaths = 0 if len(todo) < before else deaths + 1
             if deaths >= MOST_DEATHS:
-                raise OSError(
-                    f"Dask workers have died {deaths} times over the same shards of {self.where}, most likely for want "
-                    f"of memory; give them more, or take more shards and more workers, and {AGAIN}"
-                )
+                raise OSError(self._dying())
         return found
+
+    def _dying(self) -> str:
+        return (
+            f"Dask workers have died {MOST_DEATHS} times over the same of {self.where}, most likely for want of memory; "
+            f"give them more, or take more shards and more workers, and {AGAIN}"
+        )
 
     def _submit(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         return self._workers.asked(
@@ -194,30 +198,44 @@ class DaskShards:
 
     def _settle(self) -> dict[str, list[int]]:
         """See to it that every shard is held by a worker that is there; return the shards of each."""
-        there = self._workers.there()
-        homes = placed(self._home, len(self), there)
-        for worker in there:
-            new = [shard for shard in range(len(self)) if homes[shard] == worker != self._home.get(shard)]
-            if not new:
-                continue
-            lacking = self._lacking_room(worker, new)
-            if lacking and any(self._home.get(shard) not in there for shard in new):
-                raise OSError(lacking)
-            if not lacking:
-                for shard in new:
-                    self._held[shard] = self._held_by(worker, shard)
-                    self._home[shard] = worker
+        for _ in range(MOST_DEATHS):
+            there = self._workers.there()
+            homes = placed(self._home, len(self), there)
+            if all(self._take(worker, homes, there) for worker in there):
+                break
+            self._workers.look()
+        else:
+            raise OSError(self._dying())
         shards: dict[str, list[int]] = {}
         for shard in range(len(self)):
             shards.setdefault(self._home[shard], []).append(shard)
         return shards
 
+    def _take(self, worker: str, homes: Sequence[str], there: Mapping[str, int]) -> bool:
+        """Let a worker read the shards that are to be there and are not; return whether it has lived to be asked."""
+        new = [shard for shard in range(len(self)) if homes[shard] == worker != self._home.get(shard)]
+        if not new:
+            return True
+        lacking = self._lacking_room(worker, new)
+        if lacking and any(self._home.get(shard) not in there for shard in new):
+            raise OSError(lacking)
+        for shard in new if not lacking else ():
+            held = self._held_by(worker, shard)
+            if held is None:
+                return False
+            self._held[shard], self._home[shard] = held, worker
+        return True
+
     def _lacking_room(self, worker: str, shards: Sequence[int]) -> str:
         """Return what to say if a worker has no room for shards, else nothing."""
-        try:
-            free, limit = self._submit(worker, room).result(timeout=WAIT)
-        except (TimeoutError, CancelledError):  # it is gone, or about to be
-            return ""
+        asked, end = self._submit(worker, room), monotonic() + WAIT
+        while True:
+            try:
+                free, limit = asked.result(timeout=POLL)
+                break
+            except (TimeoutError, CancelledError):
+                if worker not in self._workers.look() or monotonic() > end:
+                    return ""
         needed = int(BESIDE * sum(self._sources[shard].n_bytes for shard in shards))
         if limit < 0 or needed <= free:
             return ""
@@ -228,12 +246,16 @@ class DaskShards:
             f"workers, or give them more memory, and {AGAIN}"
         )
 
-    def _held_by(self, worker: str, shard: int) -> Future[Any]:
-        """Let a worker read a shard."""
+    def _held_by(self, worker: str, shard: int) -> Future[Any] | None:
+        """Let a worker read a shard; return None if it died while it was sent one."""
         source: Any = self._sources[shard]
         if isinstance(source, Given):
-            client = self._workers.client
-            source = self._workers.asked(lambda: client.scatter(source, workers=[worker], hash=False))
+            try:
+                source = self._workers.client.scatter(source, workers=[worker], hash=False)
+            except Exception:  # of many kinds, as the scheduler finds the worker gone at one place or another
+                if worker in self._workers.look():
+                    raise
+                return None
         held = self._submit(worker, hold, source)
         for step in self._steps:
             held = self._submit(worker, step_on, held, step)

@@ -112,6 +112,8 @@ class Workers:
     def asked(self, question: Callable[[], T]) -> T:
         """Return what the scheduler answers; raise an OSError that says so if it is gone."""
         try:
+            if self.client.status != "running":  # the answer would be half a minute of silence
+                raise OSError
             return question()
         except (OSError, CancelledError, asyncio.CancelledError):
             raise connection.gone(self.address, AGAIN) from None
