@@ -124,7 +124,7 @@ def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -
             "this ranker is neither a sum of weights nor one of trees, and cannot be deployed; train a linear ranker "
             "or LambdaMART on its features"
         )
-    if not model.columns:
+    if not model.columns or (model.trees is not None and not model.trees.columns):
         raise ValueError("this ranker uses no feature: all documents would score alike")
     if model.scaling.kind == "query":
         raise ValueError(

@@ -10,7 +10,9 @@ from typing import Any
 
 from moerank.checks import check_at_least, unknown
 from moerank.exports.deployable import Deployable, Deployment, deployable
+from moerank.exports.elasticsearch import elasticsearch
 from moerank.exports.names import read_features
+from moerank.exports.opensearch import opensearch
 from moerank.exports.solr import solr
 from moerank.files import prepare_folder, remove_old_remains, replace_file
 from moerank.rankers.model import Model
@@ -37,6 +39,8 @@ class Format:
 
 FORMATS: Mapping[str, Format] = {
     "solr": Format(solr, "solr.json"),
+    "elasticsearch": Format(elasticsearch, "elasticsearch.json"),
+    "opensearch": Format(opensearch, "opensearch.json"),
 }
 
 
@@ -55,7 +59,7 @@ def export(
     ----------
     ranker : Model, or fitted estimator
         A ranker, a selector or `MOFSRank`.
-    format : {"solr"}
+    format : {"solr", "elasticsearch", "opensearch"}
     out : path, optional
         The file of the model; by default one named after the format in the current folder. Some formats have a second
         file, beside it.

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from functools import cache
+from warnings import catch_warnings
 
 import numpy as np
 
 from moerank.data import UNSCALED, FittedScaling, RankingData, fit_scaling
-from moerank.rankers import LambdaMART, RankBoost, RankRLS
+from moerank.rankers import LambdaMART, RankBoost, RankRLS, ScaleWarning
 from moerank.rankers.forest import Forest
 from moerank.rankers.model import Model
 
@@ -64,7 +65,8 @@ def fitted(ranker, normalize, missing=None):
         X[rng.random(X.shape) < 0.1] = np.nan
     y = np.digitize(hidden, np.quantile(hidden, [0.5, 0.8]))
     data = RankingData(X, y, np.repeat(np.arange(10), 20), feature_names=NAMES, missing=missing)
-    return Model.of(ranker.fit(fit_scaling(data, normalize).apply(data)), NAMES)
+    with catch_warnings(action="ignore", category=ScaleWarning):  # as is meant
+        return Model.of(ranker.fit(fit_scaling(data, normalize).apply(data)), NAMES)
 
 
 def linear(weights, kind, offset, scale):
