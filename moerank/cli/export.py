@@ -26,7 +26,7 @@ moerank export results/shop-fold1-seed0 --format vespa --features features.toml 
 moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
 """
 
-NAMES = "solr, elasticsearch, opensearch"
+NAMES = "solr, elasticsearch, opensearch, vespa, onnx, python, json"
 
 
 def export(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -31,8 +32,8 @@ class Deployable:
     ----------
     name : str
         Of the model in the other system.
-    names, labels : tuple of str
-        The names of the features here and there.
+    names : tuple of str
+        The names of the features here.
     weights : tuple of float or None
         Of a linear model.
     scaling : FittedScaling or None
@@ -47,12 +48,22 @@ class Deployable:
 
     name: str
     names: tuple[str, ...]
-    labels: tuple[str, ...]
     weights: tuple[float, ...] | None
     scaling: FittedScaling | None
     trees: Forest | None
     missing: float | None
     features: tuple[TargetFeature, ...]
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Their names in a search engine.
+
+        Raises
+        ------
+        ValueError
+            If two of them are the same.
+        """
+        return names_there(self.names, [feature.name for feature in self.features])
 
     @property
     def absent(self) -> float:
@@ -141,7 +152,6 @@ def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -
     return Deployable(
         name=name,
         names=model.names,
-        labels=names_there(model.names, features),
         weights=model.weights,
         scaling=scaling if model.trees is None else None,
         trees=None if model.trees is None else _over_raw_values(model.trees, model.columns, scaling),

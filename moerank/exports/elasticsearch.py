@@ -11,10 +11,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from moerank.exports.deployable import Deployable, Deployment
-from moerank.exports.rounding import single, single_above, single_positive
+from moerank.exports.normalisers import normaliser
+from moerank.exports.rounding import single, single_above
 from moerank.exports.trees import Node, compact_json, depths, nested_trees
 from moerank.rankers.forest import Forest
 from moerank.systems import command_line
@@ -22,9 +21,6 @@ from moerank.systems import command_line
 __all__ = ["elasticsearch", "plugin_files"]
 
 URL = "http://localhost:9200"
-
-DISTINCT = 1e-6
-"""The share of its extent that a feature may lose where minimum and maximum are rounded to single precision."""
 
 
 def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
@@ -103,21 +99,16 @@ def _linear(ranker: Deployable) -> Node:
     for place, (name, label) in enumerate(zip(ranker.names, ranker.labels, strict=True)):
         weights[label] = single(ranker.weights[place], f"the weight of {name!r}")
         if ranker.scaling is not None:
-            norms[label] = _normaliser(
-                ranker.scaling.kind, name, ranker.scaling.offset[place], ranker.scaling.scale[place]
-            )
+            norms[label] = _normaliser(*normaliser(ranker.scaling, place, name))
     normalisers = {"feature_normalizers": norms} if norms else {}
     return {"type": "model/linear", **normalisers, "definition": weights}
 
 
-def _normaliser(kind: str, name: str, offset: float, scale: float) -> Node:
-    """Return (x − minimum) / (maximum − minimum), the first of them not below 0, else (x − mean) / deviation."""
-    mean, deviation = single(offset, f"the offset of {name!r}"), single_positive(scale, f"the scale of {name!r}")
-    if kind == "minmax" and mean >= 0:
-        maximum = single(offset + scale, f"the maximum of {name!r}")
-        if abs(np.float32(maximum) - np.float32(mean) - scale) < DISTINCT * scale:  # what is divided by
-            return {"min_max": {"minimum": mean, "maximum": maximum}}
-    return {"standard": {"mean": mean, "standard_deviation": deviation}}
+def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
+    """Return (x − minimum) / (maximum − minimum), whose minimum must not be below 0, or (x − mean) / deviation."""
+    if maximum is not None and offset >= 0:
+        return {"min_max": {"minimum": offset, "maximum": maximum}}
+    return {"standard": {"mean": offset, "standard_deviation": scale}}
 
 
 def _trees(ranker: Deployable, trees: Forest) -> list[Node]:

@@ -11,9 +11,13 @@ from typing import Any
 from moerank.checks import check_at_least, unknown
 from moerank.exports.deployable import Deployable, Deployment, deployable
 from moerank.exports.elasticsearch import elasticsearch
+from moerank.exports.json import plain_json
 from moerank.exports.names import read_features
+from moerank.exports.onnx import onnx_graph
 from moerank.exports.opensearch import opensearch
+from moerank.exports.python import python
 from moerank.exports.solr import solr
+from moerank.exports.vespa import vespa
 from moerank.files import prepare_folder, remove_old_remains, replace_file
 from moerank.rankers.model import Model
 from moerank.systems import open_regular
@@ -41,6 +45,10 @@ FORMATS: Mapping[str, Format] = {
     "solr": Format(solr, "solr.json"),
     "elasticsearch": Format(elasticsearch, "elasticsearch.json"),
     "opensearch": Format(opensearch, "opensearch.json"),
+    "vespa": Format(vespa, "{}.profile"),
+    "onnx": Format(onnx_graph, "ranker.onnx"),
+    "python": Format(python, "score.py"),
+    "json": Format(plain_json, "ranker.json"),
 }
 
 
@@ -59,7 +67,7 @@ def export(
     ----------
     ranker : Model, or fitted estimator
         A ranker, a selector or `MOFSRank`.
-    format : {"solr", "elasticsearch", "opensearch"}
+    format : {"solr", "elasticsearch", "opensearch", "vespa", "onnx", "python", "json"}
     out : path, optional
         The file of the model; by default one named after the format in the current folder. Some formats have a second
         file, beside it.

@@ -118,8 +118,8 @@ def plain_name(name: str) -> str:
     return plain if re.match(NAME, plain) else f"f{plain}"
 
 
-def names_there(names: Sequence[str], features: Mapping[str, TargetFeature]) -> tuple[str, ...]:
-    """Return the names of features in another system: those that are given, else plain ones.
+def names_there(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:
+    """Return the names of features in a search engine: those that are given, else plain ones.
 
     Raises
     ------
@@ -127,9 +127,8 @@ def names_there(names: Sequence[str], features: Mapping[str, TargetFeature]) -> 
         If two of them are the same.
     """
     there: dict[str, str] = {}
-    for name in names:
-        given = features[name].name if name in features else None
-        plain = given or plain_name(name)
+    for name, told in zip(names, given, strict=True):
+        plain = told or plain_name(name)
         if plain in there:
             raise ValueError(
                 f"the features {there[plain]!r} and {name!r} are both called {plain!r} there; name one of them in a "

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from moerank.exports.deployable import Deployable, Deployment
-from moerank.exports.rounding import Floats, largest_value, single, single_at_most, single_positive
+from moerank.exports.normalisers import normaliser
+from moerank.exports.rounding import Floats, largest_value, single, single_at_most
 from moerank.exports.trees import Node, compact_json, nested_trees
 from moerank.rankers.forest import Forest
 from moerank.systems import command_line
@@ -23,10 +24,6 @@ from moerank.systems import command_line
 __all__ = ["solr"]
 
 PACKAGE = "org.apache.solr.ltr"
-
-DISTINCT = 1e-6
-"""The share of its extent that a feature may lose where minimum and maximum are rounded to single precision."""
-
 URL = "http://localhost:8983/solr/COLLECTION"
 
 
@@ -97,13 +94,10 @@ def _normaliser(ranker: Deployable, place: int) -> Node | None:
     """Return Solr's normaliser of a feature: (x − min) / (max − min) or (x − avg) / std."""
     if ranker.scaling is None:
         return None
-    name, offset, scale = ranker.names[place], ranker.scaling.offset[place], ranker.scaling.scale[place]
-    avg, std = single(offset, f"the offset of {name!r}"), single_positive(scale, f"the scale of {name!r}")
-    if ranker.scaling.kind == "minmax":
-        largest = single(offset + scale, f"the maximum of {name!r}")
-        if abs(np.float32(largest) - np.float32(avg) - scale) < DISTINCT * scale:  # what Solr divides by
-            return {"class": f"{PACKAGE}.norm.MinMaxNormalizer", "params": {"min": repr(avg), "max": repr(largest)}}
-    return {"class": f"{PACKAGE}.norm.StandardNormalizer", "params": {"avg": repr(avg), "std": repr(std)}}
+    offset, scale, maximum = normaliser(ranker.scaling, place, ranker.names[place])
+    if maximum is not None:
+        return {"class": f"{PACKAGE}.norm.MinMaxNormalizer", "params": {"min": repr(offset), "max": repr(maximum)}}
+    return {"class": f"{PACKAGE}.norm.StandardNormalizer", "params": {"avg": repr(offset), "std": repr(scale)}}
 
 
 def _trees_model(ranker: Deployable, trees: Forest) -> Node:

@@ -23,16 +23,16 @@ def test_every_name_becomes_a_plain_one_that_is_kept_from_then_on(name):
 @pytest.mark.parametrize("name", ["a b", 'a"b', "a\\b", "a\nb", "a\x7fb", "a\x00b"])
 def test_two_features_of_one_name_are_refused_with_the_remedy(name):
     with pytest.raises(ValueError, match="are both called 'a_b' there; name one of them") as caught:
-        names_there(["a_b", name], {})
+        names_there(["a_b", name], [None, None])
     key, value = re.search(r"as \[(.*)\] with (.*), and give it", str(caught.value), re.DOTALL).groups()
     told = tomllib.loads(f"[{key}]\n{value}")
-    assert names_there(["a_b", name], read_features(told)) == ("a_b", "a_b_2")
+    assert names_there(["a_b", name], [None, read_features(told)[name].name]) == ("a_b", "a_b_2")
 
 
 def test_a_given_name_may_be_that_of_another_feature():
     with pytest.raises(ValueError, match="the features 'y' and 'x' are both called 'x' there"):
-        names_there(["y", "x"], read_features({"y": {"name": "x"}}))
-    assert names_there(["y", "x"], read_features({"y": {"name": "x"}, "x": {"name": "y"}})) == ("x", "y")
+        names_there(["y", "x"], ["x", None])
+    assert names_there(["y", "x"], ["x", "y"]) == ("x", "y")
 
 
 @pytest.mark.parametrize(
