@@ -46,7 +46,9 @@ def export(
     ] = None,
     features: Annotated[
         Path | None,
-        typer.Option(help="TOML file that says what features are and are called there.", show_default=False),
+        typer.Option(
+            help="TOML file that says what features are in a search engine, and their names.", show_default=False
+        ),
     ] = None,
     name: Annotated[str, typer.Option(help="What the model is called there.")] = "moerank",
 ) -> None:

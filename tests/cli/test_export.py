@@ -103,3 +103,28 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_res
 def test_the_help_names_all_formats(command):
     assert ", ".join(FORMATS) == NAMES
     assert NAMES.split(",")[0] in command("export", "--help").stdout
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_writes_its_files_and_says_what_comes_next(command, run, tmp_path, format):
+    if format == "onnx":
+        pytest.importorskip("onnx")
+    there = set(run.iterdir())
+    outcome = command("export", "run", "--format", format, "--name", "shop")
+    assert outcome.exit_code == 0
+    written = sorted(path.name for path in set(run.iterdir()) - there)
+    assert (format, written) in [
+        ("solr", ["solr-features.json", "solr.json"]),
+        ("elasticsearch", ["elasticsearch-features.json", "elasticsearch.json"]),
+        ("opensearch", ["opensearch-features.json", "opensearch.json"]),
+        ("vespa", ["shop.profile"]),
+        ("onnx", ["ranker.onnx"]),
+        ("python", ["score.py"]),
+        ("json", ["ranker.json"]),
+    ]
+    assert "Check that" in outcome.stdout
+    assert written[-1] in outcome.stdout and written[-1] in outcome.stderr
+    content = {path: path.read_bytes() for path in run.iterdir()}
+    again = command("export", "run", "--format", format, "--name", "shop")
+    assert (again.exit_code, again.stdout) == (0, outcome.stdout)
+    assert {path: path.read_bytes() for path in run.iterdir()} == content

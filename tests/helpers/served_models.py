@@ -107,8 +107,8 @@ def documents(model):
         for row, split in enumerate(rng.integers(len(model.trees.columns), size=300)):
             ties[row] = X[row % 80]
             place = place_of[model.trees.columns[split]]
-            value = np.clip(model.trees.thresholds[split], -3e38, 3e38) * scale[place] + offset[place]
-            ties[row, place] = np.nextafter(np.float32(value), np.float32(3e38 * (row % 3 - 1)))
+            value = np.float32(np.clip(model.trees.thresholds[split], -3e38, 3e38) * scale[place] + offset[place])
+            ties[row, place] = np.nextafter(value, (value, np.float32(3e38), np.float32(-3e38))[row % 3])
         X = np.concatenate([X, ties])
     X[rng.random(X.shape) < 0.05] = np.nan
     return X.astype(np.float32).astype(np.float64)
