@@ -79,8 +79,8 @@ class Deployable:
         known = zip(self.labels, self.features, strict=True)
         if fields := [label for label, feature in known if getattr(feature, engine) is None]:
             said.append(f"Read from fields of these names, as --features says nothing else: {', '.join(fields)}.")
-        beside = "as in the training" if self.missing is not None else "and there was none in the training data"
-        said.append(f"A document without such a field counts as having {self.absent:g} in it, {beside}.")
+        beside = "as in the training" if self.missing is not None else "though the training data had every value"
+        said.append(f"A document without a value counts as having {self.absent:g} there, {beside}.")
         return said + self.coarse
 
     @property

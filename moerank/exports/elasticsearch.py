@@ -57,7 +57,10 @@ def plugin_files(ranker: Deployable, path: Path, system: str, *remarks: str) -> 
         content = compact_json(_named(ranker, {"type": "model/xgboost+json", "definition": definition}))
     else:
         content = (json.dumps(_named(ranker, _linear(ranker)), indent=1, allow_nan=False) + "\n").encode()
-    step = "\n".join([_next_step(ranker, features, path, system), *ranker.remarks("elasticsearch"), *remarks])
+    said = [*ranker.remarks("elasticsearch"), *remarks]
+    if ranker.trees is None and ranker.absent != 0 and any(known.elasticsearch for known in ranker.features):
+        said.append(f"A query of --features that does not match counts as 0, not as {ranker.absent:g}: let all match.")
+    step = "\n".join([_next_step(ranker, features, path, system), *said])
     return Deployment({features: text.encode(), path: content}, step)
 
 

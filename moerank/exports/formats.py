@@ -22,7 +22,7 @@ from moerank.files import prepare_folder, remove_old_remains, replace_file
 from moerank.rankers.model import Model
 from moerank.systems import open_regular
 
-__all__ = ["FORMATS", "Format", "export", "write_deployment"]
+__all__ = ["FORMATS", "Format", "export"]
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def export(
     model = ranker if isinstance(ranker, Model) else _model_of(ranker, member)
     path = Path(FORMATS[format].file.format(name) if out is None else out)
     deployment = FORMATS[format].write(deployable(model, name, known), path)
-    write_deployment(deployment)
+    _write(deployment)
     return deployment
 
 
@@ -136,7 +136,7 @@ def _model_of(solver: Any, member: int | None) -> Model:
     return Model.of(solver, [str(name) for name in names])
 
 
-def write_deployment(deployment: Deployment) -> None:
+def _write(deployment: Deployment) -> None:
     """Write the files, each at one stroke, and the model last.
 
     Raises

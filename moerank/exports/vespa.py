@@ -46,6 +46,11 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     path : Path
         Of the profile; the trees go to the name of the model with ``.json``.
 
+    Raises
+    ------
+    ValueError
+        If the profile would have the name of the file of the trees.
+
     Examples
     --------
     >>> from moerank.exports.deployable import deployable
@@ -66,6 +71,8 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
         profile.append(FUNCTION.format(name=function, expression=expression))
     if ranker.trees is not None:
         trees = path.with_name(f"{ranker.name}.json")
+        if trees == path:
+            raise ValueError(f"{path} is what the trees are called; choose another file for the profile with --out")
         files[trees] = compact_json(_dump(ranker.trees, functions))
         expression = f'lightgbm("{trees.name}")'
     else:

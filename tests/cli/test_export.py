@@ -11,7 +11,9 @@ from helpers.serving_solr import SolrModel
 from moerank.cli.export import NAMES
 from moerank.data import PER_QUERY
 from moerank.exports import FORMATS
+from moerank.metrics import MAP
 from moerank.runs.result_files import write_result
+from moerank.runs.run_fold import run_fold
 
 
 @pytest.fixture
@@ -57,6 +59,17 @@ def test_another_member_goes_where_it_is_asked_for(command, run, tiny_result, tm
         assert list(model["params"]["weights"].values()) == pytest.approx(member.weights)
         for file in (tmp_path / "new").iterdir():
             file.unlink()
+
+
+def test_the_trees_of_a_run_rank_its_test_documents_as_they_did(command, tiny_problem, tmp_path):
+    result = run_fold(tiny_problem, solver="lambdamart[n_trees=20]")
+    (tmp_path / "run").mkdir()
+    write_result(result, tmp_path / "run")
+    assert command("export", "run", "--format", "solr").exit_code == 0
+    test = tiny_problem.load_fold(1)[2]
+    X = test.X[:, list(result.best.features)].astype(np.float32)
+    found = MAP().score(test, np.array(scores(tmp_path / "run", X), float))
+    assert found == pytest.approx(result.best.scores["test"]["MAP"], abs=1e-12)
 
 
 def test_a_cell_of_a_study_is_exported_to_the_current_folder(command, tiny_study, tmp_path):

@@ -62,7 +62,9 @@ def test_what_counts_as_less_than_0_when_it_is_missing_goes_where_trees_say():
     with pytest.raises(ValueError, match="a missing value counts as -1, and no query has a score below 0; say with"):
         exported(replace(GUIDE, missing=-1.0))
     told = {name: {"elasticsearch": {"template": "{}"}} for name in GUIDE.names}
-    assert exported(replace(GUIDE, missing=-1.0), told)
+    sentence = "A query of --features that does not match counts as 0, not as -1: let all match."
+    assert sentence in exported(replace(GUIDE, missing=-1.0), told).next_step
+    assert "does not match" not in exported(GUIDE, told).next_step
 
 
 def test_normalisers_are_the_plugins():

@@ -13,6 +13,7 @@ from moerank.data import PER_QUERY, fit_scaling, make_planted
 from moerank.exports.deployable import deployable
 from moerank.exports.formats import FORMATS
 from moerank.rankers import KernelRankSVM
+from moerank.rankers.forest import Forest
 from moerank.rankers.model import Model
 
 BUDGET = {"population": 8, "generations": 2}
@@ -89,6 +90,23 @@ def test_what_no_system_can_serve_is_refused(tmp_path, model, message, format):
     with pytest.raises(ValueError, match=message):
         mr.export(model, format, tmp_path / "model")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_tree_of_any_depth_is_written_or_refused(tmp_path, format):
+    n = 5000
+    below = (*range(1, n), -1 - n)
+    forest = Forest(
+        (0,) * n, tuple(-1.0 * k for k in range(n)), below, tuple(range(-1, -1 - n, -1)), (1.0,) * (n + 1), (0,)
+    )
+    model = Model(names=("x",), columns=(0,), trees=forest)
+    if format in ("onnx", "python", "json"):
+        assert mr.export(model, format, tmp_path / "model").files
+        return
+    with pytest.raises(
+        ValueError, match="a tree is hundreds of splits deep, which no reader of JSON takes; train with"
+    ):
+        mr.export(model, format, tmp_path / "model")
 
 
 @pytest.mark.parametrize("format", FORMATS)

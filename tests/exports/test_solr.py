@@ -102,7 +102,7 @@ def test_the_next_step_names_the_files():
     assert "curl -X PUT -H 'Content-type: application/json' http://localhost:8983/solr/COLLECTION/" in step
     assert "/schema/feature-store --data-binary @out/m-features.json\n" in step
     assert "/schema/model-store --data-binary @out/m.json\n" in step
-    assert "A document without such a field counts as having 0 in it, and there was none in the training data." in step
+    assert "A document without a value counts as having 0 there, though the training data had every value." in step
     assert "under three digits of 'x0'" in exported(served("far from 0", "linear")).next_step
     assert "under three digits" not in step
 

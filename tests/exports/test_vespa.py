@@ -98,6 +98,12 @@ def test_a_file_says_what_features_are():
     assert "ranking.profile=moerank\n" in step
 
 
+def test_profile_and_trees_are_two_files():
+    with pytest.raises(ValueError, match=r"moerank\.json is what the trees are called; choose another file"):
+        vespa(deployable(served("raw", "trees"), "moerank", {}), MODEL)
+    assert vespa(deployable(GUIDE, "moerank", {}), MODEL)
+
+
 def test_no_name_of_a_function_is_taken_twice():
     names = ("moerank", "score_moerank", "if")
     deployment = vespa(deployable(replace(GUIDE, names=names), "f_moerank", {}), PROFILE)
