@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from moerank.data import make_planted
+from moerank.exports.names import read_features
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 BUDGET = "".join(
@@ -36,7 +37,7 @@ def own_data(tmp_path):
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_own_data_work_as_they_are_typed(command, own_data, tmp_path, monkeypatch):
+def test_own_data_and_their_export_work_as_they_are_typed(command, own_data, tmp_path, monkeypatch):
     monkeypatch.setenv("MOERANK_CACHE", "off")
     text = README.read_text(encoding="utf-8")
     section = text[text.index("## Your own data") : text.index("## Your own backend")]
@@ -50,7 +51,12 @@ def test_own_data_work_as_they_are_typed(command, own_data, tmp_path, monkeypatc
             outcome = command(*words)
             assert outcome.exit_code == 0, (line, outcome.stderr)
             done.append((words[0], outcome.stdout))
-    assert [name for name, _ in done] == ["data", "run", "data", "run"]
+    assert [name for name, _ in done] == ["data", "run", "data", "run", "run", "export", "export"]
     assert ["missing", "values", "43"] in [line.split() for line in done[0][1].splitlines()]
     assert (tmp_path / "results" / "shop-fold1-seed0" / "result.json").is_file()
     assert (tmp_path / "results" / "my_problem-seed0" / "fold2" / "result.json").is_file()
+    assert (tmp_path / "results" / "served" / "solr-features.json").is_file()
+    assert (tmp_path / "ranker.onnx").is_file()
+    told = read_features(tmp_path / "features.toml")["BM25 of the title"]
+    assert (told.name, told.vespa, told.solr.class_) == ("bm25_title", "bm25(title)", "SolrFeature")
+    assert told.elasticsearch.template == {"match": {"title": "{{q}}"}}
