@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -128,8 +127,8 @@ class DaskShards:
 
     def _dying(self) -> str:
         return (
-            f"Dask workers have died {MOST_DEATHS} times over the same of {self.where}, most likely for want of memory; "
-            f"give them more, or take more shards and more workers, and {AGAIN}"
+            f"Dask workers have died {MOST_DEATHS} times over the same of {self.where}, most likely for want of "
+            f"memory; give them more, or take more shards and more workers, and {AGAIN}"
         )
 
     def _submit(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -228,14 +227,7 @@ class DaskShards:
 
     def _lacking_room(self, worker: str, shards: Sequence[int]) -> str:
         """Return what to say if a worker has no room for shards, else nothing."""
-        asked, end = self._submit(worker, room), monotonic() + WAIT
-        while True:
-            try:
-                free, limit = asked.result(timeout=POLL)
-                break
-            except (TimeoutError, CancelledError):
-                if worker not in self._workers.look() or monotonic() > end:
-                    return ""
+        free, limit = self._workers.answer(worker, room) or (-1, -1)
         needed = int(BESIDE * sum(self._sources[shard].n_bytes for shard in shards))
         if limit < 0 or needed <= free:
             return ""

@@ -120,12 +120,23 @@ class Workers:
 
     def _environment_of(self, worker: str) -> Environment | None:
         try:
-            found: Environment = self.client.submit(environment, workers=[worker], pure=False).result(timeout=WAIT)
+            return self.answer(worker, environment)
         except (ImportError, AttributeError) as error:
             raise OSError(f"the Dask worker {worker} cannot take part ({error}); it needs the same moerank") from None
-        except (TimeoutError, CancelledError):
-            return None
-        return found
+
+    def answer(self, worker: str, question: Callable[[], T]) -> T | None:
+        """Return what a worker answers; None if it is gone before it does, or busy for long."""
+        asked = self.asked(lambda: self.client.submit(question, workers=[worker], pure=False))
+        end = monotonic() + WAIT
+        while monotonic() < end:
+            try:
+                found: T = asked.result(timeout=POLL)
+            except (TimeoutError, CancelledError):
+                if worker not in self.asked(self.client.nthreads):
+                    return None
+            else:
+                return found
+        return None
 
 
 def in_gib(n_bytes: float) -> str:

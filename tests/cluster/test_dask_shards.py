@@ -24,7 +24,7 @@ N_SHARDS = 4
 
 @pytest.fixture(scope="module")
 def scheduler():
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as local:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local:
         yield local
 
 
