@@ -92,7 +92,7 @@ def speed(data, arguments):
     rows = {}
     for n_workers in (1, 2):
         with (
-            LocalCluster(n_workers, threads_per_worker=1, dashboard_address=None) as local,
+            LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as local,
             DaskCluster(local.scheduler_address) as cluster,
         ):
             begin = time.perf_counter()
