@@ -13,6 +13,7 @@ from .data import load_web_fold as load_web_fold
 from .data import make_planted as make_planted
 from .data import make_web as make_web
 from .data import query_level_norm as query_level_norm
+from .exports import export as export
 from .metrics import MAP as MAP
 from .metrics import NDCG as NDCG
 from .metrics import MeanNDCG as MeanNDCG

@@ -22,7 +22,7 @@ from moerank.data import RankingData
 from moerank.data.checked import checked_scores
 from moerank.kernels.few_ranks import FewRanks, gain_of_linear
 from moerank.kernels.linear_gain import few_ranks_count
-from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain
+from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.scores import values_by_blocks
 
 __all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "as_metric", "make_metric"]
@@ -112,6 +112,9 @@ class Metric(ABC):
         `W`, of shape (n_individuals, n_features), is float64. The bits are `per_query`'s, but scores are not all held.
         NDCG to rank 16 is computed by as many threads as there are `workers`, which changes no bit.
         """
+        return np.concatenate(data.map(self._of_linear, W, workers))
+
+    def _of_linear(self, data: RankingData, W: NDArray[np.float64], workers: int) -> NDArray[np.float64]:
         few = self.few_ranks(data)
         if few is None:
             return values_by_blocks(self._kernel, self._known(data), data.X, W, data.offsets, data.query_blocks(BLOCK))
@@ -127,8 +130,11 @@ class Metric(ABC):
 
     def mean_of_linear(self, data: RankingData, W: NDArray[np.float64], *, workers: int = 1) -> NDArray[np.float64]:
         """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
-        means: NDArray[np.float64] = mean_over_queries(self.of_linear(data, W, workers=workers))
-        return means
+        return data.total(self._sum_of_linear, W, workers) / data.n_queries
+
+    def _sum_of_linear(self, data: RankingData, W: NDArray[np.float64], workers: int) -> NDArray[np.float64]:
+        sums: NDArray[np.float64] = sum_over_queries(self._of_linear(data, W, workers))
+        return sums
 
     def _values(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._kernel(scores, data.offsets, *self._known(data))

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.checks import check_at_least, check_choice, check_positive, check_switch
 from moerank.data import FeatureCosts, RankingData
+from moerank.data.sharded_data import ShardedData
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
@@ -36,7 +37,7 @@ from moerank.stages.feature_strings import FeatureLimits, FeatureStrings
 from moerank.stages.front import Front
 from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
 from moerank.stages.refit import read_refit, refit_front
-from moerank.stages.searching import check_algorithm, check_backend
+from moerank.stages.searching import check_algorithm, check_backend, check_on_shards
 from moerank.stages.settings import (
     EnsembleSettings,
     FeatureSelectionSettings,
@@ -178,6 +179,8 @@ class MOFSRank(RankingEstimator):
     True
     """
 
+    on_shards = True
+
     def __init__(
         self,
         backend: FitnessBackend | None = None,
@@ -271,6 +274,8 @@ class MOFSRank(RankingEstimator):
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         if self.final == "validation" and validation is None:
             raise ValueError('final="validation" needs validation data; pass validation=… to fit')
+        if isinstance(train, ShardedData):
+            check_on_shards(self.backend, self._plans.instance_selection.settings.unit, self.refit)
         drawn = np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state
         self.random_state_ = int(drawn)
         kept, included = allowed_features(train, self.include, self.exclude)

@@ -1,7 +1,37 @@
 import os
 from pathlib import Path
+from zlib import crc32
 
 import pytest
+
+from moerank.systems import lock, unlock
+
+
+@pytest.fixture(scope="session", autouse=True)
+def each_kernel_is_compiled_by_one_worker(tmp_path_factory):
+    """Let a worker wait for a kernel that another one compiles: it would take as long to compile it once more."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.dispatcher import Dispatcher
+
+    from moerank.kernels.compiled import _KernelCache
+
+    compiled = Dispatcher.compile
+    descriptor = os.open(tmp_path_factory.getbasetemp().parent / "kernels", os.O_RDWR | os.O_CREAT)
+
+    def compiled_once(dispatcher, signature):
+        if not isinstance(dispatcher._cache, _KernelCache):
+            return compiled(dispatcher, signature)
+        place = crc32(dispatcher._cache._name.encode())
+        with global_compiler_lock:  # so that one thread alone holds locks: a kernel's, then those of what it calls
+            lock(descriptor, place, wait=True)
+            try:
+                return compiled(dispatcher, signature)
+            finally:
+                unlock(descriptor, place)
+
+    Dispatcher.compile = compiled_once
 
 
 @pytest.fixture(scope="session")
@@ -69,3 +99,9 @@ def command(tiny_problem_file, tmp_path, monkeypatch):
         return result
 
     return call
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Figures are made, but not drawn into their files: for tests of what is written where."""
+    monkeypatch.setattr("moerank.figures.style.encode", lambda figure, kind: kind.encode())

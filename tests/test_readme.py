@@ -7,8 +7,13 @@ import pandas as pd
 import pytest
 
 from moerank.data import make_planted
+from moerank.exports.names import read_features
 
 README = Path(__file__).resolve().parents[1] / "README.md"
+BUDGET = "".join(
+    f"[{stage}]\npopulation = 8\ngenerations = 3\n" for stage in ("instance_selection", "feature_selection", "ensemble")
+)
+"""Put after every problem file, so that its searches take no time."""
 
 
 @pytest.fixture
@@ -31,21 +36,27 @@ def own_data(tmp_path):
             (folder / f"{part}.txt").write_text("\n".join(lines))
 
 
-def test_own_data_work_as_they_are_typed(command, own_data, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("undrawn")
+def test_own_data_and_their_export_work_as_they_are_typed(command, own_data, tmp_path, monkeypatch):
     monkeypatch.setenv("MOERANK_CACHE", "off")
     text = README.read_text(encoding="utf-8")
     section = text[text.index("## Your own data") : text.index("## Your own backend")]
     done = []
     for kind, block in re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL):
         if kind == "toml":
-            (tmp_path / block.split()[1]).write_text(block)
+            (tmp_path / block.split()[1]).write_text(block + BUDGET)
         for line in block.splitlines() if kind == "sh" else ():
             name, *words = shlex.split(line)
             assert name == "moerank"
             outcome = command(*words)
             assert outcome.exit_code == 0, (line, outcome.stderr)
             done.append((words[0], outcome.stdout))
-    assert [name for name, _ in done] == ["data", "run", "data", "run"]
+    assert [name for name, _ in done] == ["data", "run", "data", "run", "run", "export", "export"]
     assert ["missing", "values", "43"] in [line.split() for line in done[0][1].splitlines()]
     assert (tmp_path / "results" / "shop-fold1-seed0" / "result.json").is_file()
     assert (tmp_path / "results" / "my_problem-seed0" / "fold2" / "result.json").is_file()
+    assert (tmp_path / "results" / "served" / "solr-features.json").is_file()
+    assert (tmp_path / "ranker.onnx").is_file()
+    told = read_features(tmp_path / "features.toml")["BM25 of the title"]
+    assert (told.name, told.vespa, told.solr.class_) == ("bm25_title", "bm25(title)", "SolrFeature")
+    assert told.elasticsearch.template == {"match": {"title": "{{q}}"}}

@@ -1,4 +1,4 @@
-"""The commands together: moerank run, study, report, plot, solvers and data describe."""
+"""The commands together: moerank run, study, report, plot, export, solvers and data describe."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from moerank.cli.data import DESCRIBE_EXAMPLES, cache, describe
+from moerank.cli.export import EXPORT_EXAMPLES, export
 from moerank.cli.messages import escape_what_cannot_be_written, notice
 from moerank.cli.report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
 from moerank.cli.run import RUN_EXAMPLES, run
@@ -32,6 +33,7 @@ app.command(epilog=RUN_EXAMPLES)(run)
 app.command(epilog=STUDY_EXAMPLES)(study)
 app.command(epilog=REPORT_EXAMPLES)(report)
 app.command(epilog=PLOT_EXAMPLES)(plot)
+app.command(epilog=EXPORT_EXAMPLES)(export)
 app.command()(solvers)
 app.add_typer(data_app, name="data")
 

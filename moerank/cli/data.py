@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moerank.cli.messages import notice, printable, sentences
+from moerank.cli.run import connected
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
+    from moerank.runs.problem import Problem
 
 __all__ = ["DESCRIBE_EXAMPLES", "cache", "describe"]
 
@@ -26,6 +28,8 @@ moerank data describe MQ2008/Fold1/train.txt --json
 moerank data describe shop.csv --label clicks --query session --missing query-worst
 
 moerank data describe my_problem.toml --fold 2
+
+moerank data describe web --dask tcp://scheduler:8786
 """
 
 
@@ -52,6 +56,14 @@ def describe(
         Path | None,
         typer.Option(help="Folder that holds a problem's data, else MOERANK_DATA, else ./data.", show_default=False),
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Count the training part of a problem in shards on the workers of this Dask scheduler.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False,
 ) -> None:
     """Count documents, queries, labels, pairs, and what deserves a look before anything is learnt."""
@@ -60,8 +72,13 @@ def describe(
     with sentences(), shown_reading():
         from moerank.data import describe as describe_data
 
-        parts = _read(what, label, query, missing, fold, data)
-        descriptions = [describe_data(part) for part in parts]
+        with connected(dask) as cluster:
+            if cluster is None:
+                parts = _read(what, label, query, missing, fold, data)
+            else:
+                options = {"--label": label, "--query": query, "--missing": missing}
+                parts = _problem(what, options, dask).load_limited_fold(fold, data, cluster)[0]
+            descriptions = [describe_data(part) for part in parts]
         if as_json:
             typer.echo(json.dumps([entry.as_dict() for entry in descriptions], indent=1, ensure_ascii=False))
             return
@@ -79,15 +96,11 @@ def _read(
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds
     from moerank.data.tables import find_part, guess_columns, is_table
-    from moerank.runs.problem_files import load_problem
 
     path, rule = Path(what), _rule(missing)
     if path.suffix == ".toml" or not path.exists():
         options = {"--label": label, "--query": query, "--missing": missing}
-        given = [name for name, value in options.items() if value is not None]
-        if given:
-            raise ValueError(f"{given[0]} is for files; of a problem its file says this")
-        return load_problem(what).load_fold(fold, data)
+        return _problem(what, options).load_fold(fold, data)
     if path.is_dir() and (n_folds := count_folds(path)):
         if fold > n_folds:
             raise ValueError(f"--fold {fold}: {path} has folds 1 to {n_folds}")
@@ -103,6 +116,17 @@ def _read(
     if path.is_dir():
         return load_table_fold(path, label=columns[0], query=columns[1], **rule)
     return [load_table(path, label=columns[0], query=columns[1], **rule)]
+
+
+def _problem(what: str, options: dict[str, str | None], dask: str | None = None) -> Problem:
+    """Return a problem, with shards for a Dask cluster; refuse options that are for files."""
+    from moerank.runs.problem_files import load_problem
+
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ValueError(f"{given[0]} is for files; of a problem its file says this")
+    problem = load_problem(what)
+    return problem if dask is None else problem.in_shards()
 
 
 def _rule(missing: str | None) -> dict[str, Any]:

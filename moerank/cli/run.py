@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +13,12 @@ from moerank.cli.messages import interruptible, notice, printable, sentences
 from moerank.systems import file_name, n_processors
 
 if TYPE_CHECKING:
+    from moerank.cluster import DaskCluster
     from moerank.runs.folders import FoldRuns
     from moerank.runs.problem import Problem
     from moerank.runs.result import RunResult
 
-__all__ = ["RUN_EXAMPLES", "run"]
+__all__ = ["RUN_EXAMPLES", "connected", "run"]
 
 # An empty line here is a line break there.
 RUN_EXAMPLES = """\
@@ -33,6 +35,8 @@ moerank run digits --solver mofsrank-no-ensemble --seed 3
 moerank run mq2008 --solver fsmrank --set solver.parameters.lambda2=0.01
 
 moerank run my_problem.toml --backend ranksvm-primal --json
+
+moerank run web --dask tcp://scheduler:8786
 
 moerank run digits --resume
 """
@@ -58,6 +62,14 @@ def run(
     workers: Annotated[
         int, typer.Option(min=1, help="Threads, by default one per processor; the result is the same for any number.")
     ] = n_processors(),
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Hold the training documents in shards on the workers of this Dask scheduler.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.", show_default=False),
@@ -78,7 +90,13 @@ def run(
     drawn, 2 if the run cannot be or go on, 130 after Ctrl-C.
     """
     request = [problem]
-    for name, value in (("--data", data), ("--solver", solver), ("--backend", backend), ("--out", out)):
+    for name, value in (
+        ("--data", data),
+        ("--solver", solver),
+        ("--backend", backend),
+        ("--dask", dask),
+        ("--out", out),
+    ):
         request += [name, str(value)] if value is not None else []
     request += [word for change in set_ or [] for word in ("--set", change)]
     request += ["--fold", fold, "--seed", str(seed), "--workers", str(workers), *(["--json"] if as_json else [])]
@@ -92,6 +110,8 @@ def run(
         if backend is not None:
             overrides |= {"backend.name": backend}
         chosen = load_problem(problem, overrides)
+        if dask is not None:
+            chosen = chosen.in_shards()
         make_backend(chosen.backend.name, **chosen.backend.parameters)
         asked = read_solver(solver)
         folds = _folds(fold, chosen.n_folds(data))
@@ -100,14 +120,24 @@ def run(
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         runs = FoldRuns(chosen, asked, folders, seed, data)
-        results, undrawn = _run(runs, workers, resume=resume)
+        with connected(dask) as cluster:
+            results, undrawn = _run(runs, workers if cluster is None else 1, cluster, resume=resume)
         _show(chosen, results, out, as_json=as_json)
         if undrawn:
             notice(undrawn)
             raise typer.Exit(1)
 
 
-def _run(runs: FoldRuns, workers: int, *, resume: bool) -> tuple[list[RunResult], str]:
+def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]:
+    """Return the Dask cluster at an address; none without one."""
+    if address is None:
+        return nullcontext()
+    from moerank.cluster import DaskCluster
+
+    return DaskCluster(address)
+
+
+def _run(runs: FoldRuns, workers: int, cluster: DaskCluster | None, *, resume: bool) -> tuple[list[RunResult], str]:
     """Run what is not finished, and draw each fold once its result is on disk; return also what could not be drawn."""
     from moerank.cli.progress import StageProgress
     from moerank.kernels.compiled import is_on_disk
@@ -116,7 +146,7 @@ def _run(runs: FoldRuns, workers: int, *, resume: bool) -> tuple[list[RunResult]
     if not is_on_disk(newton_lanes):
         notice("first run: the kernels are compiled for this machine, which takes about half a minute once")
     results, undrawn = [], ""
-    for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=notice):
+    for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=notice, cluster=cluster):
         results.append(result)
         undrawn = _draw(result, runs.folders[result.fold]) or undrawn
     return results, undrawn

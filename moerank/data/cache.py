@@ -32,7 +32,16 @@ from moerank.data.cache_entry import Arrays, read_arrays, write_arrays
 from moerank.files import remove_old_remains, replacing
 from moerank.systems import open_regular
 
-__all__ = ["CacheEntry", "Keepable", "cache_entries", "cache_folder", "cache_limit", "clear_cache", "remembered"]
+__all__ = [
+    "LARGE",
+    "CacheEntry",
+    "Keepable",
+    "cache_entries",
+    "cache_folder",
+    "cache_limit",
+    "clear_cache",
+    "remembered",
+]
 
 _FORMAT = "moerank cache 4"
 """To be changed whenever the same bytes would be read as other arrays."""

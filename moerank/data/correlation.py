@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data.blocks import column_block
+from moerank.data.ranking_data import RankingData
+from moerank.data.shares import add_up
 from moerank.kernels.columns import centre_columns, columns_seen
 from moerank.kernels.lanes import lanes
 from moerank.kernels.square import in_order, sheet, square
@@ -24,19 +26,21 @@ BLOCK = 2048
 """Documents that are centred at a time, so that no copy of all is made."""
 
 
-def feature_correlations(X: Matrix) -> Matrix:
-    """Return |Pearson correlation| of each two features of X (n_documents, n_features), shape (n_features, n_features).
+def feature_correlations(data: RankingData | Matrix) -> Matrix:
+    """Return |Pearson correlation| of each two features, shape (n_features, n_features).
 
-    A constant feature correlates with nothing, not even with itself. O(n_documents · n_features²).
+    `data` may be a table (n_documents, n_features), too. A constant feature correlates with nothing, not even with
+    itself. O(n_documents · n_features²).
 
     Examples
     --------
     >>> feature_correlations(np.array([[0.0, 3.0, 7.0], [1.0, 2.0, 7.0], [2.0, 1.0, 7.0]])).round(6).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     """
-    scatter = np.zeros((X.shape[1], X.shape[1]))
-    for _, _, centred in _centred_blocks(X):
-        scatter += square(centred)[: X.shape[1], : X.shape[1]]
+    if isinstance(data, RankingData):
+        scatter = data.total(_scatter, *_centre_of(data.map(_seen)))
+    else:
+        scatter = _scatter_of(data, *_centre_of([_seen_in(data)]))
     norm = _or_one(np.sqrt(np.diagonal(scatter)))
     share = np.abs(scatter / norm / norm[:, None])
     return 0.5 * (share + share.T)  # as the order of the divisions does not give it
@@ -54,31 +58,70 @@ def label_correlations(X: Matrix, y: NDArray[np.int64]) -> Matrix:
     """
     centred = y - y.mean()
     product, length = np.zeros((2, X.shape[1]))
-    for begin, end, block in _centred_blocks(X):
+    for begin, end, block in _centred_blocks(X, *_centre_of([_seen_in(X)])):
         Z = block[: X.shape[1], : end - begin]
         product += in_order(Z, centred[begin:end])
         length += in_order(Z * Z, np.ones(end - begin))
     return np.asarray(np.abs(product) / _or_one(np.sqrt(length)) / np.sqrt((centred * centred).sum()))
 
 
-def _centred_blocks(X: Matrix) -> Iterator[tuple[int, int, Matrix]]:
-    """Yield the rows of blocks of X and, as a sheet, their features less the mean of all documents, a row each.
+class _Seen(NamedTuple):
+    """Of each feature the sum, the least and the largest value, added up in order of document; and the documents."""
 
-    A constant feature is 0, and one too faint to be squared is scaled up. The mean is that of the values added up in
-    order of document, whichever way X lies in memory.
-    """
+    total: Matrix
+    least: Matrix
+    largest: Matrix
+    n_documents: int
+
+
+def _seen(data: RankingData) -> _Seen:
+    return _seen_in(data.X)
+
+
+def _seen_in(X: Matrix) -> _Seen:
     n, n_features = X.shape
     total, least, largest = np.zeros(n_features), np.full(n_features, np.inf), np.full(n_features, -np.inf)
-    places = [(begin, min(begin + BLOCK, n)) for begin in range(0, n, BLOCK)]
-    for begin, end in places:
+    for begin, end in _places(n):
         columns_seen(*column_block(X, begin, end), end - begin, lanes(X.dtype.type), total, least, largest)
+    return _Seen(total, least, largest, n)
+
+
+def _centre_of(seen: Sequence[_Seen]) -> tuple[Matrix, Matrix]:
+    """Return the mean of each feature over all documents, and by what to divide it: 0 for a constant one.
+
+    One too faint to be squared is scaled up.
+    """
+    total = add_up((0, len(seen)), lambda i: seen[i].total)
+    least = np.min([shard.least for shard in seen], axis=0)
+    largest = np.max([shard.largest for shard in seen], axis=0)
     size = np.maximum(np.abs(least), np.abs(largest))
     divisor = np.where(size < SMALLEST_SQUARED, _or_one(size), 1.0)
     divisor[least == largest] = 0.0
-    for begin, end in places:
-        centred = sheet(n_features, end - begin)
-        centre_columns(*column_block(X, begin, end), end - begin, total / n, divisor, centred)
+    return total / sum(shard.n_documents for shard in seen), divisor
+
+
+def _scatter(data: RankingData, mean: Matrix, divisor: Matrix) -> Matrix:
+    return _scatter_of(data.X, mean, divisor)
+
+
+def _scatter_of(X: Matrix, mean: Matrix, divisor: Matrix) -> Matrix:
+    """Return the sums of the products of each two features less their means, shape (n_features, n_features)."""
+    scatter = np.zeros((X.shape[1], X.shape[1]))
+    for _, _, centred in _centred_blocks(X, mean, divisor):
+        scatter += square(centred)[: X.shape[1], : X.shape[1]]
+    return scatter
+
+
+def _centred_blocks(X: Matrix, mean: Matrix, divisor: Matrix) -> Iterator[tuple[int, int, Matrix]]:
+    """Yield the rows of blocks of X and, as a sheet, their features less their means, a row each."""
+    for begin, end in _places(len(X)):
+        centred = sheet(X.shape[1], end - begin)
+        centre_columns(*column_block(X, begin, end), end - begin, mean, divisor, centred)
         yield begin, end, centred
+
+
+def _places(n_documents: int) -> list[tuple[int, int]]:
+    return [(begin, min(begin + BLOCK, n_documents)) for begin in range(0, n_documents, BLOCK)]
 
 
 def _or_one(values: NDArray[np.float64]) -> NDArray[np.float64]:

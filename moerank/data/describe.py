@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,37 +126,68 @@ def describe(data: RankingData) -> DataDescription:
     >>> description.labels, description.pairs, description.constant_features, description.identical_documents
     ({0: 2, 2: 1}, 2, ('2',), 2)
     """
-    starts = data.offsets[:-1]
-    lengths = np.diff(data.offsets)
-    highest = np.maximum.reduceat(data.y, starts)
-    lowest = np.minimum.reduceat(data.y, starts)
-    labels, counts = np.unique(data.y, return_counts=True)
-    constant = data.X.min(axis=0) == data.X.max(axis=0)
-    missing = data.is_missing if data.n_missing.any() else np.zeros((data.n_documents, 0), np.bool_)
-    unknown = np.logical_and.reduceat(missing, starts).sum(axis=0)
-    groups = list(_sizes_of_copies(data))
+    found = data.map(_count)
+    lengths = np.concatenate([counts.lengths for counts in found])
+    labels = sum((counts.labels for counts in found), Counter[int]())
+    least, largest = np.min([counts.least for counts in found], axis=0), np.max([c.largest for c in found], axis=0)
+    varies = any(counts.varies for counts in found)
     return DataDescription(
         name=data.name,
         documents=data.n_documents,
         queries=data.n_queries,
         features=data.n_features,
-        labels=dict(zip(labels.tolist(), counts.tolist(), strict=True)),
-        queries_without_relevant=int((highest == 0).sum()),
+        labels=dict(sorted(labels.items())),
+        queries_without_relevant=sum(counts.without_relevant for counts in found),
         short_queries=int((lengths < SHORT_QUERY).sum()),
         shortest_query=int(lengths.min()),
         median_query=float(np.median(lengths)),
         longest_query=int(lengths.max()),
-        constant_features=tuple(data.feature_names[f] for f in np.flatnonzero(constant)),
-        pairs=data.label_runs.n_pairs,
-        queries_without_pairs=int((highest == lowest).sum()),
-        identical_groups=len(groups),
-        identical_documents=sum(groups),
+        constant_features=tuple(data.feature_names[f] for f in np.flatnonzero(least == largest)),
+        pairs=data.n_pairs,
+        queries_without_pairs=sum(counts.without_pairs for counts in found),
+        identical_groups=sum(len(counts.copies) for counts in found),
+        identical_documents=sum(sum(counts.copies) for counts in found),
         missing_values=int(data.n_missing.sum()),
-        missing_share=float(data.n_missing.sum() / data.X.size),
+        missing_share=float(data.n_missing.sum() / (data.n_documents * data.n_features)),
         missing_by_feature=_where_any(data, data.n_missing),
-        queries_without_values=_where_any(data, unknown),
+        queries_without_values=_where_any(data, np.sum([counts.unknown for counts in found], axis=0)),
         scaling=data.scaling.kind,
-        comes_scaled=_comes_scaled(data),
+        comes_scaled=varies and all(counts.comes_scaled for counts in found),
+    )
+
+
+class _Counts(NamedTuple):
+    """What is counted in the documents themselves, of all or of a shard."""
+
+    lengths: NDArray[np.int64]
+    labels: Counter[int]
+    without_relevant: int
+    without_pairs: int
+    least: NDArray[np.floating[Any]]
+    largest: NDArray[np.floating[Any]]
+    unknown: NDArray[np.int64]
+    copies: list[int]
+    varies: bool
+    comes_scaled: bool
+
+
+def _count(data: RankingData) -> _Counts:
+    starts = data.offsets[:-1]
+    highest, lowest = np.maximum.reduceat(data.y, starts), np.minimum.reduceat(data.y, starts)
+    labels, counts = np.unique(data.y, return_counts=True)
+    unknown = np.zeros(data.n_features, np.int64)
+    if data.n_missing.any():
+        unknown = np.logical_and.reduceat(data.is_missing, starts).sum(axis=0)
+    return _Counts(
+        np.diff(data.offsets),
+        Counter(dict(zip(labels.tolist(), counts.tolist(), strict=True))),
+        int((highest == 0).sum()),
+        int((highest == lowest).sum()),
+        data.X.min(axis=0),
+        data.X.max(axis=0),
+        unknown,
+        list(_sizes_of_copies(data)),
+        *_comes_scaled(data),
     )
 
 
@@ -165,12 +196,12 @@ def _where_any(data: RankingData, counts: NDArray[np.int64]) -> dict[str, int]:
     return {data.feature_names[f]: int(counts[f]) for f in np.flatnonzero(counts)}
 
 
-def _comes_scaled(data: RankingData) -> bool:
-    """Whether some feature varies in a query, and each that does goes from 0 to 1 there."""
+def _comes_scaled(data: RankingData) -> tuple[bool, bool]:
+    """Return whether some feature varies in a query, and whether each that does goes from 0 to 1 there."""
     starts = data.offsets[:-1]
     least, greatest = np.minimum.reduceat(data.X, starts), np.maximum.reduceat(data.X, starts)
     varies = least != greatest
-    return bool(varies.any() and (least[varies] == 0).all() and (greatest[varies] == 1).all())
+    return bool(varies.any()), bool((least[varies] == 0).all() and (greatest[varies] == 1).all())
 
 
 def _sizes_of_copies(data: RankingData) -> Iterator[int]:

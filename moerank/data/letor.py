@@ -22,7 +22,7 @@ from moerank.data.query_files import find_query_file, read_query_file
 from moerank.data.ranking_data import RankingData
 from moerank.data.text_chunks import CHUNK
 
-__all__ = ["LARGEST_FEATURE", "documents_as_data", "load_letor", "read_documents"]
+__all__ = ["LARGEST_FEATURE", "as_precision", "documents_as_data", "load_letor", "read_documents"]
 
 
 def load_letor(
@@ -106,7 +106,7 @@ def read_documents(
         check_missing_rule(missing)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
-    documents = _read(path, n_features, missing is not None, _precision(dtype), cache)
+    documents = _read(path, n_features, missing is not None, as_precision(dtype), cache)
     if n_features is None and documents.n_features == 0:
         raise ValueError(f"{path}: no line lists a feature; expected lines like '2 qid:1 1:0.5 2:0'")
     return documents
@@ -122,7 +122,8 @@ def documents_as_data(
     return RankingData(documents.X, documents.y, documents.qid, name=name or str(path), missing=missing)
 
 
-def _precision(dtype: DTypeLike) -> Precision:
+def as_precision(dtype: DTypeLike) -> Precision:
+    """Return a precision of features as one of the two types there are, or raise a ValueError."""
     for precision in (np.float64, np.float32):
         if np.dtype(dtype) == precision:
             return precision

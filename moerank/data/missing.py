@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from moerank.data.blocks import ROWS, blocks
 
-__all__ = ["MissingRule", "QueryRule", "check_missing_rule", "fill_in_place", "fill_missing"]
+__all__ = ["MissingRule", "QueryRule", "check_missing_rule", "fill_in_place", "fill_missing", "missing_bits"]
 
 QueryRule: TypeAlias = Literal["query-min", "query-mean", "query-worst"]
 MissingRule: TypeAlias = float | QueryRule
@@ -107,6 +107,14 @@ def fill_in_place(X: Table, offsets: NDArray[np.int64], rule: MissingRule) -> ND
         else:
             block[unknown] = rule
     return counts
+
+
+def missing_bits(X: Table) -> NDArray[np.uint8]:
+    """Return where X (n_documents, n_features) is NaN, as the bits of each row."""
+    bits = np.empty((len(X), -(-X.shape[1] // 8)), np.uint8)
+    for begin in range(0, len(X), ROWS):
+        bits[begin : begin + ROWS] = np.packbits(np.isnan(X[begin : begin + ROWS]), axis=1)
+    return bits
 
 
 def _replacements(X: Table, starts: NDArray[np.int64], lengths: NDArray[np.int64], rule: QueryRule) -> Table:

@@ -25,7 +25,7 @@ from moerank.data.table_columns import (
 from moerank.data.table_order import empty_table
 from moerank.systems import open_regular
 
-__all__ = ["parquet_names", "read_parquet_table"]
+__all__ = ["parquet_names", "parquet_offsets", "read_parquet_table"]
 
 ROWS = 2**13
 """Rows that are decoded together."""
@@ -45,10 +45,25 @@ def read_parquet_table(
     *,
     dtype: DTypeLike,
     missing: bool,
+    rows: tuple[int, int] | None = None,
 ) -> Table:
-    """Read a Parquet file; `missing` says whether a value may be missing. The arguments are those of `load_table`."""
+    """Read a Parquet file, or some of its rows: the first, and the one after the last.
+
+    `missing` says whether a value may be missing. The other arguments are those of `load_table`.
+    """
     with _opened(path) as (pa, file):
-        return _read(pa, file, path, label, query, features, np.dtype(dtype), missing)
+        return _read(pa, file, path, label, query, features, np.dtype(dtype), missing, rows)
+
+
+def parquet_offsets(path: Path, query: str) -> NDArray[np.int64]:
+    """Return where the queries of a Parquet file begin, shape (n_queries + 1,); only their column is read."""
+    with _opened(path) as (pa, file):
+        if query not in file.schema_arrow.names:
+            raise ValueError(f"{path}: there is no column {query!r}; there are {', '.join(file.schema_arrow.names)}")
+        queries = QueryRuns(path, query)
+        for begin, _, batch in _batches(file, path, [query], 0, int(file.metadata.num_rows)):
+            queries.add(_ids(pa, batch.column(query), path, query, begin))
+        return queries.offsets()
 
 
 def parquet_names(path: Path) -> list[str]:
@@ -88,8 +103,11 @@ def _read(
     features: list[str] | None,
     dtype: np.dtype[Any],
     missing: bool,
+    rows: tuple[int, int] | None,
 ) -> Table:
-    schema, n_rows = file.schema_arrow, int(file.metadata.num_rows)
+    schema = file.schema_arrow
+    first_row, last_row = rows or (0, int(file.metadata.num_rows))
+    n_rows = last_row - first_row
     names = list(schema.names)
     for number, name in enumerate(names):
         if name in names[:number]:
@@ -106,39 +124,54 @@ def _read(
     y = np.empty(n_rows, np.int64)
     queries = QueryRuns(path, query)
     where = f"{path}, row {{:,}}: "
+    place = first_row + 1  # of the first row, as messages count them
     n_groups = -(-n_features // TOGETHER) + 1
     report_reading(path, 0.0)
-    for begin, end, batch in _batches(file, path, [label, query], n_rows):
+    for begin, end, batch in _batches(file, path, [label, query], first_row, last_row):
         labels = _numbers(pa, batch.column(label))
         if len(wrong := wrong_labels(labels)):
             raise ValueError(
-                f"{where.format(begin + wrong[0] + 1)}the label {labels[wrong[0]]:g} in the column {label!r} is not an "
-                f"integer from 0 (irrelevant) to {MOST_LABEL:,}"
+                f"{where.format(begin + wrong[0] + place)}the label {labels[wrong[0]]:g} in the column {label!r} is "
+                f"not an integer from 0 (irrelevant) to {MOST_LABEL:,}"
             )
         y[begin:end] = labels
-        queries.add(_ids(pa, batch.column(query), path, query, begin))
+        queries.add(_ids(pa, batch.column(query), path, query, first_row + begin))
         report_reading(path, min(end / n_rows / n_groups, 0.999))
     for group in range(1, n_groups):
         first = (group - 1) * TOGETHER
         chosen = columns.features[first : first + TOGETHER]
-        for begin, end, batch in _batches(file, path, chosen, n_rows):
-            for place, name in enumerate(chosen, first):
-                _fill(X[begin:end, place], _numbers(pa, batch.column(name)), name, where, begin, missing=missing)
+        for begin, end, batch in _batches(file, path, chosen, first_row, last_row):
+            for feature, name in enumerate(chosen, first):
+                values = _numbers(pa, batch.column(name))
+                _fill(X[begin:end, feature], values, name, where, first_row + begin, missing=missing)
             report_reading(path, min((group + end / n_rows) / n_groups, 0.999))
     report_reading(path, 1.0)
     return Table(X, y, queries.rows(), columns.features)
 
 
-def _batches(file: Any, path: Path, names: Sequence[str], n_rows: int) -> Iterator[tuple[int, int, Any]]:
-    """Yield the rows of some columns block by block: where they begin and end, and the block."""
+def _batches(file: Any, path: Path, names: Sequence[str], first: int, last: int) -> Iterator[tuple[int, int, Any]]:
+    """Yield the rows `first` to `last` of some columns block by block: where they begin and end there, and the block.
+
+    Groups of rows that have none of them are not read.
+    """
+    sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+    starts = np.cumsum([0, *sizes])
+    groups = [group for group, size in enumerate(sizes) if starts[group] < last and starts[group] + size > first]
+    stored = int(starts[groups[0]]) if groups else 0
     end = 0
-    for batch in file.iter_batches(batch_size=ROWS, columns=list(names)):
-        begin, end = end, end + batch.num_rows
-        if end > n_rows or sorted(batch.schema.names) != sorted(names):
-            raise ValueError(f"{path}: a damaged Parquet file: it holds other rows or columns than it says")
-        yield begin, end, batch
-    if end != n_rows:
-        raise ValueError(f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {end:,}")
+    for batch in file.iter_batches(batch_size=ROWS, row_groups=groups, columns=list(names)):
+        if sorted(batch.schema.names) != sorted(names):
+            raise ValueError(f"{path}: a damaged Parquet file: it holds other columns than it says")
+        wanted = batch.slice(max(first - stored, 0))
+        stored += batch.num_rows
+        wanted = wanted.slice(0, max(wanted.num_rows - max(stored - last, 0), 0)) if last < sum(sizes) else wanted
+        begin, end = end, end + wanted.num_rows
+        if end > last - first:
+            raise ValueError(f"{path}: a damaged Parquet file: it holds other rows than it says")
+        if wanted.num_rows:
+            yield begin, end, wanted
+    if end != last - first:
+        raise ValueError(f"{path}: a damaged Parquet file: it says {last - first:,} rows and holds {end:,}")
 
 
 def _check_type(pa: Any, path: Path, name: str, kind: Any, *, listed: bool) -> None:

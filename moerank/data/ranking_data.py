@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal, Self, TypeVar
@@ -11,7 +10,7 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.data.blocks import ROWS, blocks
+from moerank.data.blocks import blocks
 from moerank.data.checked import (
     checked_features,
     checked_labels,
@@ -26,16 +25,15 @@ from moerank.data.checked import (
 from moerank.data.feature_costs import FeatureCosts
 from moerank.data.frames import column_names, is_frozen, require_same_index
 from moerank.data.label_runs import LabelRuns
-from moerank.data.missing import MissingRule, check_missing_rule, fill_in_place
+from moerank.data.missing import MissingRule, check_missing_rule, fill_in_place, missing_bits
 from moerank.data.pairs import LabelledQueries, PreferencePairs
+from moerank.data.scaled_tables import register_scaled_table
 from moerank.data.scales import PER_QUERY, UNSCALED, FittedScaling, PerQuery, Scaling
+from moerank.data.shares import whole
 
-__all__ = ["RankingData", "name_of_scaled_table"]
+__all__ = ["RankingData"]
 
 T = TypeVar("T")
-
-_SCALED_TABLES: dict[int, tuple[weakref.ref[NDArray[Any]], str]] = {}
-"""The tables that fitted scalings have made, by identity, with the names of their data."""
 
 
 class RankingData:
@@ -155,7 +153,7 @@ class RankingData:
         rule: Any = self.missing
         if is_frozen(self.X):
             self.X = self.X.copy(order="K")
-        self._missing_bits = _packed(self.X)
+        self._missing_bits = missing_bits(self.X)
         try:
             self.n_missing = fill_in_place(self.X, self.offsets, rule)
         except ValueError as error:
@@ -176,6 +174,28 @@ class RankingData:
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.offsets) - 1
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of preference pairs."""
+        return self.label_runs.n_pairs
+
+    @property
+    def n_shards(self) -> int:
+        """In how many shards the documents are: 1, or that of `ShardedData`."""
+        return 1
+
+    def map(self, function: Callable[..., T], *arguments: Any) -> list[T]:
+        """Return what ``function(shard, *arguments)`` returns for each shard, in order: here for these data themselves.
+
+        Whatever goes through all documents is such a function, so that it runs as it is where they are in shards, too.
+        A `ByQuery` or `ByDocument` among the arguments becomes that part of its values that belongs to the shard.
+        """
+        return [function(self, *whole(arguments))]
+
+    def total(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Return the sum over the shards of what `function` returns, an array or a number, or a tuple of such."""
+        return self.map(function, *arguments)[0]
 
     @property
     def pairs(self) -> PreferencePairs:
@@ -329,12 +349,11 @@ class RankingData:
     def _register(self) -> None:
         """Note that X is a scaled table, which must not be taken for raw values."""
         if isinstance(self.scaling, FittedScaling):
-            key = id(self.X)
-            _SCALED_TABLES[key] = weakref.ref(self.X, lambda _: _SCALED_TABLES.pop(key, None)), self.name
+            register_scaled_table(self.X, self.name)
 
     def require_pairs(self) -> None:
         """Raise a ValueError if no query has two documents with different labels."""
-        if self.label_runs.n_pairs == 0:
+        if self.n_pairs == 0:
             raise ValueError(
                 f"{self.name}: no preference pair: no query has two documents with different labels, so there is "
                 "nothing to learn an order from; check the labels and the query ids"
@@ -377,21 +396,3 @@ class RankingData:
             f"RankingData({self.name!r}: {self.n_documents} documents, {self.n_queries} queries, "
             f"{self.n_features} features)"
         )
-
-
-def name_of_scaled_table(X: object) -> str | None:
-    """Return the name of the data whose table, scaled by fitted values, X is or shows a part of; None for others."""
-    while isinstance(X, np.ndarray):
-        table, name = _SCALED_TABLES.get(id(X), (None, None))
-        if table is not None and table() is X:
-            return name
-        X = X.base
-    return None
-
-
-def _packed(X: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return where X (n_documents, n_features) is NaN, as the bits of each row."""
-    bits = np.empty((len(X), -(-X.shape[1] // 8)), np.uint8)
-    for begin in range(0, len(X), ROWS):
-        bits[begin : begin + ROWS] = np.packbits(np.isnan(X[begin : begin + ROWS]), axis=1)
-    return bits

@@ -93,7 +93,8 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
         return PER_QUERY
     if train.scaling != UNSCALED:
         raise ValueError(f"{train.name}: the features are scaled already ({train.scaling.kind}); fit to raw values")
-    least, greatest = train.X.min(axis=0).astype(np.float64), train.X.max(axis=0).astype(np.float64)
+    bounds = train.map(_bounds)
+    least, greatest = np.min([shard[0] for shard in bounds], axis=0), np.max([shard[1] for shard in bounds], axis=0)
     with np.errstate(over="ignore"):
         extent = greatest - least
     if np.isinf(extent).any():
@@ -102,24 +103,39 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
     if kind == "minmax":
         offset, scale = least, extent
     else:
-        offset, scale = _moments(train.X, least, extent)
+        offset, scale = _moments(train, least, extent)
     constant = (extent == 0) | (scale == 0)  # the deviation of denormal numbers vanishes
     scale[constant] = 1.0
     return FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
 
 
 def _moments(
-    X: NDArray[np.floating], least: NDArray[np.float64], extent: NDArray[np.float64]
+    train: RankingData, least: NDArray[np.float64], extent: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and standard deviation of each column, summed over values in [0, 1], whose squares are harmless."""
     unit = np.where(extent == 0, 1.0, extent)
-    total, squares = np.zeros(len(unit)), np.zeros(len(unit))
-    for begin in range(0, len(X), ROWS):
-        total += ((_by_rows(X, begin) - least) / unit).sum(axis=0)
-    mean = total / len(X)
-    for begin in range(0, len(X), ROWS):
-        squares += (((_by_rows(X, begin) - least) / unit - mean) ** 2).sum(axis=0)
-    return least + mean * unit, np.sqrt(squares / len(X)) * unit
+    mean = train.total(_sum, least, unit) / train.n_documents
+    return least + mean * unit, np.sqrt(train.total(_sum_of_squares, least, unit, mean) / train.n_documents) * unit
+
+
+def _sum(data: RankingData, least: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
+    total = np.zeros(len(unit))
+    for begin in range(0, data.n_documents, ROWS):
+        total += ((_by_rows(data.X, begin) - least) / unit).sum(axis=0)
+    return total
+
+
+def _sum_of_squares(
+    data: RankingData, least: NDArray[np.float64], unit: NDArray[np.float64], mean: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    squares = np.zeros(len(unit))
+    for begin in range(0, data.n_documents, ROWS):
+        squares += (((_by_rows(data.X, begin) - least) / unit - mean) ** 2).sum(axis=0)
+    return squares
+
+
+def _bounds(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return data.X.min(axis=0).astype(np.float64), data.X.max(axis=0).astype(np.float64)
 
 
 def _by_rows(X: NDArray[np.floating], begin: int) -> NDArray[np.floating]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.checks import check_room, unknown
+from moerank.data.cache_entry import Arrays
 
 __all__ = [
     "MISSING_REMEDY",
@@ -56,6 +58,29 @@ class Table:
     y: NDArray[np.int64]
     qid: NDArray[Any]
     names: tuple[str, ...]
+
+    def as_arrays(self) -> Arrays:
+        """Return everything as arrays by name, features in the order in which they lie in memory."""
+        by_columns = not self.X.flags.c_contiguous
+        names = np.frombuffer(json.dumps(self.names).encode(), np.uint8)
+        return {"values": self.X.T if by_columns else self.X, "y": self.y, "qid": self.qid, "names": names,
+                "by_columns": np.array([by_columns])}  # fmt: skip
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Table:
+        """Return what `as_arrays` returned arrays of.
+
+        Raises
+        ------
+        ValueError
+            For arrays that do not fit together: compiled code goes by their sizes.
+        """
+        values, y, qid = (arrays[name] for name in ("values", "y", "qid"))
+        X, names = values.T if arrays["by_columns"].all() else values, json.loads(arrays["names"].tobytes())
+        kinds = X.dtype in (np.float64, np.float32) and y.dtype == np.int64 and qid.dtype.kind in "iU"
+        if not kinds or X.shape != (len(y), len(names)) or y.shape != qid.shape or y.ndim != 1:
+            raise ValueError("the arrays do not fit together")
+        return cls(X, y, qid, tuple(map(str, names)))
 
 
 def choose_columns(
@@ -134,6 +159,10 @@ class QueryRuns:
             self._known.add(query)
             self._ids.append(query)
             self._lengths.append(length)
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Return where the queries begin, shape (n_queries + 1,)."""
+        return np.append(0, np.cumsum(self._lengths)).astype(np.int64)
 
     def rows(self) -> NDArray[Any]:
         """Return the query of each row: 64-bit integers if all are written so, else texts."""

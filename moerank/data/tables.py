@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
+from moerank.data.cache import LARGE, remembered
 from moerank.data.csv_table import csv_header, read_csv_table
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.parquet_table import parquet_names, read_parquet_table
 from moerank.data.part_names import check_folder, names_in
 from moerank.data.ranking_data import RankingData
+from moerank.data.table_columns import Table
 from moerank.systems import open_regular
 
-__all__ = ["ENDINGS", "LABELS", "QUERIES", "guess_columns", "load_table", "load_table_fold"]
+__all__ = ["ENDINGS", "LABELS", "QUERIES", "guess_columns", "load_table", "load_table_fold", "table_paths"]
 
 PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".tsv")
@@ -35,6 +37,7 @@ def load_table(
     missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
     name: str | None = None,
+    cache: bool = True,
 ) -> RankingData:
     r"""Read a CSV or Parquet file with one row per document.
 
@@ -55,6 +58,8 @@ def load_table(
         Of the features.
     name : str, optional
         How messages call the data set; by default its path.
+    cache : bool, default True
+        Keep what is read of a large file, from 64 MiB on, in the user's cache folder, see `moerank.data.cache`.
 
     Returns
     -------
@@ -94,8 +99,13 @@ def load_table(
     if isinstance(features, str):
         raise ValueError(f"features must be a list of names of columns, not the text {features!r}")
     chosen = None if features is None else list(features)
-    read = read_parquet_table if is_parquet(path) else read_csv_table
-    table = read(path, label, query, chosen, dtype=dtype, missing=missing is not None)
+    reader = read_parquet_table if is_parquet(path) else read_csv_table
+
+    def read() -> Table:
+        return reader(path, label, query, chosen, dtype=dtype, missing=missing is not None)
+
+    reading = f"table {reader.__name__} {[label, query, chosen]} {np.dtype(dtype)} {missing is not None}"
+    table = remembered(path, reading, Table, read) if cache and path.stat().st_size >= LARGE else read()
     table.X.setflags(write=False)  # so that it is not copied
     return RankingData(table.X, table.y, table.qid, table.names, name=name or str(path), missing=missing)
 
@@ -131,9 +141,7 @@ def load_table_fold(
     ValueError
         As `load_table`, and by default for a part that has other columns than the training table.
     """
-    directory = Path(directory)
-    check_folder(directory, "load_table_fold reads the folder of one fold")
-    paths = [_part(directory, names) for names in PARTS]
+    paths = table_paths(Path(directory))
     chosen = None if features is None else list(features)
     parts: list[RankingData] = []
     for path in paths:
@@ -142,6 +150,12 @@ def load_table_fold(
             chosen = list(parts[0].feature_names)
         parts.append(load_table(path, label=label, query=query, features=chosen, missing=missing, dtype=dtype))
     return parts[0], parts[1], parts[2]
+
+
+def table_paths(directory: Path) -> list[Path]:
+    """Return the training, validation and test table of the folder of a fold; errors as in `load_table_fold`."""
+    check_folder(directory, "load_table_fold reads the folder of one fold")
+    return [_part(directory, names) for names in PARTS]
 
 
 def find_part(directory: Path, names: tuple[str, ...] = PARTS[0]) -> Path | None:

@@ -24,9 +24,10 @@ from moerank.checks import check_at_least, check_room, size
 from moerank.data.draws import Draws
 from moerank.data.folds import N_FOLDS, fold_queries
 from moerank.data.ranking_data import RankingData
+from moerank.data.sharded_data import shard_ends
 from moerank.kernels.columns import rows_to_columns
 
-__all__ = ["load_web_fold", "make_web"]
+__all__ = ["load_web_fold", "make_web", "web_bytes", "web_shard"]
 
 N_INFORMATIVE, N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY = 20, 30, 24, 18, 4
 KEPT = (0.9, 0.6)
@@ -118,14 +119,50 @@ def load_web_fold(
     return train, vali, test
 
 
-def _offsets(n_queries: int, seed: int, dtype: DTypeLike) -> NDArray[np.int64]:
-    """Draw how many documents each query has; return where they begin, shape (n_queries + 1,)."""
+def web_shard(
+    fold: int, number: int, n_shards: int, *, n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32
+) -> RankingData:
+    """Make a shard of the training part that `load_web_fold` makes, and nothing else of it.
+
+    Parameters
+    ----------
+    fold : int
+        From 1 to 5.
+    number, n_shards : int
+        Which shard, from 0, and of how many.
+    n_queries, seed, dtype
+        As in `load_web_fold`.
+
+    Examples
+    --------
+    >>> web_shard(1, 1, 3, n_queries=10)
+    RankingData('web, fold 1, training, shard 2 of 3': 106 documents, 1 queries, 136 features)
+    """
+    check_at_least(1, N_FOLDS, fold=fold)
+    offsets = _offsets(n_queries, seed, dtype, n_shards + 1)
+    queries = fold_queries(n_queries, fold, "web")["training"]
+    ends = shard_ends(np.append(0, np.cumsum(np.diff(offsets)[queries])), n_shards)
+    name = f"web, fold {fold}, training, shard {number + 1} of {n_shards}"
+    return _documents(offsets, queries[ends[number] : ends[number + 1]], seed, dtype, name)
+
+
+def web_bytes(n_queries: int, dtype: DTypeLike) -> int:
+    """Return about how much memory so many queries take."""
+    return int(n_queries) * MEAN * (N_FEATURES * np.dtype(dtype).itemsize + 16)
+
+
+def _offsets(n_queries: int, seed: int, dtype: DTypeLike, n_parts: int = 1) -> NDArray[np.int64]:
+    """Draw how many documents each query has; return where they begin, shape (n_queries + 1,).
+
+    Their table must fit the limit on memory unless it is made in parts.
+    """
     check_at_least(1, n_queries=n_queries)
     check_at_least(0, MOST_SEED, seed=seed)
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
-    n_bytes = int(n_queries) * MEAN * (N_FEATURES * np.dtype(dtype).itemsize + 16)
-    check_room(f"{size(n_queries)} queries of {MEAN} documents with {N_FEATURES} features", n_bytes)
+    if n_parts == 1:
+        what = f"{size(n_queries)} queries of {MEAN} documents with {N_FEATURES} features"
+        check_room(what, web_bytes(n_queries, dtype))
     normal = NormalDist(log(MEAN) - SPREAD**2 / 2, SPREAD)
     chances = Draws(_generator(seed, 0)).uniform((n_queries,))
     # In Python's arithmetic: what NumPy makes of a logarithm depends on the processor.

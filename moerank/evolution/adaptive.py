@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.mutation import Mutation
 from pymoo.core.problem import Problem
 
+from moerank.data import RankingData
 from moerank.data.correlation import feature_correlations
 
 __all__ = [
@@ -74,12 +75,12 @@ def importance_degrees(accuracy: ArrayLike) -> Values:
     return _shares(np.asarray(accuracy, np.float64))
 
 
-def redundancy_degrees(X: ArrayLike) -> Values:
+def redundancy_degrees(X: RankingData | ArrayLike) -> Values:
     """Return Red of equation (6): each feature's share of the absolute Pearson correlations with other features.
 
     Parameters
     ----------
-    X : array-like, shape (n_documents, n_features)
+    X : RankingData, or array-like, shape (n_documents, n_features)
         Feature values. A constant feature correlates with nothing. If no two features correlate, Red is 0.
 
     Notes
@@ -91,9 +92,10 @@ def redundancy_degrees(X: ArrayLike) -> Values:
     >>> redundancy_degrees([[0, 0, 1], [1, 2, 1], [2, 4, 1]]).round(12).tolist()
     [0.5, 0.5, 0.0]
     """
-    table = np.asarray(X)
-    single = table.dtype == np.float32
-    correlation = feature_correlations(table if single else table.astype(np.float64, copy=False))
+    if not isinstance(X, RankingData):
+        X = np.asarray(X)
+        X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
+    correlation = feature_correlations(X)
     np.fill_diagonal(correlation, 0.0)
     return _shares(correlation.sum(axis=0))
 

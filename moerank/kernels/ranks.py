@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
 
-__all__ = ["average_precision", "mean_over_queries", "normalised_gain"]
+__all__ = ["average_precision", "mean_over_queries", "normalised_gain", "sum_over_queries"]
 
 LANES = 16
 """Individuals per block. Loops over them have this constant length, which the compiler turns into vectors."""
@@ -127,13 +127,19 @@ def average_precision(
 
 
 @kernel
-def mean_over_queries(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean over the rows, added one after the other: numpy's order of summation depends on the number of columns."""
+def sum_over_queries(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum over the rows, added one after the other."""
     total = np.zeros(values.shape[1])
     for q in range(len(values)):
         for individual in range(values.shape[1]):
             total[individual] += values[q, individual]
-    return total / len(values)
+    return total
+
+
+@kernel
+def mean_over_queries(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over the rows, added one after the other: numpy's order of summation depends on the number of columns."""
+    return sum_over_queries(values) / len(values)
 
 
 @kernel

@@ -12,7 +12,7 @@ from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, Rankin
 from moerank.data.checked import RULES, refuse_infinite_values, refuse_large_values, refuse_missing_values
 from moerank.data.frames import as_table, column_names
 from moerank.data.missing import fill_missing
-from moerank.data.ranking_data import name_of_scaled_table
+from moerank.data.scaled_tables import name_of_scaled_table
 
 __all__ = ["Mask", "Matrix", "Validation", "Vector", "as_feature_table", "as_ranking_data", "as_validation_data"]
 

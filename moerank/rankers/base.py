@@ -193,6 +193,7 @@ class LinearBackend(LinearRanker):
 class PairBackend(LinearBackend):
     """Base of the backends that solve a `PairProblem` for each individual; they have the parameter `tol`."""
 
+    on_shards = True
     tol: float
 
     def _solve_population(

@@ -15,6 +15,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
+from moerank.data.sharded_data import NOT_ON_SHARDS, ShardedData
 from moerank.rankers.arguments import (
     Mask,
     Matrix,
@@ -95,6 +96,9 @@ class RankingEstimator(_Estimator):
     _additive: ClassVar[bool] = True
     """Whether a score is a sum over single features: one that is constant in every query moves no document then."""
 
+    on_shards: ClassVar[bool] = False
+    """Whether nothing but sums over the documents is asked of them, so that they may be in shards."""
+
     _by_thresholds: ClassVar[bool] = False
     """Whether nothing but the order of a feature's values matters, as to trees: scales do not, then."""
 
@@ -149,6 +153,8 @@ class RankingEstimator(_Estimator):
         """
         self._check_parameters()
         train = as_ranking_data(X, y, qid)
+        if isinstance(train, ShardedData) and not self.on_shards:
+            raise ValueError(f"{type(self).__name__} {NOT_ON_SHARDS}")
         held_out = as_validation_data(validation, train)
         self._look_at(train)
         self.scaling_, self.missing_ = train.scaling, train.missing

@@ -31,7 +31,7 @@ def read_masks(
     """
     train.require_pairs()
     train.require_moderate_values()
-    pair_mask = _checked_mask(pair_mask, "pair_mask", "pair", train.label_runs.n_pairs)
+    pair_mask = _checked_mask(pair_mask, "pair_mask", "pair", train.n_pairs)
     feature_mask = _checked_mask(feature_mask, "feature_mask", "feature", train.n_features)
     if feature_mask is None:
         feature_mask = np.ones(train.n_features, bool)

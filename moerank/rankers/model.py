@@ -16,7 +16,7 @@ from moerank.checks import first_mistake
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, Scaling
 from moerank.data.frames import as_table, column_names
 from moerank.data.missing import QueryRule, check_missing_rule
-from moerank.data.ranking_data import name_of_scaled_table
+from moerank.data.scaled_tables import name_of_scaled_table
 from moerank.data.scales import Kind, PerQuery, Unscaled
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.forest import Forest, Integer, Number, check_entries

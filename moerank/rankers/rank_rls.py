@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from moerank.checks import check_choice, check_not_negative, check_positive
 from moerank.data import RankingData, centre_in_queries
@@ -157,10 +157,10 @@ class RankRLS(PairBackend):
         features = read_features(train, feature_mask, query_mask)
         if not QueryMoments.fit(train):
             if query_mask.ndim == 1:
-                documents = np.repeat(query_mask, np.diff(train.offsets))
+                documents = np.repeat(query_mask, np.concatenate(train.map(_lengths)))
                 return self._closed_form(PairMoments.of_documents(train, documents), features)
             return self._fit_by_passes(train, features, queries=query_mask)
-        squares, moments = QueryMoments.of(train).means(np.atleast_2d(query_mask), TARGETS[self.target])
+        squares, moments = QueryMoments.means(train, np.atleast_2d(query_mask), TARGETS[self.target])
         ridge = self.alpha * np.eye(train.n_features)
         if query_mask.ndim == 1:
             return ridge_subsets(squares[0] + ridge, moments[0], features)
@@ -248,12 +248,16 @@ class RankRLS(PairBackend):
         return X.T @ laplacian @ X, X.T @ (margins.sum(axis=1) - margins.sum(axis=0)), int(better.sum())
 
 
+def _lengths(data: RankingData) -> NDArray[np.int64]:
+    return np.diff(data.offsets)
+
+
 def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:
     """X̃ᵀX̃ and X̃ᵀỹ with ~ centring in every query, remembered with the data."""
+    return data.remember("query loss system", lambda: data.total(_query_loss_sums))
 
-    def compute() -> tuple[Matrix, Matrix]:
-        X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
-        with one_blas_thread():
-            return X.T @ X, X.T @ y
 
-    return data.remember("query loss system", compute)
+def _query_loss_sums(data: RankingData) -> tuple[Matrix, Matrix]:
+    X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
+    with one_blas_thread():
+        return X.T @ X, X.T @ y

@@ -86,7 +86,8 @@ class RankSVM(PairBackend):
         counted = CountedProblem.of(train)
         if pairs is None and features.all() and start is None:
             return self._minima(counted, [self.C]).repeat(len(features), axis=0)
-        if pairs is None and counted.n_pairs > min(SHORT_LIST * train.n_documents, LONGEST_LIST):
+        listable = train.n_shards == 1 and counted.n_pairs <= min(SHORT_LIST * train.n_documents, LONGEST_LIST)
+        if pairs is None and not listable:
             return self._told(*counted.solve_population(self.C, features, tolerance=self.tol, start=start))
         listed = PairProblem.of(train)
         return self._solve_population(listed, counted.model(self.C), self.C, SQUARED_HINGE, pairs, features, start)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from moerank.data import RankingData, centre_in_queries
 from moerank.data.blocks import ROWS, blocks, column_block
+from moerank.data.shares import add_up
 from moerank.kernels.columns import add_extents
 from moerank.kernels.lanes import lanes
 
@@ -66,14 +67,11 @@ def _bounds(train: RankingData) -> _Bounds:
     """
 
     def compute() -> _Bounds:
-        largest, squares, weighted = np.zeros((3, train.n_features))
-        width = lanes(train.X.dtype.type)
-        for begin, end in train.query_blocks(ROWS):
-            offsets = train.offsets[begin : end + 1]
-            block = column_block(train.X, int(offsets[0]), int(offsets[-1]))
-            add_extents(*block, offsets - offsets[0], width, largest, squares, weighted)
+        extents = train.map(_extents)
+        largest = np.max([shard[0] for shard in extents], axis=0)
         varies = largest > 0.0
         unit = np.where(varies, largest, 1.0)
+        squares, weighted = add_up((0, len(extents)), lambda i: _in_unit(*extents[i], unit))
         return _Bounds(
             varies=varies,
             unit=unit,
@@ -84,17 +82,45 @@ def _bounds(train: RankingData) -> _Bounds:
     return train.remember("spread in queries", compute)
 
 
+def _extents(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return of each feature the largest extent in a query, and the sums of squares in this unit."""
+    largest, squares, weighted = np.zeros((3, data.n_features))
+    width = lanes(data.X.dtype.type)
+    for begin, end in data.query_blocks(ROWS):
+        offsets = data.offsets[begin : end + 1]
+        block = column_block(data.X, int(offsets[0]), int(offsets[-1]))
+        add_extents(*block, offsets - offsets[0], width, largest, squares, weighted)
+    return largest, squares, weighted
+
+
+def _in_unit(
+    largest: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    weighted: NDArray[np.float64],
+    unit: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the sums of squares of a shard in the unit of all shards."""
+    share = largest / unit
+    return squares * share * share, weighted * share * share
+
+
+def _squares(data: RankingData, varies: NDArray[np.int64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Σ (x − x̄_q)² of some features in their units, shape (n_varies,)."""
+    total = np.zeros(len(varies))
+    for begin, end in blocks(data.offsets, ROWS):
+        rows = slice(data.offsets[begin], data.offsets[end])
+        offsets = data.offsets[begin : end + 1] - data.offsets[begin]
+        units = data.X[rows][:, varies] / unit
+        total += (centre_in_queries(units, offsets) ** 2).sum(axis=0)
+    return total
+
+
 def _compare(train: RankingData) -> Apart | None:
     bounds = _bounds(train)
     varies = np.flatnonzero(bounds.varies)
     if len(varies) < 2 or bounds.most[varies].max() <= MOST * bounds.least[varies].min():
         return None
-    total = np.zeros(len(varies))
-    for begin, end in blocks(train.offsets, ROWS):
-        rows = slice(train.offsets[begin], train.offsets[end])
-        offsets = train.offsets[begin : end + 1] - train.offsets[begin]
-        units = train.X[rows][:, varies] / bounds.unit[varies]
-        total += (centre_in_queries(units, offsets) ** 2).sum(axis=0)
+    total = train.total(_squares, varies, bounds.unit[varies])
     deviation = np.sqrt(total / train.n_documents) * bounds.unit[varies]
     large, small = int(deviation.argmax()), int(deviation.argmin())
     if deviation[large] <= MOST * deviation[small]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -79,8 +81,8 @@ class Section:
     title : str
     paragraphs : list of str
     tables : list of Table
-    figures : dict of str to Illustration
-        By a word for files and links.
+    illustrate : list of callable
+        Draw `figures`, once a format asks for them: tables are written without.
     code : str
         Commands, set apart.
     explored : str
@@ -90,9 +92,14 @@ class Section:
     title: str
     paragraphs: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
-    figures: dict[str, Illustration] = field(default_factory=dict)
+    illustrate: list[Callable[[], dict[str, Illustration]]] = field(default_factory=list)
     code: str = ""
     explored: str = ""
+
+    @cached_property
+    def figures(self) -> dict[str, Illustration]:
+        """The figures by a word for files and links; they are drawn when they are first asked for."""
+        return {name: figure for draw in self.illustrate for name, figure in draw().items()}
 
 
 def text(value: object) -> Entry:

@@ -13,8 +13,9 @@ from moerank.data import RankingData
 from moerank.data.columns import column_mask
 from moerank.data.feature_costs import read_cost_table
 from moerank.files import read_text
+from moerank.runs.data_section import Fold
+from moerank.runs.places import Places, shipped_folder
 from moerank.runs.section import Section
-from moerank.runs.sources import Fold, Places, shipped_folder
 from moerank.stages.feature_strings import FeatureLimits
 from moerank.stages.settings import at_least
 

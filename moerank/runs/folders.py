@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moerank.files import prepare_folder
 from moerank.runs.problem import Problem
@@ -15,6 +15,9 @@ from moerank.runs.result_files import JOURNAL, read_result, unfinished, write_re
 from moerank.runs.run_fold import Progress, configuration, run_fold
 from moerank.runs.solver_spec import SolverSpec
 from moerank.systems import remove
+
+if TYPE_CHECKING:
+    from moerank.cluster import DaskCluster
 
 __all__ = ["FoldRuns"]
 
@@ -47,6 +50,7 @@ class FoldRuns:
         workers: int = 1,
         progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
         say: Callable[[str], object] = lambda sentence: None,
+        cluster: DaskCluster | None = None,
     ) -> Iterator[RunResult]:
         """Yield the result of each fold once it is on disk, and run what is not finished.
 
@@ -62,6 +66,8 @@ class FoldRuns:
             Makes the context in which a fold runs, and which is told how far it is; see `run_fold`.
         say : callable
             Called with each sentence that the user should read.
+        cluster : DaskCluster, optional
+            Whose workers hold the shards of the training parts; see `run_fold`.
 
         Raises
         ------
@@ -70,8 +76,9 @@ class FoldRuns:
         ValueError
             If a folder holds the result of another configuration.
         """
-        for fold in self.folders:
-            self.problem.load_fold(fold, self.data)
+        self.problem.spec(self.solver)
+        for fold in self.folders if len(self.folders) > 1 or cluster is None else ():  # else the run itself begins so
+            self.problem.load_limited_fold(fold, self.data, cluster)
         for folder in self.folders.values():
             prepare_folder(folder)
         finished = {fold: self._finished(fold, folder) for fold, folder in self.folders.items()}
@@ -99,6 +106,7 @@ class FoldRuns:
                         journal=folder / JOURNAL,
                         resume=resume,
                         progress=report,
+                        cluster=cluster,
                     )
             write_result(result, folder)
             for journal in unfinished(folder):  # only now: whoever is killed before goes on from them

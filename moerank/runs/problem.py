@@ -4,25 +4,38 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from moerank.checks import unknown
 from moerank.data import fit_scaling
+from moerank.data.sharded_data import NOT_ON_SHARDS
 from moerank.evolution import ALGORITHMS
 from moerank.metrics import Metric, make_metric
+from moerank.runs.data_section import Fold
 from moerank.runs.features import FeaturesSection
+from moerank.runs.places import Places
 from moerank.runs.section import Parameters, Section
+from moerank.runs.sharding import load_sharded_fold
 from moerank.runs.solver_spec import SolverSpec
-from moerank.runs.sources import Data, Fold, Places, read_data
+from moerank.runs.sources import Data, read_data
+from moerank.solvers import make_backend, make_solver
 from moerank.stages.choice import Final
 from moerank.stages.objectives import FRONT, read_objectives
 from moerank.stages.refit import read_refit
+from moerank.stages.searching import check_on_shards
 from moerank.stages.settings import STAGES, EnsembleSettings, FeatureSelectionSettings, InstanceSelectionSettings
 from moerank.verdict import MARGIN
 
+if TYPE_CHECKING:
+    from moerank.cluster import DaskCluster
+
 __all__ = ["BackendSection", "MetricSection", "Problem", "Published", "SearchSection", "SolverSection"]
+
+
+SHARDS = 8
+"""Of a problem that is to be in shards and does not say in how many: results depend on it, not on who holds them."""
 
 
 class MetricSection(Section):
@@ -195,10 +208,18 @@ class Problem(Section):
         """
         return self.load_limited_fold(fold, data)[0]
 
-    def load_limited_fold(self, fold: int, data: str | Path | None = None) -> tuple[Fold, dict[str, Any]]:
-        """Return the parts of a fold as `load_fold` does, and the limits on features, by the names of arguments."""
+    def load_limited_fold(
+        self, fold: int, data: str | Path | None = None, cluster: DaskCluster | None = None
+    ) -> tuple[Fold, dict[str, Any]]:
+        """Return the parts of a fold as `load_fold` does, and the limits on features, by the names of arguments.
+
+        The shards of the training part, where it is in some, are held by the workers of `cluster`, or here.
+        """
         places = self._places(data)
-        train, vali, test = read_data(self.data, fold, places)
+        if self.data.shards is None:
+            train, vali, test = read_data(self.data, fold, places)
+        else:
+            train, vali, test = load_sharded_fold(self.data, fold, places, cluster)
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:
             raise ValueError(
@@ -213,6 +234,14 @@ class Problem(Section):
             return (train, vali, test), limits
         scaling = fit_scaling(train, self.data.normalize)
         return (scaling.apply(train), scaling.apply(vali), scaling.apply(test)), limits
+
+    def in_shards(self) -> Self:
+        """Return the same problem with its training part in shards: as many as it says, or `SHARDS`."""
+        if self.data.shards is not None:
+            return self
+        problem = self.model_copy(update={"data": self.data.model_copy(update={"shards": SHARDS})})
+        problem._beside = self._beside
+        return problem
 
     def spec(self, solver: SolverSpec) -> SolverSpec:
         """Return a solver with what the problem's file gives to it.
@@ -229,6 +258,11 @@ class Problem(Section):
                 f"{spec.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
                 "mofsrank or another search of its family, or leave the limits out"
             )
+        if self.data.shards is not None:
+            for estimator in (make_solver(spec.name), make_backend(self.backend.name)):
+                if not getattr(estimator, "on_shards", False):
+                    raise ValueError(f"{type(estimator).__name__} {NOT_ON_SHARDS}; or leave [data] shards out")
+            check_on_shards(None, self.instance_selection.unit, self.search.refit)
         return spec
 
     def offers(self) -> dict[str, Any]:

@@ -13,8 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from moerank.checks import unknown
 from moerank.files import read_text
+from moerank.runs.file_sources import Split
+from moerank.runs.places import shipped_folder
 from moerank.runs.problem import Problem, Published
-from moerank.runs.sources import SOURCES, Split, shipped_folder
+from moerank.runs.sources import SOURCES
 
 __all__ = ["load_problem", "shipped_problems"]
 

@@ -15,6 +15,7 @@ from moerank.runs.result import PARTS, RunResult, ScoredRanker
 __all__ = [
     "JOURNAL",
     "MOST_BYTES",
+    "find_result",
     "model_of",
     "read_result",
     "unfinished",
@@ -52,6 +53,30 @@ def read_result(folder: Path) -> RunResult | None:
         return RunResult.from_json(text)
     except ValueError as error:
         raise ValueError(f"{path}: {error}; choose another folder with --out, or remove the file") from None
+
+
+def find_result(path: Path) -> RunResult:
+    """Return the result in the folder of a run, or in the file of a cell of a study.
+
+    Raises
+    ------
+    ValueError
+        If the file is no result that this version can read.
+    OSError
+        If there is none; the message says where one is.
+    """
+    if not path.is_dir():
+        try:
+            return RunResult.from_json(read_text(path, MOST_BYTES))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    if (result := read_result(path)) is not None:
+        return result
+    if folds := sorted(file.parent for file in path.glob(f"fold*/{RESULT}")):
+        raise FileNotFoundError(f"{path} holds the runs of several folds; name one of them, as {folds[0]}")
+    if cells := sorted(path.glob("cells/*.json")):
+        raise FileNotFoundError(f"{path} is a study; name one of its cells, as {cells[0]}")
+    raise FileNotFoundError(f"{path} holds no finished run; moerank run makes one")
 
 
 def write_result(result: RunResult, folder: Path) -> list[Path]:

@@ -9,17 +9,19 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from moerank.data import RankingData
+from moerank.data.sharded_data import ShardedData
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import ConstantFeatureWarning, LinearPopulation, RankingEstimator, Selection
 from moerank.runs.measure import ALL_FEATURES, Measure, Parts
 from moerank.runs.problem import Problem
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
+from moerank.runs.sharding import query_ids
 from moerank.runs.solver_spec import SolverSpec, read_solver
 from moerank.selectors.single import single_feature_values
 from moerank.solvers import make_backend, make_solver
@@ -29,6 +31,9 @@ from moerank.stages.staged_search import AGAIN
 from moerank.training.counted_problem import LONGEST_LIST
 from moerank.verdict import Verdict
 from moerank.version import VERSION
+
+if TYPE_CHECKING:
+    from moerank.cluster import DaskCluster
 
 __all__ = ["configuration", "run_fold"]
 
@@ -57,6 +62,7 @@ def run_fold(
     resume: bool = False,
     progress: Progress | None = None,
     baselines: bool = True,
+    cluster: DaskCluster | None = None,
 ) -> RunResult:
     """Run a solver on one fold, and measure it and the baselines on all parts.
 
@@ -85,6 +91,9 @@ def run_fold(
         Called as ``progress(stage, fraction, text)``.
     baselines : bool, default True
         False leaves the baselines out.
+    cluster : DaskCluster, optional
+        Whose workers hold the shards of the training part, where the problem's data are in shards; else this process
+        does.
 
     Returns
     -------
@@ -101,7 +110,7 @@ def run_fold(
     random_state = seed if random_state is None else random_state
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
-        loaded, limits = problem.load_limited_fold(fold, data)
+        loaded, limits = problem.load_limited_fold(fold, data, cluster)
         parts = dict(zip(PARTS, loaded, strict=True))
         train, validation = parts["train"], parts["validation"]
         metric = problem.metric.make()
@@ -124,7 +133,7 @@ def run_fold(
             "workers": workers,
             "journal": journal,
             "resume": resume,
-            "progress": lambda stage, fraction, number, _: report(stage, fraction, COUNTED[stage].format(number)),
+            "progress": lambda stage, fraction, number, _: report(stage, fraction, _where(stage, number, train)),
             **problem.offers(),
             **limits,
         }
@@ -156,7 +165,7 @@ def run_fold(
         objectives=[objective.name for objective in objectives],
         configuration=configuration(problem, fold, spec, seed, baselines=baselines),
         feature_names=list(train.feature_names),
-        queries={part: rows.qid[rows.offsets[:-1]].tolist() for part, rows in parts.items()},
+        queries={part: query_ids(rows) for part, rows in parts.items()},
         front=front,
         chosen=chosen,
         baselines=compared,
@@ -212,6 +221,11 @@ def configuration(
     }
 
 
+def _where(stage: str, number: int, train: RankingData) -> str:
+    """Say where a search stands, and where its data lie if they are in shards."""
+    return COUNTED[stage].format(number) + (f", {train.where}" if isinstance(train, ShardedData) else "")
+
+
 def _fitted(estimator: Any, train: RankingData, validation: RankingData | None = None) -> Any:
     """Fit an estimator and return it; one of another package knows arrays only."""
     if isinstance(estimator, RankingEstimator):
@@ -242,7 +256,7 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, r
         found.append(measure.fitted(ALL_FEATURES, _fitted(backend, train)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
-    if solver != "fsmrank" and train.label_runs.n_pairs <= LONGEST_LIST:
+    if solver != "fsmrank" and not isinstance(train, ShardedData) and train.label_runs.n_pairs <= LONGEST_LIST:
         report("baselines", 2 / 3, "FSMRank")
         ranker = _fitted(_tuned(make_solver("fsmrank"), measure.parts), train)
         found.append(measure.fitted("FSMRank", ranker))

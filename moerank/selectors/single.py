@@ -7,7 +7,7 @@ import numpy as np
 from moerank.checks import check_switch
 from moerank.data import RankingData
 from moerank.kernels.lanes import lanes
-from moerank.kernels.ranks import mean_over_queries
+from moerank.kernels.ranks import sum_over_queries
 from moerank.kernels.single_gain import single_gain
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.base import Matrix
@@ -91,13 +91,19 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
     """
 
     def compute() -> Matrix:
-        few_ranks = metric.few_ranks(data)
-        if few_ranks is not None:
-            values = np.zeros((data.n_queries, 2 * data.n_features))
-            columns, shift = data.columns.reshape(-1), lanes(data.X.dtype.type).bit_length() - 1
-            single_gain(columns, data.n_documents, 0, shift, data.offsets, *few_ranks, values)
-            return np.asarray(mean_over_queries(values)).reshape(2, -1)
-        alone = np.eye(data.n_features)
-        return metric.mean_of_linear(data, np.vstack([alone, -alone])).reshape(2, -1)
+        return (data.total(_sums, metric) / data.n_queries).reshape(2, -1)
 
     return data.remember((metric, "of single features"), compute)
+
+
+def _sums(data: RankingData, metric: Metric) -> Matrix:
+    """Return the sums over the queries, shape (2 · n_features,)."""
+    few_ranks = metric.few_ranks(data)
+    if few_ranks is not None:
+        values = np.zeros((data.n_queries, 2 * data.n_features))
+        columns, shift = data.columns.reshape(-1), lanes(data.X.dtype.type).bit_length() - 1
+        single_gain(columns, data.n_documents, 0, shift, data.offsets, *few_ranks, values)
+    else:
+        alone = np.eye(data.n_features)
+        values = metric.of_linear(data, np.vstack([alone, -alone]))
+    return np.asarray(sum_over_queries(values))

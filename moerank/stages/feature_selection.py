@@ -130,7 +130,7 @@ class FeatureSelection(Stage):
             values = single_feature_values(self.train, self.metric).max(axis=0)  # in the better direction
             accuracy = np.zeros(self.n_var)
             np.maximum.at(accuracy, self.strings.bit_of, values)
-            redundancy = np.bincount(self.strings.bit_of, redundancy_degrees(self.train.X), self.n_var)
+            redundancy = np.bincount(self.strings.bit_of, redundancy_degrees(self.train), self.n_var)
             mutation = AdaptiveBitFlip(importance_degrees(accuracy), redundancy, form=self.form, decay=self.decay)
         return {
             "sampling": SubsetSizeSampling(self.most_ones),

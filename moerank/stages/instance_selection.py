@@ -92,9 +92,9 @@ class InstanceSelection(Stage):
         check_choice(get_args(Unit), unit=unit)
         if unit == "pair":
             check_room(
-                f'{train.label_runs.n_pairs:,} preference pairs with a bit each in {STRINGS} strings (unit="query" has '
+                f'{train.n_pairs:,} preference pairs with a bit each in {STRINGS} strings (unit="query" has '
                 f"{train.n_queries:,} bits)",
-                STRINGS * train.label_runs.n_pairs,
+                STRINGS * train.n_pairs,
             )
         super().__init__(train, count_units(train, unit), objectives, workers=workers, vtype=bool)
         self.unit = unit

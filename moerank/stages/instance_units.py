@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from moerank.checks import check_room
 from moerank.data import RankingData
+from moerank.data.pair_counts import n_pairs_of_documents, n_pairs_of_queries
 from moerank.rankers import FitnessBackend, LinearPopulation, Population, train_population
 
 __all__ = ["MOST_PAIRS", "Unit", "count_units", "default_unit", "n_pairs_kept", "train_on_units"]
@@ -24,25 +24,21 @@ MOST_PAIRS = 5_000_000
 
 
 def default_unit(train: RankingData) -> Unit:
-    """Return "pair" for up to five million pairs, else "query"."""
-    return "pair" if train.label_runs.n_pairs <= MOST_PAIRS else "query"
+    """Return "pair" for up to five million pairs that are not in shards, else "query"."""
+    return "pair" if train.n_pairs <= MOST_PAIRS and train.n_shards == 1 else "query"
 
 
 def count_units(train: RankingData, unit: Unit) -> int:
     """Return how many there are: the length of a string."""
-    counts = {"pair": train.label_runs.n_pairs, "document": train.n_documents, "query": train.n_queries}
+    counts = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
     return counts[unit]
 
 
 def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> NDArray[np.int64]:
     """Return the number of preference pairs that each string of `masks` (n_individuals, n_units) keeps."""
-    runs = train.label_runs
-    count: dict[Unit, Callable[[Mask], int]] = {
-        "pair": lambda mask: int(np.count_nonzero(mask)),
-        "document": runs.n_pairs_among,
-        "query": lambda mask: int(runs.n_pairs_of[mask].sum()),
-    }
-    return np.array([count[unit](mask) for mask in masks], np.int64)
+    if unit == "pair":
+        return np.array([np.count_nonzero(mask) for mask in masks], np.int64)
+    return n_pairs_of_queries(train, masks) if unit == "query" else n_pairs_of_documents(train, masks)
 
 
 def train_on_units(
@@ -75,7 +71,7 @@ def _pair_mask(train: RankingData, unit: Unit, masks: Mask) -> Mask:
     """Return the preference pairs that each string keeps, shape (…, n_pairs)."""
     if unit == "pair":
         return masks
-    n_pairs, n_strings = train.label_runs.n_pairs, len(np.atleast_2d(masks))
+    n_pairs, n_strings = train.n_pairs, len(np.atleast_2d(masks))
     check_room(
         f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings (which RankRLS, RankSVM and FSMRank do "
         "without if documents or queries are the units),",

@@ -196,7 +196,7 @@ class Pairs(Objective):
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return 0 and the number of all pairs."""
-        return 0.0, float(data.label_runs.n_pairs)
+        return 0.0, float(data.n_pairs)
 
 
 class Error(Objective):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from pymoo.core.sampling import Sampling
 
 from moerank.checks import check_room, unknown
 from moerank.data import RankingData
+from moerank.data.sharded_data import NOT_ON_SHARDS
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, Journal, PackedProblem, SearchResult, make_algorithm
 from moerank.rankers import RankingEstimator
 from moerank.stages.feature_selection import FeatureSelection
@@ -28,6 +29,7 @@ from moerank.stages.stage import Stage
 __all__ = [
     "check_algorithm",
     "check_backend",
+    "check_on_shards",
     "digest_of",
     "history_of",
     "is_sparse_search",
@@ -75,6 +77,26 @@ def check_backend(backend: object) -> None:
     if isinstance(backend, str):
         remedy = f"give a ranker: make_backend({backend!r}), or on the command line --backend {backend}"
     raise ValueError(f"backend must have fit_population, and {name} has not; {remedy}")
+
+
+def check_on_shards(backend: object, unit: str, refit: object = None) -> None:
+    """Raise a ValueError for what cannot search on data in shards; None stands for the default backend.
+
+    Examples
+    --------
+    >>> check_on_shards(None, "pair")
+    Traceback (most recent call last):
+        ...
+    ValueError: unit="pair" lists the preference pairs, which data in shards do not; take "query" or "document"
+    """
+    if backend is not None and not getattr(backend, "on_shards", False):
+        raise ValueError(f"the backend {type(backend).__name__} {NOT_ON_SHARDS}")
+    if refit is not None:
+        raise ValueError(f"refit {NOT_ON_SHARDS}; train that ranker on the chosen features of a sample")
+    if unit == "pair":
+        raise ValueError(
+            'unit="pair" lists the preference pairs, which data in shards do not; take "query" or "document"'
+        )
 
 
 def search_arguments(
@@ -173,10 +195,17 @@ def digest_of(train: RankingData) -> str:
     """Return what tells data apart, one pass over them and no copy, and remembered with them."""
 
     def digest() -> str:
-        total = hashlib.blake2b(digest_size=16)
         costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)
-        for array in (train.X, train.y, train.offsets, *costs):
-            total.update(np.ascontiguousarray(array).data)
-        return total.hexdigest()
+        digests = train.map(_digest, costs)
+        if len(digests) == 1:
+            return digests[0]
+        return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
 
     return train.remember("digest of the data", digest)
+
+
+def _digest(data: RankingData, costs: Sequence[NDArray[Any]]) -> str:
+    total = hashlib.blake2b(digest_size=16)
+    for array in (data.X, data.y, data.offsets, *costs):
+        total.update(np.ascontiguousarray(array).data)
+    return total.hexdigest()

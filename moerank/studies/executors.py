@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import traceback
 import warnings
@@ -15,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from threadpoolctl import threadpool_limits
 
+from moerank.cluster import DaskCluster
+from moerank.cluster.connection import connect, gone
 from moerank.files import FULL
 from moerank.runs.run_fold import run_fold
 from moerank.studies.cell import Cell
@@ -37,9 +37,6 @@ ONE_THREAD = dict.fromkeys(
     "1",
 )
 """What pins every library that a worker loads to one thread."""
-
-CONNECT = 5
-"""Seconds that a Dask scheduler has to answer, and to show a worker."""
 
 
 @dataclass(frozen=True)
@@ -80,20 +77,26 @@ class Executor(Protocol):
         """Return what became of cells that are done; wait so long, about, for the first of them."""
 
 
-def find_executor(workers: int = 1, dask: str | None = None, data: str | Path | None = None) -> Executor:
+def find_executor(
+    workers: int = 1, dask: str | None = None, data: str | Path | None = None, *, shards: bool = False
+) -> Executor:
     """Return where cells run: on the workers of a Dask scheduler, in this process, or in several.
+
+    Where data are in `shards`, a cell takes all workers of a Dask scheduler, and the next one begins after it.
 
     Raises
     ------
     OSError
         If there is no Dask scheduler at the address, or none of its workers, or no Dask here.
     """
+    if dask is not None and shards:
+        return _Here(data, DaskCluster(dask))
     if dask is not None:
         return _Cluster(dask, data)
     return _Here(data) if workers == 1 else _Processes(workers, data)
 
 
-def run_cell(cell: Cell, data: str | Path | None) -> Outcome:
+def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:
     """Run one cell in one thread. Whatever goes wrong is its outcome, so that it stops no other.
 
     Raises
@@ -111,6 +114,7 @@ def run_cell(cell: Cell, data: str | Path | None) -> Outcome:
                 random_state=cell.random_state,
                 data=data,
                 baselines=False,
+                cluster=cluster,
             )
         return Outcome(cell, result.to_json())
     except Exception as error:
@@ -133,17 +137,18 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 class _Here:
-    """The process itself: one cell after another."""
+    """The process itself: one cell after another, perhaps with the shards of its data on a Dask cluster."""
 
-    def __init__(self, data: str | Path | None) -> None:
-        self._data = data
+    def __init__(self, data: str | Path | None, cluster: DaskCluster | None = None) -> None:
+        self._data, self._cluster = data, cluster
         self._next: list[Cell] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        pass
+        if self._cluster is not None:
+            self._cluster.close()
 
     def room(self) -> int:
         return 1 - len(self._next)
@@ -152,7 +157,7 @@ class _Here:
         self._next.append(cell)
 
     def wait(self, seconds: float) -> list[Outcome]:
-        return [run_cell(self._next.pop(), self._data)] if self._next else []
+        return [run_cell(self._next.pop(), self._data, self._cluster)] if self._next else []
 
 
 class _Processes:
@@ -206,28 +211,8 @@ class _Cluster:
     """The workers of a Dask scheduler; each thread of a worker takes a cell."""
 
     def __init__(self, address: str, data: str | Path | None) -> None:
-        try:
-            from distributed import Client
-            from distributed.comm.core import connect
-        except ImportError:
-            raise OSError("--dask needs the package distributed: pip install 'moerank[distributed]'") from None
         self._address, self._data = address, data
-
-        async def handshake() -> None:
-            comm = await connect(address, timeout=CONNECT)
-            await comm.close()
-
-        try:  # a client that does not get this far takes half a minute to give up
-            asyncio.run(handshake())
-        except Exception as error:  # whatever it is that answers there
-            reason = str(error) or type(error).__name__
-            raise OSError(f"no Dask scheduler answers at {address} ({reason}); give --dask its address") from None
-        self._client = Client(address, set_as_default=False, timeout=CONNECT)
-        try:
-            self._client.wait_for_workers(1, timeout=CONNECT)
-        except TimeoutError:
-            self._client.close()
-            raise OSError(f"the Dask scheduler at {address} has no worker; start one: dask worker {address}") from None
+        self._client = connect(address)
         self._running: dict[Any, Cell] = {}
 
     def __enter__(self) -> Self:
@@ -270,9 +255,4 @@ class _Cluster:
         return outcomes
 
     def _gone(self) -> OSError:
-        for name in ("distributed", "distributed.client"):  # they say the same in pages of traceback
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        return OSError(
-            f"the Dask scheduler at {self._address} is gone; start it, and run the same command again: what is "
-            "finished stays"
-        )
+        return gone(self._address, "run the same command again: what is finished stays")

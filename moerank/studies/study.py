@@ -21,7 +21,7 @@ from moerank.runs.solver_spec import SolverSpec, read_solver
 from moerank.solvers import solvers as solver_table
 from moerank.solvers import with_ablations
 from moerank.studies.cell import Cell
-from moerank.studies.executors import find_executor
+from moerank.studies.executors import Executor, find_executor
 from moerank.studies.running import run_cells
 from moerank.studies.store import Failure, Store
 from moerank.systems import command_line
@@ -235,7 +235,8 @@ class Study:
         workers : int, default 1
             Processes, one thread each. Results are the same for any number.
         dask : str, optional
-            Address of a Dask scheduler whose workers run the cells instead.
+            Address of a Dask scheduler whose workers run the cells instead; of problems whose data are in shards they
+            hold these, for one cell after another.
         retry_failed : bool, default False
             Run the cells that failed again.
         done : callable
@@ -249,7 +250,8 @@ class Study:
             If the folder holds a problem of the same name with other settings.
         """
         for problem in self.problems:
-            problem.load_fold(1, self.data)
+            if dask is None or problem.data.shards is None:  # else they are read where they are to be held
+                problem.load_fold(1, self.data)
         with Store(self.out) as store:
             for grid in self._grids:
                 store.add_grid(grid.as_dict(), self._check_problems)
@@ -257,7 +259,12 @@ class Study:
             if retry_failed:
                 for cell in cells:
                     store.forget_failure(cell)
-            run_cells(store, cells, lambda: find_executor(workers, dask, self.data), done)
+            shards = any(problem.data.shards is not None for problem in self.problems)
+
+            def executor() -> Executor:
+                return find_executor(workers, dask, self.data, shards=shards)
+
+            run_cells(store, cells, executor, done)
         return self
 
     def states(self) -> dict[Cell, str]:

@@ -7,18 +7,20 @@ Minimise ½ ‖w‖² + (C / p) Σ ℓ(tₖ − wᵀ(xᵢ − xⱼ)) over the p 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import RankingData
+from moerank.data.pair_counts import n_pairs_of_documents, n_pairs_of_queries
+from moerank.data.shares import ByDocument, ByQuery
 from moerank.kernels.cholesky import factorise, solve
-from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.newton import MAX_STEPS as POPULATION_STEPS
 from moerank.kernels.run_newton import advance
-from moerank.kernels.run_pass import CURVATURE, RESIDUALS, centres, rows_by_run, run_pass
+from moerank.kernels.run_pass import CURVATURE, RESIDUALS
 from moerank.kernels.square import in_order
+from moerank.training.counted_pass import sums_of_pass
 from moerank.training.dense_newton import MAX_STEPS, QuadraticModel
 from moerank.training.losses import EXACT, SQUARED_HINGE, UNIT, PairLoss, Target
 from moerank.training.pair_moments import PairMoments
@@ -30,8 +32,6 @@ Mask = NDArray[np.bool_]
 
 LONGEST_LIST = 2_000_000
 """Pairs that are listed at most unless an individual has pairs of its own."""
-
-NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
 ROUNDING = {np.float32: 1e-5, np.float64: 1e-13}
 """Of an objective, relative, as a pass of that precision sums it."""
@@ -55,15 +55,8 @@ class CountedProblem:
     """
 
     def __init__(self, data: RankingData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> None:
-        runs = data.label_runs
-        self.n_pairs = runs.n_pairs
+        self.n_pairs = data.n_pairs
         self._data, self._loss, self._target = data, loss, target
-        self._shift: Matrix = np.empty(0)
-        if target.per_label:
-            self._shift = np.asarray(target.per_label * data.y, np.float64)
-        self._counted = np.flatnonzero(runs.n_pairs_of)
-        self._row, self._start = rows_by_run(runs.run, len(runs.n_worse))
-        self._centres = centres(data.columns, data.offsets)
         self._minima: dict[float, tuple[Matrix, np.bool_]] = {}
         self._models: dict[float, QuadraticModel] = {}
 
@@ -103,7 +96,7 @@ class CountedProblem:
         if C not in self._models:
             w = self.minima([C])[0][0]
             n_features = len(w)
-            every, once = (_Places.of(np.ones((n, n_features), bool)) for n in (n_features, 1))
+            every, once = (np.ones((n, n_features), bool) for n in (n_features, 1))
             tasks, directions = np.full(n_features, CURVATURE), np.eye(n_features)
             products, _ = self._sums(np.float32, tasks, every, np.tile(w, (n_features, 1)), directions)
             pulled = self._sums(np.float64, np.array([RESIDUALS]), once, w[None], directions[:1])[0][0]
@@ -162,9 +155,8 @@ class CountedProblem:
         d are the residuals at W, which is 0 off the features; the first sum is 0 there. Parameters as in
         `solve_population`.
         """
-        places = _Places.of(feature_mask)
-        tasks = np.full(len(W), RESIDUALS)
-        sums, slack = self._sums(np.float64, tasks, places, W, np.zeros_like(W), documents, queries)
+        task, none = np.full(len(W), RESIDUALS), np.zeros_like(W)
+        sums, slack = self._sums(np.float64, task, feature_mask, W, none, documents, queries)
         return sums, slack - (W * sums).sum(axis=1)
 
     def counts(self, n_individuals: int, documents: Mask | None, queries: Mask | None) -> Matrix:
@@ -175,12 +167,11 @@ class CountedProblem:
         ValueError
             If a row of a mask keeps none.
         """
-        runs = self._data.label_runs
         counts = np.array([self.n_pairs])
         if documents is not None:
-            counts = np.array([runs.n_pairs_among(mask) for mask in documents])
+            counts = n_pairs_of_documents(self._data, documents)
         elif queries is not None:
-            counts = np.array([runs.n_pairs_of[mask].sum() for mask in queries])
+            counts = n_pairs_of_queries(self._data, queries)
         if not counts.all():
             raise ValueError(f"row {int(np.argmin(counts))} of the mask keeps no preference pair to train on")
         return np.broadcast_to(counts, n_individuals).astype(np.float64)
@@ -202,9 +193,8 @@ class CountedProblem:
         rho, target = np.zeros((2, len(W)))
         n_steps, n_products = np.zeros((2, len(W)), np.int64)
         best, is_last, task = np.full(len(W), np.inf), np.zeros(len(W), np.bool_), np.full(len(W), RESIDUALS)
-        places = _Places.of(feature_mask)
         while task.any():  # until all are idle
-            sums, slack = self._sums(precision, task, places, W, direction, documents, queries)
+            sums, slack = self._sums(precision, task, feature_mask, W, direction, documents, queries)
             advance(
                 task, sums, slack, feature_mask, factors, scale, self._loss.one_sided, tolerance, ROUNDING[precision],
                 most_steps, W, previous, direction, residual, best, rho, target, is_last, n_steps, n_products,
@@ -215,51 +205,24 @@ class CountedProblem:
         self,
         precision: type[np.floating[Any]],
         task: NDArray[np.int64],
-        places: _Places,
+        feature_mask: Mask,
         W: Matrix,
         V: Matrix,
         documents: Mask | None = None,
         queries: Mask | None = None,
     ) -> tuple[Matrix, Matrix]:
         """Return what one pass sums up at W with the directions V: shape of these, and (n_individuals,)."""
-        used, begin, place, own = places
-        data, found, slack = self._data, np.empty(len(place)), np.empty(len(W))
-        run_pass(
-            data.columns, self._centres, data.offsets, self._counted, data.label_runs.first, self._start, self._row,
-            used, begin, place, W[own].astype(precision), V[own].astype(precision), task,
-            NOBODY_CHOOSES if documents is None else documents, NOBODY_CHOOSES if queries is None else queries,
-            self._target.margin, self._shift, self._loss.one_sided, _prefixes(precision), found, slack,
-        )  # fmt: skip
+        found, slack = self._data.total(
+            sums_of_pass,
+            self._loss,
+            self._target,
+            task,
+            feature_mask,
+            W[feature_mask].astype(precision),
+            V[feature_mask].astype(precision),
+            None if documents is None else ByDocument(documents),
+            None if queries is None else ByQuery(queries),
+        )
         sums = np.zeros(W.shape)
-        sums[own] = found
+        sums[feature_mask] = found
         return sums, slack
-
-
-class _Places(NamedTuple):
-    """Where a pass finds the features of each individual; the first three are what `run_pass` takes under these names.
-
-    Attributes
-    ----------
-    used, begin, place : ndarray of int
-    own : tuple of ndarray, shape (n_places,)
-        Individual and feature of each place.
-    """
-
-    used: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    place: NDArray[np.int64]
-    own: tuple[NDArray[np.int64], NDArray[np.int64]]
-
-    @classmethod
-    def of(cls, feature_mask: Mask) -> _Places:
-        """Return the places of a feature mask, shape (n_individuals, n_features)."""
-        used = np.flatnonzero(feature_mask.any(axis=0))
-        individual, place = np.nonzero(feature_mask[:, used])
-        begin = np.searchsorted(individual, np.arange(len(feature_mask) + 1))
-        return cls(used, begin, place, (individual, used[place]))
-
-
-def _prefixes(precision: type[np.floating[Any]]) -> NDArray[np.unsignedinteger[Any]]:
-    """Return the words of which number l has the bits of the lanes before lane l."""
-    width = lanes(precision)
-    return np.array([2**lane - 1 for lane in range(width)], word_type(width))

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from moerank.checks import check_room, memory_limit
 from moerank.data import RankingData
 from moerank.data.blocks import column_block
+from moerank.data.shares import ByDocument, ByQuery
 from moerank.kernels.gram_sums import sums_over_queries
 from moerank.kernels.label_runs import centred_stack
 from moerank.kernels.square import in_order, sheet, square
@@ -60,13 +61,13 @@ class PairMoments:
         O(n_documents · n_features²) once, in double precision whatever that of the features; beyond the features only
         a block of them is held.
         """
-        return data.remember("pair moments", lambda: _moments(data))
+        return data.remember("pair moments", lambda: _means(*data.total(_sums)))
 
     @classmethod
     def of_documents(cls, data: RankingData, kept: NDArray[np.bool_]) -> PairMoments:
         """Return the moments of the pairs among some documents, `kept` (n_documents,), remembered with the data."""
         digest = hashlib.blake2b(np.packbits(kept).tobytes(), digest_size=16).digest()
-        return data.remember(("pair moments", digest), lambda: _moments(data.with_rows(np.flatnonzero(kept))))
+        return data.remember(("pair moments", digest), lambda: _means(*data.total(_sums_among, ByDocument(kept))))
 
     def moment(self, target: Target) -> Matrix:
         """Return the mean of tₖ (xᵢ − xⱼ), shape (n_features,)."""
@@ -106,36 +107,60 @@ class QueryMoments:
 
     @classmethod
     def fit(cls, data: RankingData) -> bool:
-        """Whether they fit the limit on memory; else passes over the data have to do without."""
-        return _size(data)[1] <= memory_limit()
+        """Whether they fit the limit on memory, those of all shards together; else passes have to do without."""
+        return sum(data.remember("size of the query moments", lambda: data.map(_n_bytes))) <= memory_limit()
 
-    def means(self, query_mask: NDArray[np.bool_], target: Target) -> tuple[Matrix, Matrix]:
-        """Return the mean square and moment of the pairs of each subset of the queries.
+    @classmethod
+    def means(cls, data: RankingData, query_mask: NDArray[np.bool_], target: Target) -> tuple[Matrix, Matrix]:
+        """Return the mean square and moment of the pairs of each subset of the queries of a data set.
 
         Shapes (n_individuals, n_features, n_features) and (n_individuals, n_features); each row of `query_mask`
         (n_individuals, n_queries) keeps at least one pair, and its means do not depend on the other rows.
         """
-        n_features = self.unit.shape[1]
-        n_pairs = (query_mask * self.n_pairs).sum(axis=1)[:, None]
-        squares = np.empty((len(query_mask), n_features, n_features))
-        rows, columns = np.tril_indices(n_features)
-        squares[:, rows, columns] = squares[:, columns, rows] = sums_over_queries(self.packed, query_mask) / n_pairs
-        moments = np.zeros((len(query_mask), n_features))
+        packed, sums, n_pairs = data.total(_sums_of_subsets, ByQuery(query_mask), target)
+        squares = np.empty((len(query_mask), data.n_features, data.n_features))
+        rows, columns = np.tril_indices(data.n_features)
+        squares[:, rows, columns] = squares[:, columns, rows] = packed / n_pairs
+        return squares, sums / n_pairs
+
+    def sums(self, query_mask: NDArray[np.bool_], target: Target) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
+        """Return the sums of the pairs of each subset of the queries, and their number.
+
+        Shapes (n_individuals, n_features · (n_features + 1) / 2), (n_individuals, n_features) and (n_individuals, 1).
+        """
+        moments = np.zeros((len(query_mask), self.unit.shape[1]))
         for weight, sums in ((target.margin, self.unit), (target.per_label, self.difference)):
             if weight:
-                moments += weight * sums_over_queries(sums, query_mask) / n_pairs
-        return squares, moments
+                moments += weight * sums_over_queries(sums, query_mask)
+        return sums_over_queries(self.packed, query_mask), moments, (query_mask @ self.n_pairs)[:, None]
 
 
-def _moments(data: RankingData) -> PairMoments:
+def _sums_of_subsets(
+    data: RankingData, query_mask: NDArray[np.bool_], target: Target
+) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
+    return QueryMoments.of(data).sums(query_mask, target)
+
+
+def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: int) -> PairMoments:
+    return PairMoments(gram / n_pairs, unit / n_pairs, difference / n_pairs)
+
+
+def _sums_among(data: RankingData, kept: NDArray[np.bool_]) -> tuple[Matrix, Matrix, Matrix, int]:
+    """Return the sums over the pairs among the documents `kept` (n_documents,), of which there may be none."""
+    if kept.any():
+        return _sums(data.with_rows(np.flatnonzero(kept)))
+    return np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features)), 0
+
+
+def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, int]:
+    """Return the sums of which `PairMoments` has the means, and the number of pairs."""
     gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
     for begin, end in data.query_blocks(BLOCK):
         stack, sums, excess, label_sum = _stack(data, begin, end)
         gram += square(stack)[: data.n_features, : data.n_features]
         unit += in_order(sums, excess)
         difference += in_order(sums, label_sum)
-    n_pairs = data.label_runs.n_pairs
-    return PairMoments(gram / n_pairs, unit / n_pairs, difference / n_pairs)
+    return gram, unit, difference, data.n_pairs
 
 
 def _query_moments(data: RankingData) -> QueryMoments:
@@ -150,6 +175,10 @@ def _query_moments(data: RankingData) -> QueryMoments:
         packed[q] = square(stack)[rows, columns]
         unit[q], difference[q] = in_order(sums, excess), in_order(sums, label_sum)
     return QueryMoments(packed, unit, difference, data.label_runs.n_pairs_of)
+
+
+def _n_bytes(data: RankingData) -> int:
+    return _size(data)[1]
 
 
 def _size(data: RankingData) -> tuple[type[np.floating[Any]], int]:

@@ -113,6 +113,7 @@ def test_numbers_beyond_all_measure_are_refused_at_once(command, changes, said):
     assert time.monotonic() - begin < 5
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_limit_can_be_raised(command, monkeypatch):
     words = ("run", "TINY", *BUDGET, "--set", "data.n_queries=1000")
     monkeypatch.setenv("MOERANK_MEMORY", "0.001")

@@ -12,7 +12,7 @@ from helpers.broken_letor import BINARY_ACCIDENTS, VALID, after_an_accident, bro
 
 import moerank.data.letor
 
-N_FILES = 1500
+N_FILES = 1000
 
 
 @pytest.mark.parametrize("missing", [None, 0.25])

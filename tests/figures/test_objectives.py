@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from helpers.drawn import texts_on_the_page
+from helpers.drawn import assert_legible
 from helpers.further_objective import cost, with_cost
 from helpers.plain import front
 
@@ -120,20 +120,12 @@ def test_no_text_of_a_run_is_clipped_or_overlaps(name, change, priced):
     assert_legible(RUN_FIGURES[name].draw(change(priced)))
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "attainment"])
+@pytest.mark.parametrize("name", ["ablation", "fronts", "objectives"])  # those that show objectives
 @pytest.mark.parametrize("study", ["small", "many"])
 def test_no_text_of_a_study_is_clipped_or_overlaps(name, study, request, problem):
     figure = FIGURES[name].draw(request.getfixturevalue(study), problem)
     assert_legible(figure)
     assert figure.get_figheight() < 9.2
-
-
-def assert_legible(figure):
-    boxes, page = texts_on_the_page(figure), figure.bbox
-    for number, (text, box) in enumerate(boxes):
-        assert page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1, text
-        for other, another in boxes[:number]:
-            assert not box.shrunk(0.9, 0.9).overlaps(another.shrunk(0.9, 0.9)), (text, other)
 
 
 def test_a_study_shows_the_fronts_in_every_pair(small, problem):

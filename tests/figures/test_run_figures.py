@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from helpers.drawn import texts_on_the_page
+from helpers.drawn import assert_legible
 from matplotlib.patches import Rectangle
 
 from moerank.figures.descent import descent_figure
@@ -39,15 +39,7 @@ def on_a_grid(result, shape):
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("change", [lambda result: result, with_many_features])
 def test_no_text_is_clipped_or_overlaps(tiny_result, name, change):
-    figure = draw(name, change(tiny_result))
-    boxes = texts_on_the_page(figure)
-    page = figure.bbox
-    assert len(boxes) > 5
-    for text, box in boxes:
-        assert page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1, text
-    for number, (text, box) in enumerate(boxes):
-        for other, another in boxes[:number]:
-            assert not box.shrunk(0.9, 0.9).overlaps(another.shrunk(0.9, 0.9)), (text, other)
+    assert_legible(draw(name, change(tiny_result)))
 
 
 def test_front_shows_the_values_of_every_member(tiny_result):

@@ -22,3 +22,14 @@ def texts_on_the_page(figure):
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text() and text not in beyond]
     renderer = canvas.get_renderer()
     return [(text.get_text(), Text.get_window_extent(text, renderer)) for text in texts]  # without arrows
+
+
+def assert_legible(figure):
+    """Assert that every text is on the page and none over another, and return the texts."""
+    boxes, page = texts_on_the_page(figure), figure.bbox
+    assert len(boxes) > 5
+    for number, (text, box) in enumerate(boxes):
+        assert page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1, text
+        for other, another in boxes[:number]:
+            assert not box.shrunk(0.9, 0.9).overlaps(another.shrunk(0.9, 0.9)), (text, other)
+    return [text for text, _ in boxes]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.forks import Forks
 
 import moerank.kernels
 
@@ -25,6 +26,7 @@ if __name__ == "__main__":
     before = is_on_disk(outer)
     print(outer(1), before, is_on_disk(outer))
 """
+OUTER_AS_PROGRAM = "import runpy; runpy.run_module('moerank.kernels.outer', run_name='__main__', alter_sys=True)"
 INNER = """
 from moerank.kernels.compiled import kernel
 
@@ -34,8 +36,15 @@ def inner(x):
 """
 
 
+@pytest.fixture(scope="module")
+def forks():
+    forks = Forks()
+    yield forks
+    forks.close()
+
+
 @pytest.fixture
-def package(tmp_path):
+def package(tmp_path, forks):
     """A package of that name with two kernels of its own, and a function that runs them in a new process."""
     folder = tmp_path / "moerank" / "kernels"
     folder.mkdir(parents=True)
@@ -45,13 +54,10 @@ def package(tmp_path):
         shutil.copy(PACKAGE / name, folder.parent / name)
     (folder / "inner.py").write_text(INNER.format(number=1))
     (folder / "outer.py").write_text(OUTER)
-    given = {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    given = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
-    def start(code="", **changes):
-        environment = {**os.environ, **given, **changes}
-        command = [sys.executable, *(["-c", code] if code else ["-m", "moerank.kernels.outer"])]
-        pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        return subprocess.Popen(command, env=environment, cwd=tmp_path, **pipes)
+    def start(code=OUTER_AS_PROGRAM, **changes):
+        return forks.start(code, {**os.environ, **given, **changes}, tmp_path)
 
     return folder, start
 

@@ -5,6 +5,7 @@ from helpers.further_objective import with_cost
 
 from moerank.reports.page import html_report
 from moerank.reports.report import Report
+from moerank.reports.sections import sections
 
 
 @pytest.fixture(scope="session")
@@ -13,8 +14,20 @@ def report(tiny_study):
 
 
 @pytest.fixture(scope="session")
-def page(report):
-    return html_report(report)
+def shown(report):
+    """The sections of the report; their figures take seconds."""
+    return sections(report)
+
+
+@pytest.fixture(scope="session")
+def heard():
+    """What was heard of the progress of the page."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def page(report, heard):
+    return html_report(report, lambda step, share, text: heard.append((step, round(share, 3), text)))
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +37,8 @@ def priced_report(tiny_study):
     results = [with_cost(result) for result in tiny_study.results()]
     study.results = lambda: results
     return Report(study)
+
+
+@pytest.fixture(scope="session")
+def priced_page(priced_report):
+    return html_report(priced_report)

@@ -11,7 +11,6 @@ from moerank.reports.content import p_value
 from moerank.reports.latex import latex, latex_report
 from moerank.reports.markdown import markdown_report
 from moerank.reports.report import Report
-from moerank.reports.sections import sections
 from moerank.runs.problem import Published
 from moerank.runs.solver_spec import SolverSpec
 from moerank.solvers import solvers
@@ -22,14 +21,15 @@ def test_a_small_p_is_not_printed_as_nothing():
     assert latex(p_value(1e-9).text) == "$<$ 0.001"
 
 
-def test_markdown_and_latex_show_the_same_tables(report):
+def test_markdown_and_latex_show_the_same_tables_and_draw_no_figure(report, shown, monkeypatch):
+    monkeypatch.setattr("moerank.reports.illustrations.FIGURES", None)
     markdown, tex = markdown_report(report), latex_report(report)
-    for section in sections(report):
+    for section in shown:
         for table in section.tables:
             for row in table.rows:
                 assert latex(row[-1].text) in tex
             assert sum(line.startswith("| ") for line in markdown.splitlines()) > len(table.rows)
-    assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == sum(len(s.tables) for s in sections(report))
+    assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == sum(len(s.tables) for s in shown)
     assert r"\textbf{" in tex
     assert "**" in markdown
 
@@ -108,14 +108,14 @@ def test_markdown_code_ends_where_it_should(tiny_study, monkeypatch):
     assert lines[first + 1 : last] == ["moerank study x", "```", "# not a title"]
 
 
-def test_markdown_tables_read_back(report):
+def test_markdown_tables_read_back(report, shown):
     lines = markdown_report(report).splitlines()
     read = [
         [re.sub(r"\\(.)", r"\1", cell.strip().strip("*")) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         for line in lines
         if line.startswith("| ") and "---" not in line
     ]
-    tables = [table for section in sections(report) for table in section.tables]
+    tables = [table for section in shown for table in section.tables]
     assert read == [
         row for t in tables for row in [t.columns, *([entry.text + entry.mark for entry in row] for row in t.rows)]
     ]

@@ -11,7 +11,6 @@ from helpers.further_objective import cost
 from moerank.reports.markdown import markdown_report
 from moerank.reports.page import html_report
 from moerank.reports.report import Report
-from moerank.reports.sections import sections
 from moerank.runs.result_files import model_of
 
 
@@ -55,11 +54,9 @@ class Reader(HTMLParser):
         self.texts.append(data)
 
 
-def test_progress_tells_how_far_the_page_is(report):
-    heard = []
-    html_report(report, lambda step, share, text: heard.append((step, round(share, 3), text)))
-    titles = [section.title for section in sections(report)]
-    assert heard == [
+def test_progress_tells_how_far_the_page_is(page, heard, shown):
+    titles = [section.title for section in shown]
+    assert [(step, round(share, 3), text) for step, share, text in heard] == [
         (step, round((i + 1) / 9, 3), title) for step in ("sections", "page") for i, title in enumerate(titles)
     ]
 
@@ -72,9 +69,9 @@ def test_the_page_loads_nothing_and_is_well_formed(page):
     assert page.count("<svg") >= 6
 
 
-def test_the_page_holds_every_table_and_the_models_of_all_members(page, report):
+def test_the_page_holds_every_table_and_the_models_of_all_members(page, report, shown):
     reader = Reader(page)
-    for section in sections(report):
+    for section in shown:
         for table in section.tables:
             head, *rows = reader.tables[table.name]
             assert head == table.columns
@@ -116,14 +113,14 @@ def test_the_same_study_gives_the_same_page(page, tiny_study):
     assert html_report(Report(tiny_study)) == page
 
 
-def test_every_figure_has_a_caption(page, report):
-    n_figures = sum(len(section.figures) for section in sections(report))
+def test_every_figure_has_a_caption(page, shown):
+    n_figures = sum(len(section.figures) for section in shown)
     assert page.count("<figcaption>") == page.count("<figure>") == n_figures
 
 
-def test_the_page_tells_what_else_was_searched(page, priced_report):
+def test_the_page_tells_what_else_was_searched(page, priced_page, priced_report):
     assert "objectives" not in json.loads(Reader(page).scripts[0])["tiny"][0]["members"][0]
-    fronts = json.loads(Reader(html_report(priced_report)).scripts[0])["tiny"]
+    fronts = json.loads(Reader(priced_page).scripts[0])["tiny"]
     offers = [run for run in priced_report.results if run.seed == 0 and len(run.front) > 1]
     assert [(front["solver"], front["fold"]) for front in fronts] == [(run.solver, run.fold) for run in offers]
     for front in fronts:
@@ -131,10 +128,9 @@ def test_the_page_tells_what_else_was_searched(page, priced_report):
             assert member["objectives"] == {"cost": cost(member["model"]["features"][0])}
 
 
-@pytest.mark.parametrize("kind", ["report", "priced_report"])
+@pytest.mark.parametrize("kind", ["", "priced_"])
 def test_the_page_runs_in_a_browser(kind, tmp_path, request):
-    report = request.getfixturevalue(kind)
-    page = html_report(report)
+    report, page = (request.getfixturevalue(kind + name) for name in ("report", "page"))
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         pytest.skip("no Chromium is installed")
@@ -167,7 +163,7 @@ def test_the_page_runs_in_a_browser(kind, tmp_path, request):
     assert found["model"] == model_of(result, result.front[0])
     assert all(name in found["said"] for name in result.names(result.front[0].features))
     price = f"cost {cost(result.front[0].features)}"
-    assert (price in found["said"]) == (kind == "priced_report")
+    assert (price in found["said"]) == (kind == "priced_")
     assert found["sorted"] == sorted(found["sorted"])
     assert found["requests"] == 0
     assert "CONSOLE" not in run.stderr, run.stderr

@@ -7,6 +7,7 @@ import pytest
 
 from moerank.data import load_digits_fold, make_planted, make_web, query_level_norm
 from moerank.metrics import MAP, NDCG
+from moerank.runs import data_section
 from moerank.runs import sources as module
 from moerank.runs.problem_files import load_problem, shipped_problems
 
@@ -61,7 +62,7 @@ def test_shipped_problems_say_what_the_papers_say():
 )
 def test_data_have_the_defaults_of_their_loader(section, loader, given):
     fields = section.model_fields
-    shared = {"source", *module.DataSection.model_fields} | given
+    shared = {"source", *data_section.DataSection.model_fields} | given
     own = {name: field.default for name, field in fields.items() if name not in shared}
     own |= {"n_queries": own.pop("queries")} if "queries" in own else {}
     parameters = inspect.signature(loader).parameters.values()
@@ -78,7 +79,7 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("[ensembel]\npopulation = 3", "unknown key ensembel; did you mean ensemble?"),
         ("folders = 3", "unknown key [data] folders; did you mean folder?"),
         ("split = {fold = 3}", "unknown key [data.split] fold; did you mean folds?"),
-        ("zzz = 3", "unknown key [data] zzz; known are normalize, scaled, grid, folder, file, split, "),
+        ("zzz = 3", "unknown key [data] zzz; known are normalize, scaled, grid, shards, folder, file, split, "),
         ("[metric]\nnmae = 'MAP'", "unknown key [metric] nmae; did you mean name?"),
         ("[[published]]\nmethod='M'\nsources='x'", "unknown key [published.0] sources; did you mean source?"),
         ("[[published]]\nmethod='M'", "the key [published.0] source is missing"),
@@ -186,7 +187,7 @@ def test_problems_are_found_inside_an_installed_package(tmp_path, monkeypatch):
     package = tmp_path / "moerank"
     (package / "problems").mkdir(parents=True)
     (package / "problems" / "other.toml").write_text(VALID)
-    monkeypatch.setattr("moerank.runs.sources.__file__", str(package / "runs" / "problem_files.py"))
+    monkeypatch.setattr("moerank.runs.places.__file__", str(package / "runs" / "problem_files.py"))
     assert list(shipped_problems()) == ["other"]
 
 

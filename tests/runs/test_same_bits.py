@@ -13,8 +13,8 @@ SOLVERS = (
     "rankrls",
     "ranksvm-primal",
     "crr",
-    "lambdamart[n_trees=100]",
-    "lambdamart-rfe[n_trees=10,n_features_to_select=5]",
+    "lambdamart[n_trees=10]",
+    "lambdamart-rfe[n_trees=3,n_features_to_select=5]",
 )
 CODE = """
 import json, sys, warnings

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 
@@ -22,8 +23,8 @@ def launch(*arguments):
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
 
 
-@pytest.fixture
-def scheduler():
+@contextmanager
+def launched_scheduler():
     """A scheduler without workers, and its address."""
     process = launch("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
     address = next(match[0] for line in process.stderr if (match := re.search(r"tcp://127\.0\.0\.1:\d+", line)))
@@ -33,20 +34,20 @@ def scheduler():
     process.wait()
 
 
-@pytest.fixture
-def cluster(scheduler):
-    """The address of a scheduler, and its two worker processes."""
-    _, address = scheduler
+@pytest.fixture(scope="module")
+def cluster():
+    """A client of a scheduler, its process, and those of its two workers, which the tests end one after the other."""
     options = ("--nthreads", "1", "--no-dashboard", "--no-nanny")
-    workers = [launch("dask_worker", address, "--name", name, *options) for name in ("one", "two")]
-    for process in workers:
-        threading.Thread(target=process.stderr.read, daemon=True).start()
-    with distributed.Client(address, set_as_default=False) as client:  # a study has none but its own
-        client.wait_for_workers(2, timeout=60)
-        yield client, workers
-    for process in workers:
-        process.kill()
-        process.wait()
+    with launched_scheduler() as (scheduler, address):
+        workers = [launch("dask_worker", address, "--name", name, *options) for name in ("one", "two")]
+        for process in workers:
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+        with distributed.Client(address, set_as_default=False) as client:  # a study has none but its own
+            client.wait_for_workers(2, timeout=60)
+            yield client, scheduler, workers
+        for process in workers:
+            process.kill()
+            process.wait()
 
 
 def finished(study):
@@ -61,7 +62,7 @@ def undisturbed(tiny_problem_file, tmp_path_factory):
 
 
 def test_both_workers_take_part_and_change_nothing(cluster, tiny_problem_file, undisturbed, tmp_path):
-    client, _ = cluster
+    client, _, _ = cluster
     study = Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2)
     with distributed.get_task_stream(client) as stream:
         study.run(dask=client.scheduler.address)
@@ -70,7 +71,7 @@ def test_both_workers_take_part_and_change_nothing(cluster, tiny_problem_file, u
 
 
 def test_a_worker_that_dies_takes_no_cell_with_it(cluster, tiny_problem_file, undisturbed, tmp_path):
-    client, workers = cluster
+    client, _, workers = cluster
     study = Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2)
     seen = []
 
@@ -88,8 +89,9 @@ def test_a_worker_that_dies_takes_no_cell_with_it(cluster, tiny_problem_file, un
     assert len(client.scheduler_info()["workers"]) == 1
 
 
-def test_a_scheduler_that_goes_away_ends_the_study_in_a_sentence(cluster, scheduler, tiny_problem_file, tmp_path):
-    process, address = scheduler
+def test_a_scheduler_that_goes_away_ends_the_study_in_a_sentence(cluster, tiny_problem_file, tmp_path):
+    client, process, _ = cluster
+    address = client.scheduler.address
     study = Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2)
     with pytest.raises(OSError, match=rf"the Dask scheduler at {address} is gone; start it, and run the same command"):
         study.run(dask=address, done=lambda *_: process.kill())
@@ -97,16 +99,16 @@ def test_a_scheduler_that_goes_away_ends_the_study_in_a_sentence(cluster, schedu
     assert len(study.run().results()) == 8
 
 
-def test_a_scheduler_without_workers_is_told(scheduler, tiny_problem_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("moerank.studies.executors.CONNECT", 1)
-    _, address = scheduler
-    with pytest.raises(OSError, match=rf"{address} has no worker; start one: dask worker {address}"):
+def test_a_scheduler_without_workers_is_told(tiny_problem_file, tmp_path, monkeypatch):
+    monkeypatch.setattr("moerank.cluster.connection.CONNECT", 1)
+    with launched_scheduler() as (_, address), pytest.raises(OSError) as told:
         Study([tiny_problem_file], ["rankrls"], tmp_path).run(dask=address)
+    assert f"{address} has no worker; start one: dask worker {address}" in str(told.value)
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense", "http://127.0.0.1:80"])
 def test_an_address_without_a_scheduler_is_told(tiny_problem_file, tmp_path, monkeypatch, address):
-    monkeypatch.setattr("moerank.studies.executors.CONNECT", 1)
+    monkeypatch.setattr("moerank.cluster.connection.CONNECT", 1)
     with pytest.raises(OSError, match=rf"no Dask scheduler answers at {address} \(.+\); give --dask its address"):
         Study([tiny_problem_file], ["rankrls"], tmp_path).run(dask=address)
 

@@ -111,7 +111,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_files(tiny_problem_file,
         finished = {path.stem for path in (tmp_path / "cells").glob("*.json")} if tmp_path.exists() else set()
         assert finished >= finished_before
         finished_before = finished
-    assert start(tiny_problem_file, tmp_path, workers=2).wait() == 0
+    assert start(tiny_problem_file, tmp_path).wait() == 0
     assert contents(tmp_path) == contents(undisturbed)
     assert not list(tmp_path.rglob("*.tmp"))
 

@@ -37,11 +37,15 @@ def moerank_command(*words):
     return subprocess.Popen(command, text=True, start_new_session=True, env=environment, **pipes)
 
 
-def run(*words):
-    """Exit code, and what was said on both outputs."""
-    process = moerank_command(*words)
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
+@pytest.fixture
+def run(command):
+    """Call the command line in this process; the exit code, and what was said on both outputs."""
+
+    def call(*words):
+        outcome = command(*words)
+        return outcome.exit_code, outcome.stdout, outcome.stderr
+
+    return call
 
 
 def sentence(err):
@@ -91,7 +95,7 @@ def asked(tiny_problem_file):
 
 
 @pytest.mark.parametrize(("pages", "workers"), [(9, 1), (14, 2)])
-def test_a_study_goes_on_where_the_disk_was_full(small_disk, asked, undisturbed, pages, workers):  # noqa: F811
+def test_a_study_goes_on_where_the_disk_was_full(small_disk, run, asked, undisturbed, pages, workers):  # noqa: F811
     disk = small_disk(f"size={pages * PAGE}")
     study = disk.folder / "study"
     code, _, err = run(*asked(study, "--workers", workers))
@@ -106,7 +110,7 @@ def test_a_study_goes_on_where_the_disk_was_full(small_disk, asked, undisturbed,
     assert not list((study / "failures").iterdir())
     before = {path: path.stat().st_mtime_ns for path in study.glob("cells/*")}
     disk.remount("size=10m")
-    assert run(*asked(study, "--workers", workers))[0] == 0
+    assert run(*asked(study))[0] == 0
     assert contents(study) == contents(undisturbed)
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
@@ -120,7 +124,7 @@ def test_a_study_goes_on_where_the_disk_was_full(small_disk, asked, undisturbed,
         (f"size={PAGE}", "{}/starts.log: "),
     ],
 )
-def test_a_disk_that_is_full_from_the_start(small_disk, asked, options, missing):  # noqa: F811
+def test_a_disk_that_is_full_from_the_start(small_disk, run, asked, options, missing):  # noqa: F811
     disk = small_disk(options)
     study = disk.folder / "study"
     code, out, err = run(*asked(study))
@@ -129,7 +133,7 @@ def test_a_disk_that_is_full_from_the_start(small_disk, asked, options, missing)
     assert not temporary(disk.folder)
 
 
-def test_a_log_of_starts_that_is_cut_in_a_line(small_disk, asked, undisturbed):  # noqa: F811
+def test_a_log_of_starts_that_is_cut_in_a_line(small_disk, run, asked, undisturbed):  # noqa: F811
     disk = small_disk(f"size={2 * PAGE}")  # one page for study.json, one for the log
     study = disk.folder / "study"
     study.mkdir()
@@ -156,7 +160,7 @@ def test_half_a_line_in_the_log_of_starts_spoils_no_other(tiny_problem, tmp_path
     assert [line.split()[0] for line in lines[2:]] == [cell.key for cell in cells]
 
 
-def test_a_read_only_folder_keeps_what_is_there(small_disk, asked, undisturbed, tmp_path):  # noqa: F811
+def test_a_read_only_folder_keeps_what_is_there(small_disk, run, asked, undisturbed, tmp_path):  # noqa: F811
     disk = small_disk("size=10m")
     study = disk.folder / "study"
     shutil.copytree(undisturbed, study)
@@ -257,7 +261,7 @@ def slow(slow_problem_file):
 
 
 @pytest.mark.parametrize(("workers", "signals"), [(1, [1]), (2, [1, 3])])
-def test_interrupted_from_the_keyboard_it_says_so_and_goes_on(slow, slow_undisturbed, tmp_path, workers, signals):
+def test_interrupted_from_the_keyboard_it_says_so_and_goes_on(run, slow, slow_undisturbed, tmp_path, workers, signals):
     rng = np.random.default_rng(workers)
     study = tmp_path / "study"
     for times in signals:

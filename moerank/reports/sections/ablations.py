@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from moerank.analysis.comparison import compare_runs
 from moerank.reports.content import Section, Table, p_value, text, with_error
 from moerank.reports.illustrations import illustrations
@@ -20,7 +22,7 @@ def ablations(report: Report) -> Section:
         table = _differences(report, problem)
         if table is not None:
             section.tables.append(table)
-            section.figures |= illustrations(report, "ablations", problem)
+            section.illustrate.append(partial(illustrations, report, "ablations", problem))
     return section
 
 

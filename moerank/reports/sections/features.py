@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 
@@ -23,7 +24,7 @@ def features(report: Report) -> Section:
         table = _most_chosen(report, problem)
         if table.rows:
             section.tables.append(table)
-            section.figures |= illustrations(report, "features", problem)
+            section.illustrate.append(partial(illustrations, report, "features", problem))
     return section
 
 

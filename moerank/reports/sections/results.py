@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from moerank.analysis.comparison import against_reference
@@ -20,7 +22,7 @@ def results(report: Report, problem: Problem) -> Section:
     return Section(
         f"Results: {problem.name}",
         tables=[_means(report, problem), _fronts(report, problem)],
-        figures=illustrations(report, "results", problem),
+        illustrate=[partial(illustrations, report, "results", problem)],
         explored=problem.name,
     )
 

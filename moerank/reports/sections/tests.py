@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from moerank.analysis.comparison import against_reference, solver_ranks, verdicts
 from moerank.analysis.results import NoResultsError
@@ -38,7 +39,7 @@ def tests(report: Report) -> Section:
         f"p = {ranks.test.p:.3g}; two solvers differ beyond chance if their mean ranks are at least "
         f"{ranks.test.critical_difference:.2f} apart (Nemenyi test, {ALPHA:.0%})."
     )
-    section.figures = illustrations(report, "tests")
+    section.illustrate.append(partial(illustrations, report, "tests"))
     return section
 
 

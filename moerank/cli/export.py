@@ -1,0 +1,111 @@
+"""moerank export: the ranker of a run in the format of the system that is to serve it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from moerank.cli.messages import notice, printable, sentences
+
+if TYPE_CHECKING:
+    from moerank.runs.result import RunResult
+
+__all__ = ["EXPORT_EXAMPLES", "export"]
+
+EXPORT_EXAMPLES = """\
+Examples:
+
+moerank export results/shop-fold1-seed0 --format solr
+
+moerank export results/shop-fold1-seed0 --format elasticsearch --member 3 --name shop_v2
+
+moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out schemas/shop/moerank.profile
+
+moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
+"""
+
+NAMES = "solr, elasticsearch, opensearch, vespa, onnx, python, json"
+
+
+def export(
+    result: Annotated[Path, typer.Argument(help="Folder of a run, or the file of a cell of a study.")],
+    format_: Annotated[str, typer.Option("--format", help=f"One of {NAMES}.")],
+    member: Annotated[
+        int | None,
+        typer.Option(min=1, help="Row of front.csv, from 1; by default the chosen one.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of the model, by default one named after the format in the folder of the run, or in the current "
+            "folder for a cell.",
+            show_default=False,
+        ),
+    ] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML file that says what features are in a search engine, and their names.", show_default=False
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option(help="What the model is called there.")] = "moerank",
+) -> None:
+    """Write the chosen ranker, or another of the front, for a search engine or as a function.
+
+    What was fitted to scale the features goes along, so that raw values are
+    scored. Scaling and rules for missing values that look at other documents
+    of a query cannot be served, and are refused: train with normalize =
+    "minmax" or "standard" and a number for missing. In names, whatever is no
+    letter, digit or _ of ASCII becomes _, and f goes before a first digit.
+    The file of --features names features otherwise, and says how the engine
+    computes them, a table for each:
+
+    ["BM25 of the title"]
+
+    name = "bm25_title"
+
+    solr = {class = "SolrFeature", params = {q = "{!field f=title}${user_query}"}}
+
+    elasticsearch = {params = ["q"], template = {match = {title = "{{q}}"}}}
+
+    vespa = "bm25(title)"
+
+    What is printed says how to upload the files, and what to check.
+    """
+    with sentences():
+        from moerank.checks import unknown
+        from moerank.exports.formats import FORMATS
+        from moerank.exports.formats import export as write
+        from moerank.runs.result_files import find_result
+
+        if format_ not in FORMATS:
+            raise ValueError(unknown("format", format_, FORMATS))
+        found = find_result(result)
+        place = _place(found, member)
+        folder = result if result.is_dir() else Path()
+        path = out or folder / FORMATS[format_].file.format(name)
+        deployment = write(found.front[place].model, format_, path, name=name, features=features)
+        notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(found, place)}")
+        typer.echo(printable(deployment.next_step))
+
+
+def _place(result: RunResult, member: int | None) -> int:
+    """Return the place of a member in the front."""
+    if member is None:
+        return result.chosen
+    if member > len(result.front):
+        there = f"has members 1 to {len(result.front)}" if len(result.front) > 1 else "has only member 1"
+        raise ValueError(f"--member {member}: the front {there}; they are the rows of front.csv")
+    return member - 1
+
+
+def _member(result: RunResult, place: int) -> str:
+    """Say which ranker it is."""
+    size = len(result.front[place].features)
+    chosen = ", the chosen one" if place == result.chosen else ""
+    return (
+        f"member {place + 1} of {len(result.front)}{chosen}, with {size} {'feature' if size == 1 else 'features'}, of "
+        f"{result.solver} on fold {result.fold} of {result.problem}"
+    )

@@ -1,0 +1,160 @@
+"""Elasticsearch's plugin for learning to rank (o19s): a feature set, and a linear model or trees over it.
+
+A value of a feature is the score of its query. The plugin computes Σ wᵢ zᵢ over the features in the order of the set,
+zᵢ what a normaliser makes of the value, or the sum of a leaf per tree, all in single precision. A value goes left where
+it is less than the threshold, so the next number above is written; one that is absent goes where the split says.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from moerank.exports.deployable import Deployable, Deployment
+from moerank.exports.normalisers import normaliser
+from moerank.exports.rounding import single, single_above
+from moerank.exports.trees import Node, compact_json, depths, nested_trees
+from moerank.rankers.forest import Forest
+from moerank.systems import command_line
+
+__all__ = ["elasticsearch", "plugin_files"]
+
+URL = "http://localhost:9200"
+
+
+def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
+    """Write a model in the format of Elasticsearch's plugin, and its feature set beside it.
+
+    Parameters
+    ----------
+    ranker : Deployable
+    path : Path
+        Of the model; the features go to the same name with ``-features``.
+
+    Raises
+    ------
+    ValueError
+        If a number is too large, or a scale too small, for single precision, or what is missing counts as less than 0.
+
+    Examples
+    --------
+    >>> from moerank.exports.deployable import deployable
+    >>> from moerank.rankers.model import Model
+    >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
+    >>> json.loads(elasticsearch(model, Path("es.json")).files[Path("es.json")])["model"]["model"]["definition"]
+    {'price': -0.5}
+    """
+    return plugin_files(ranker, path, "Elasticsearch with the plugin elasticsearch-learning-to-rank")
+
+
+def plugin_files(ranker: Deployable, path: Path, system: str, *remarks: str) -> Deployment:
+    """Write feature set and model; the next step is for a `system`, with its own remarks last."""
+    features = path.with_name(f"{path.stem}-features{path.suffix}")
+    text = json.dumps({"featureset": {"features": _feature_set(ranker)}}, indent=1, allow_nan=False) + "\n"
+    if ranker.trees is not None:
+        definition = _trees(ranker, ranker.trees)
+        content = compact_json(_named(ranker, {"type": "model/xgboost+json", "definition": definition}))
+    else:
+        content = (json.dumps(_named(ranker, _linear(ranker)), indent=1, allow_nan=False) + "\n").encode()
+    said = [*ranker.remarks("elasticsearch"), *remarks]
+    if ranker.trees is None and ranker.absent != 0 and any(known.elasticsearch for known in ranker.features):
+        said.append(f"A query of --features that does not match counts as 0, not as {ranker.absent:g}: let all match.")
+    step = "\n".join([_next_step(ranker, features, path, system), *said])
+    return Deployment({features: text.encode(), path: content}, step)
+
+
+def _feature_set(ranker: Deployable) -> list[Node]:
+    """Return the features: what a file says of them, else the value of a field of their name."""
+    features: list[Node] = []
+    for name, label, known in zip(ranker.names, ranker.labels, ranker.features, strict=True):
+        if known.elasticsearch is not None:
+            features.append({"name": label, **known.elasticsearch.model_dump(mode="json")})
+        else:
+            features.append({"name": label, "params": [], "template": _field_value(ranker, name, label)})
+    return features
+
+
+def _field_value(ranker: Deployable, name: str, field: str) -> Node:
+    """Return the query whose score is the value of a field, or what a missing one counts as."""
+    if ranker.absent >= 0:
+        value: Node = {"field": field, "missing": single(ranker.absent, "the value of what is missing")}
+        query: Node = {"match_all": {}}
+    elif ranker.trees is not None:  # which say themselves where it goes
+        value, query = {"field": field}, {"exists": {"field": field}}
+    else:
+        raise ValueError(
+            f"a missing value counts as {ranker.absent:g}, and no query has a score below 0; say with --features by "
+            f"which query {name!r} is computed, or train with another number"
+        )
+    return {"function_score": {"query": query, "field_value_factor": value, "boost_mode": "replace"}}
+
+
+def _named(ranker: Deployable, model: Node) -> Node:
+    return {"model": {"name": ranker.name, "model": model}}
+
+
+def _linear(ranker: Deployable) -> Node:
+    """Return a linear model."""
+    assert ranker.weights is not None
+    norms: dict[str, Any] = {}
+    weights = {}
+    for place, (name, label) in enumerate(zip(ranker.names, ranker.labels, strict=True)):
+        weights[label] = single(ranker.weights[place], f"the weight of {name!r}")
+        if ranker.scaling is not None:
+            norms[label] = _normaliser(*normaliser(ranker.scaling, place, name))
+    normalisers = {"feature_normalizers": norms} if norms else {}
+    return {"type": "model/linear", **normalisers, "definition": weights}
+
+
+def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
+    """Return (x − minimum) / (maximum − minimum), whose minimum must not be below 0, or (x − mean) / deviation."""
+    if maximum is not None and offset >= 0:
+        return {"min_max": {"minimum": offset, "maximum": maximum}}
+    return {"standard": {"mean": offset, "standard_deviation": scale}}
+
+
+def _trees(ranker: Deployable, trees: Forest) -> list[Node]:
+    """Return trees in the format of XGBoost; leaves are numbered behind the splits."""
+    n_splits, depth = len(trees.columns), depths(trees)
+    values = [single(value, "a leaf") for value in trees.leaves]
+
+    def leaf(number: int) -> Node:
+        return {"nodeid": n_splits + number, "leaf": values[number]}
+
+    def split(number: int, left: Node, right: Node) -> Node:
+        threshold = trees.thresholds[number]
+        return {
+            "nodeid": number,
+            "depth": depth[number],
+            "split": ranker.labels[trees.columns[number]],
+            "split_condition": single_above(threshold),
+            "yes": left["nodeid"],
+            "no": right["nodeid"],
+            "missing": (left if ranker.absent <= threshold else right)["nodeid"],
+            "children": [left, right],
+        }
+
+    return nested_trees(trees, leaf, split)
+
+
+def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> str:
+    post = ["curl", "-X", "POST", "-H", "Content-Type: application/json"]
+    feature_set = f"{URL}/_ltr/_featureset/{ranker.name}"
+    asked = {name: "TEXT" for known in ranker.features if known.elasticsearch for name in known.elasticsearch.params}
+    query = {"sltr": {"model": ranker.name, "params": asked}}
+    rescore = {"query_weight": 0, "rescore_query_weight": 1, "rescore_query": query}
+    body = {"query": {"match": {"title": "TEXT"}}, "rescore": {"window_size": 100, "query": rescore}}
+    return "\n".join(
+        [
+            f"Upload it to {system} (the first line once; names that are there already have to be deleted first):",
+            f"  {command_line(['curl', '-X', 'PUT', f'{URL}/_ltr'])}",
+            f"  {command_line([*post, feature_set, '--data-binary', f'@{features}'])}",
+            f"  {command_line([*post, f'{feature_set}/_createmodel', '--data-binary', f'@{path}'])}",
+            "Rank with it:",
+            f"  {command_line([*post, f'{URL}/INDEX/_search', '--data-binary', json.dumps(body)])}",
+            "Check that the logged values of the features are those that the training data had for the same documents, "
+            "that none is below 0, which is an error there, and that window_size is at least the number of documents "
+            "shown: those beyond it score 0, above a document whose score is negative.",
+        ]
+    )

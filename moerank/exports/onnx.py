@@ -1,0 +1,146 @@
+"""ONNX: a graph of a few operators, in single precision, for any runtime that has the operators of 2021.
+
+Linear models are (X − offset) / scale · weights, trees one TreeEnsembleRegressor of ai.onnx.ml 3. In a number of single
+precision a value is at most a threshold exactly if it is at most the largest such number that is not above it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moerank.exports.deployable import Deployable, Deployment
+from moerank.exports.rounding import single, single_at_most, single_positive
+from moerank.rankers.forest import Forest
+from moerank.version import VERSION
+
+__all__ = ["onnx_graph"]
+
+OPSETS = {"": 13, "ai.onnx.ml": 3}
+IR_VERSION = 8
+"""Of the file; newer ones are refused by older runtimes, and nothing of them is needed."""
+
+
+def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
+    """Write a graph with the input ``X`` (n_documents, n_features) and the output ``score`` (n_documents, 1).
+
+    Parameters
+    ----------
+    ranker : Deployable
+    path : Path
+        Of the file. The names of the features, in the order of the columns of X, are its metadata ``features``.
+
+    Raises
+    ------
+    ImportError
+        If onnx is not installed.
+    ValueError
+        If a number is too large, or a scale too small, for single precision.
+
+    Notes
+    -----
+    NaN is what is missing. Where the training data have no rule for it, it makes the score NaN.
+
+    Examples
+    --------
+    >>> from moerank.exports.deployable import deployable
+    >>> from moerank.rankers.model import Model
+    >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
+    >>> len(onnx_graph(model, Path("model.onnx")).files[Path("model.onnx")]) < 1000
+    True
+    """
+    try:
+        import onnx
+        from onnx import helper, numpy_helper
+    except ImportError:
+        raise ImportError("ONNX needs the package onnx, which is not installed: pip install 'moerank[onnx]'") from None
+
+    constants: list[Any] = []
+    nodes: list[Any] = []
+
+    def constant(name: str, values: Any, dtype: type[np.generic] = np.float32) -> str:
+        constants.append(numpy_helper.from_array(np.array(values, dtype), name))
+        return name
+
+    def add(operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        nodes.append(helper.make_node(operator, inputs, [output], **attributes))
+        return output
+
+    values = "X"
+    if ranker.missing is not None:
+        value = constant("missing", single(ranker.missing, "the value of what is missing"))
+        values = add("Where", [add("IsNaN", ["X"], "is_missing"), value, "X"], "complete")
+    if ranker.trees is not None:
+        trees = _trees(ranker.trees)
+        add("TreeEnsembleRegressor", [values], "sum", domain="ai.onnx.ml", **trees)
+        # A comparison takes NaN for a large number: 0 times the values makes the score NaN instead.
+        zeros = add("Mul", [values, constant("zero", 0.0)], "zeros")
+        add("Add", ["sum", add("ReduceSum", [zeros, constant("axes", [1], np.int64)], "nothing")], "score")
+    else:
+        values = _scaled(ranker, values, add, constant)
+        assert ranker.weights is not None
+        named = zip(ranker.weights, ranker.names, strict=True)
+        weights = [[single(weight, f"the weight of {name!r}")] for weight, name in named]
+        add("MatMul", [values, constant("weights", weights)], "score")
+    table = helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, ["n_documents", len(ranker.names)])
+    score = helper.make_tensor_value_info("score", onnx.TensorProto.FLOAT, ["n_documents", 1])
+    model = helper.make_model(
+        helper.make_graph(nodes, ranker.name, [table], [score], constants),
+        opset_imports=[helper.make_opsetid(domain, version) for domain, version in OPSETS.items()],
+        ir_version=IR_VERSION,
+        producer_name="moerank",
+        producer_version=VERSION,
+    )
+    helper.set_model_props(model, {"features": json.dumps(ranker.names)})
+    step = "\n".join(
+        [
+            f'Load it: session = onnxruntime.InferenceSession({str(path)!r}); session.run(["score"], {{"X": X}}) '
+            "scores X, a table of single precision with these columns, before any scaling:",
+            f"  {', '.join(map(repr, ranker.names))}",
+            "Check that X holds the values that the training data had for the same documents.",
+            *ranker.coarse,
+        ]
+    )
+    return Deployment({path: model.SerializeToString()}, step)
+
+
+def _scaled(ranker: Deployable, values: str, add: Any, constant: Any) -> str:
+    """Add (x − offset) / scale to the graph, if there is a scaling."""
+    if ranker.scaling is None:
+        return values
+    named = list(zip(ranker.scaling.offset, ranker.scaling.scale, ranker.names, strict=True))
+    offsets = constant("offset", [single(offset, f"the offset of {name!r}") for offset, _, name in named])
+    scales = constant("scale", [single_positive(scale, f"the scale of {name!r}") for _, scale, name in named])
+    scaled: str = add("Div", [add("Sub", [values, offsets], "moved"), scales], "scaled")
+    return scaled
+
+
+def _trees(trees: Forest) -> dict[str, Any]:
+    """Return the attributes of a TreeEnsembleRegressor: an entry per node, numbered from 0 in each tree."""
+    nodes: list[tuple[int, int, int, float, str, int, int]] = []
+    targets: list[tuple[int, int, float]] = []
+    for tree, root in enumerate(trees.roots):
+        waiting = [root]
+        for number, node in enumerate(waiting):  # which grows: the nodes below stand at its end
+            if node < 0:
+                nodes.append((tree, number, 0, 0.0, "LEAF", 0, 0))
+                targets.append((tree, number, single(trees.leaves[-1 - node], "a leaf")))
+            else:
+                below = len(waiting)
+                waiting += [trees.left[node], trees.right[node]]
+                threshold = single_at_most(trees.thresholds[node])
+                nodes.append((tree, number, trees.columns[node], threshold, "BRANCH_LEQ", below, below + 1))
+    names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    lists = {f"nodes_{name}": list(values) for name, values in zip(names, zip(*nodes, strict=True), strict=True)}
+    of_leaves = zip(("treeids", "nodeids", "weights"), zip(*targets, strict=True), strict=True)
+    lists |= {f"target_{name}": list(values) for name, values in of_leaves}
+    return {
+        **lists,
+        "target_ids": [0] * len(targets),
+        "n_targets": 1,
+        "aggregate_function": "SUM",
+        "post_transform": "NONE",
+    }

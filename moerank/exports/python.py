@@ -1,0 +1,104 @@
+"""Python: one function without dependencies, which scores a document as the model does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from moerank.exports.deployable import Deployable, Deployment
+from moerank.version import VERSION
+
+__all__ = ["python"]
+
+BEGIN = '''\
+"""A ranker that moerank {version} wrote."""
+
+
+def score(document):
+    """Return the score of a document, by which the larger ranks first.
+
+    Parameters
+    ----------
+    document : mapping of str to number
+        Its features by name, as they are before any scaling. {missing}
+    """
+    names = {names}
+    values = []
+    for name in names:
+        value = document.get(name)
+        if value is None or value != value:
+            {replacement}
+        values.append(value)
+    total = 0.0
+'''
+
+LINEAR = """\
+    weights = {weights}
+    offsets = {offsets}
+    scales = {scales}
+    for value, weight, offset, scale in zip(values, weights, offsets, scales):
+        total += weight * ((value - offset) / scale)
+    return total
+"""
+
+TREES = """\
+    # A split is named by its place in these lists, and a leaf l by -1 - l.
+    columns = {columns}
+    thresholds = {thresholds}
+    left = {left}
+    right = {right}
+    leaves = {leaves}
+    for node in {roots}:
+        while node >= 0:
+            node = left[node] if values[columns[node]] <= thresholds[node] else right[node]
+        total += leaves[-1 - node]
+    return total
+"""
+
+
+def python(ranker: Deployable, path: Path) -> Deployment:
+    """Write a module with one function.
+
+    Parameters
+    ----------
+    ranker : Deployable
+    path : Path
+        Of the module.
+
+    Examples
+    --------
+    >>> from moerank.exports.deployable import deployable
+    >>> from moerank.rankers.model import Model
+    >>> module = {}
+    >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
+    >>> exec(python(model, Path("score.py")).files[Path("score.py")], module)
+    >>> module["score"]({"price": 3})
+    -1.5
+    """
+    if ranker.missing is None:
+        missing = "A missing one (NaN, None or not there) is a ValueError."
+        replacement = 'raise ValueError(f"the document has no value of {name!r}")'
+    else:
+        missing = f"A missing one (NaN, None or not there) counts as {float(ranker.missing)!r}."
+        replacement = f"value = {float(ranker.missing)!r}"
+    names = ascii(ranker.names)  # whatever they are, they stand between quotation marks
+    text = BEGIN.format(version=VERSION, missing=missing, names=names, replacement=replacement)
+    if (trees := ranker.trees) is not None:
+        lists = ("columns", "thresholds", "left", "right", "leaves", "roots")
+        text += TREES.format(**{name: getattr(trees, name) for name in lists})
+    else:
+        assert ranker.weights is not None
+        offsets, scales = (0.0,) * len(ranker.names), (1.0,) * len(ranker.names)
+        if ranker.scaling is not None:
+            offsets, scales = ranker.scaling.offset, ranker.scaling.scale
+        text += LINEAR.format(weights=_plain(ranker.weights), offsets=_plain(offsets), scales=_plain(scales))
+    step = (
+        f"Import score from {path.name}, and call it with a mapping of the names of a document's features to numbers.\n"
+        "Check that it is given raw values, as the training data had them before scaling."
+    )
+    return Deployment({path: text.encode()}, step)
+
+
+def _plain(values: Sequence[float]) -> tuple[float, ...]:
+    """Return Python's own numbers: those of numpy write themselves as calls."""
+    return tuple(map(float, values))

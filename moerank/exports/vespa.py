@@ -1,0 +1,146 @@
+"""Vespa: a rank profile, whose second phase scores by a linear expression or by trees in LightGBM's format.
+
+Expressions are computed in double precision. A value goes left where it is less than the threshold, so the next number
+of single precision above it is written: fields of floats are parted where the trees do it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from moerank.exports.deployable import Deployable, Deployment
+from moerank.exports.rounding import single_above
+from moerank.exports.trees import Node, compact_json, nested_trees
+from moerank.rankers.forest import Forest
+
+__all__ = ["vespa"]
+
+PROFILE = """\
+rank-profile {name} inherits default {{
+{functions}
+    second-phase {{
+        expression: score_{name}
+    }}
+    match-features {{
+        {features}
+        score_{name}
+    }}
+}}
+"""
+
+FUNCTION = """\
+    function {name}() {{
+        expression {{
+            {expression}
+        }}
+    }}
+"""
+
+
+def vespa(ranker: Deployable, path: Path) -> Deployment:
+    """Write a rank profile, and for trees the file of the model beside it.
+
+    Parameters
+    ----------
+    ranker : Deployable
+    path : Path
+        Of the profile; the trees go to the name of the model with ``.json``.
+
+    Raises
+    ------
+    ValueError
+        If the profile would have the name of the file of the trees.
+
+    Examples
+    --------
+    >>> from moerank.exports.deployable import deployable
+    >>> from moerank.rankers.model import Model
+    >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
+    >>> print(vespa(model, Path("m.profile")).files[Path("m.profile")].decode()[:155])
+    rank-profile moerank inherits default {
+        function f_price() {
+            expression {
+                if (isNan(attribute(price)), 0.0, attribute(price))
+    """
+    files: dict[Path, bytes] = {}
+    functions = [f"f_{label}" for label in ranker.labels]
+    profile = []
+    for function, label, known in zip(functions, ranker.labels, ranker.features, strict=True):
+        value = known.vespa or f"attribute({label})"
+        expression = f"if (isNan({value}), {_number(ranker.absent)}, {value})"
+        profile.append(FUNCTION.format(name=function, expression=expression))
+    if ranker.trees is not None:
+        trees = path.with_name(f"{ranker.name}.json")
+        if trees == path:
+            raise ValueError(f"{path} is what the trees are called; choose another file for the profile with --out")
+        files[trees] = compact_json(_dump(ranker.trees, functions))
+        expression = f'lightgbm("{trees.name}")'
+    else:
+        expression = " +\n            ".join(_terms(ranker, functions))
+    profile.append(FUNCTION.format(name=f"score_{ranker.name}", expression=expression))
+    matched = "\n        ".join(functions)
+    files[path] = PROFILE.format(name=ranker.name, functions="".join(profile).rstrip(), features=matched).encode()
+    return Deployment(files, _next_step(ranker, path))
+
+
+def _terms(ranker: Deployable, functions: list[str]) -> list[str]:
+    """Return what is added up for each feature."""
+    assert ranker.weights is not None
+    terms = []
+    for place, (weight, function) in enumerate(zip(ranker.weights, functions, strict=True)):
+        value = function
+        if ranker.scaling is not None:
+            offset, scale = ranker.scaling.offset[place], ranker.scaling.scale[place]
+            value = f"(({function} - {_number(offset)}) / {_number(scale)})"
+        terms.append(f"{_number(weight)} * {value}")
+    return terms
+
+
+def _number(value: float) -> str:
+    """Return a number as an expression, which is read as the same: as Java writes it, in brackets below 0."""
+    digits, exponent, power = repr(float(value)).partition("e")
+    text = f"{digits}{'' if '.' in digits else '.0'}{exponent.upper()}{int(power) if power else ''}"
+    return f"({text})" if text.startswith("-") else text
+
+
+def _dump(trees: Forest, functions: list[str]) -> Node:
+    """Return the trees as LightGBM dumps them, as far as Vespa reads it; no value is absent, as functions have one."""
+    thresholds = [single_above(value) for value in trees.thresholds]
+
+    def leaf(number: int) -> Node:
+        return {"leaf_value": trees.leaves[number]}
+
+    def split(number: int, left: Node, right: Node) -> Node:
+        return {
+            "split_feature": trees.columns[number],
+            "threshold": thresholds[number],
+            "decision_type": "<=",
+            "default_left": False,
+            "missing_type": "NaN",
+            "left_child": left,
+            "right_child": right,
+        }
+
+    return {
+        "objective": "lambdarank",
+        "feature_names": functions,
+        "tree_info": [{"tree_structure": root} for root in nested_trees(trees, leaf, split)],
+        "pandas_categorical": [],
+    }
+
+
+def _next_step(ranker: Deployable, path: Path) -> str:
+    copies = [f"Copy {path} to schemas/SCHEMA/{ranker.name}.profile in the application package, which needs that name"]
+    if ranker.trees is not None:
+        copies.append(f", and {path.with_name(f'{ranker.name}.json')} to models")
+    return "\n".join(
+        [
+            f"{''.join(copies)}. Deploy and query it:",
+            "  vespa deploy APPLICATION",
+            f"  vespa query 'yql=select * from SCHEMA where userQuery()' query=TEXT ranking.profile={ranker.name}",
+            "It scores the best 100 documents of each node, by the first phase of the profile default; rerank-count in "
+            "its second phase sets another number. Check that matchfeatures in the answer are the values that the "
+            "training data had for the same documents, and that fields are of the type float.",
+            *ranker.remarks("vespa"),
+        ]
+    )

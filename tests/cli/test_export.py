@@ -1,0 +1,143 @@
+"""moerank export."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers.serving_solr import SolrModel
+
+from moerank.cli.export import NAMES
+from moerank.data import PER_QUERY
+from moerank.exports import FORMATS
+from moerank.metrics import MAP
+from moerank.runs.result_files import write_result
+from moerank.runs.run_fold import run_fold
+
+
+@pytest.fixture
+def run(tiny_result, tmp_path):
+    """The folder of a finished run."""
+    (tmp_path / "run").mkdir()
+    write_result(tiny_result, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def scores(folder, rows):
+    server = SolrModel((folder / "solr-features.json").read_text(), (folder / "solr.json").read_text())
+    return [server.score(dict(zip(server.names, row, strict=True))) for row in rows.tolist()]
+
+
+def test_the_chosen_member_is_exported_beside_the_result(command, run, tiny_result):
+    outcome = command("export", "run", "--format", "solr")
+    assert outcome.exit_code == 0
+    place, best = tiny_result.chosen, tiny_result.best
+    assert outcome.stderr == (
+        f"wrote {os.path.join('run', 'solr-features.json')} and {os.path.join('run', 'solr.json')}: member {place + 1} "
+        f"of {len(tiny_result.front)}, the chosen one, with {len(best.features)} features, of mofsrank on fold 2 of "
+        "tiny\n"
+    )
+    assert "Upload it to Solr" in outcome.stdout
+    X = np.random.default_rng(0).random((20, len(best.features))).astype(np.float32)
+    np.testing.assert_allclose(scores(run, X), X.astype(float) @ best.weights, rtol=1e-4, atol=1e-6)
+
+
+def test_another_member_goes_where_it_is_asked_for(command, run, tiny_result, tmp_path):
+    (tmp_path / "features.toml").write_text('["relevant 1"]\nname = "bm25"\n', encoding="utf-8")
+    words = ("--format", "solr", "--out", "new/solr.json", "--name", "shop", "--features", "features.toml")
+    for number, member in enumerate(tiny_result.front, start=1):
+        outcome = command("export", "run", "--member", number, *words)
+        assert outcome.exit_code == 0
+        size = len(member.features)
+        assert f"member {number} of" in outcome.stderr
+        assert f"with {size} feature{'s' * (size > 1)}, of" in outcome.stderr
+        model = json.loads((tmp_path / "new" / "solr.json").read_text())
+        assert model["name"] == "shop"
+        names = [feature["name"] for feature in model["features"]]
+        assert names == ["bm25" if name == "relevant 1" else name.replace(" ", "_") for name in member.model.names]
+        assert list(model["params"]["weights"].values()) == pytest.approx(member.weights)
+        for file in (tmp_path / "new").iterdir():
+            file.unlink()
+
+
+def test_the_trees_of_a_run_rank_its_test_documents_as_they_did(command, tiny_problem, tmp_path):
+    result = run_fold(tiny_problem, solver="lambdamart[n_trees=20]")
+    (tmp_path / "run").mkdir()
+    write_result(result, tmp_path / "run")
+    assert command("export", "run", "--format", "solr").exit_code == 0
+    test = tiny_problem.load_fold(1)[2]
+    X = test.X[:, list(result.best.features)].astype(np.float32)
+    found = MAP().score(test, np.array(scores(tmp_path / "run", X), float))
+    assert found == pytest.approx(result.best.scores["test"]["MAP"], abs=1e-12)
+
+
+def test_a_cell_of_a_study_is_exported_to_the_current_folder(command, tiny_study, tmp_path):
+    cells = sorted((tiny_study.out / "cells").iterdir())
+    outcome = command("export", cells[0], "--format", "solr")
+    assert outcome.exit_code == 0
+    assert sorted(os.listdir(tmp_path)) == ["solr-features.json", "solr.json"]
+    assert sorted((tiny_study.out / "cells").iterdir()) == cells
+    outcome = command("export", tiny_study.out, "--format", "solr")
+    assert outcome.exit_code == 2
+    assert f"is a study; name one of its cells, as {cells[0]}" in outcome.stderr
+
+
+def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_result, tmp_path):
+    (tmp_path / "folds" / "fold1").mkdir(parents=True)
+    (tmp_path / "folds" / "fold1" / "result.json").write_text("{}")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "solr.json").write_text("mine")
+    (tmp_path / "damaged.json").write_text('{"format": 3}')
+    (tmp_path / "query").mkdir()
+    write_result(replace(tiny_result, scaling=PER_QUERY), tmp_path / "query")
+    n_members = len(tiny_result.front)
+    there = sorted(tmp_path.rglob("*"))
+    for words, message in [
+        (("run", "--format", "sorl"), "did you mean 'solr'"),
+        (("run", "--format", "solr", "--member", n_members + 1), f"the front has members 1 to {n_members}; they are"),
+        (("run", "--format", "solr", "--name", "A"), "name must be of small letters"),
+        (("run", "--format", "solr", "--features", "gone.toml"), "gone.toml"),
+        (("run", "--format", "solr", "--out", "other/solr.json"), "is there and holds something else"),
+        (("nowhere", "--format", "solr"), "nowhere"),
+        (("other", "--format", "solr"), "other holds no finished run; moerank run makes one"),
+        (("query", "--format", "solr"), 'train it on raw values with normalize = "minmax" or "standard"'),
+        (("folds", "--format", "solr"), f"several folds; name one of them, as {os.path.join('folds', 'fold1')}"),
+        (("damaged.json", "--format", "solr"), "damaged.json: not a result of this version of moerank"),
+    ]:
+        outcome = command("export", *words)
+        assert outcome.exit_code == 2
+        assert message in outcome.stderr
+        assert outcome.stderr.count("\n") == 1
+        assert outcome.stdout == ""
+    assert sorted(tmp_path.rglob("*")) == there
+
+
+def test_the_help_names_all_formats(command):
+    assert ", ".join(FORMATS) == NAMES
+    assert NAMES.split(",")[0] in command("export", "--help").stdout
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_writes_its_files_and_says_what_comes_next(command, run, tmp_path, format):
+    if format == "onnx":
+        pytest.importorskip("onnx")
+    there = set(run.iterdir())
+    outcome = command("export", "run", "--format", format, "--name", "shop")
+    assert outcome.exit_code == 0
+    written = sorted(path.name for path in set(run.iterdir()) - there)
+    assert (format, written) in [
+        ("solr", ["solr-features.json", "solr.json"]),
+        ("elasticsearch", ["elasticsearch-features.json", "elasticsearch.json"]),
+        ("opensearch", ["opensearch-features.json", "opensearch.json"]),
+        ("vespa", ["shop.profile"]),
+        ("onnx", ["ranker.onnx"]),
+        ("python", ["score.py"]),
+        ("json", ["ranker.json"]),
+    ]
+    assert "Check that" in outcome.stdout
+    assert written[-1] in outcome.stdout and written[-1] in outcome.stderr
+    content = {path: path.read_bytes() for path in run.iterdir()}
+    again = command("export", "run", "--format", format, "--name", "shop")
+    assert (again.exit_code, again.stdout) == (0, outcome.stdout)
+    assert {path: path.read_bytes() for path in run.iterdir()} == content

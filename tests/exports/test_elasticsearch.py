@@ -1,0 +1,190 @@
+"""The plugins' files, read and scored as they do, against the models; their own examples against that reader."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.served_models import GUIDE, LABELS, LINEAR, NAMES, TREES, documents, expected, served, stumps, tolerance
+from helpers.serving_elasticsearch import PluginModel, RefusedError
+
+from moerank.data import FittedScaling
+from moerank.exports.deployable import deployable
+from moerank.exports.elasticsearch import elasticsearch
+from moerank.exports.names import read_features
+from moerank.exports.opensearch import opensearch
+
+FEATURES, MODEL = Path("out/m-features.json"), Path("out/m.json")
+
+
+def exported(model, features=None, write=elasticsearch):
+    return write(deployable(model, "moerank", read_features(features)), MODEL)
+
+
+def scores(server, X):
+    rows = [dict(zip(server.names, row, strict=True)) for row in X.tolist()]
+    return np.array([server.score({name: x for name, x in row.items() if not np.isnan(x)}) for row in rows], float)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("linear", name) for name in LINEAR] + [("trees", name) for name in TREES], ids=str
+)
+def test_the_plugins_score_as_the_model_does(kind, name):
+    model = served(name, kind)
+    files = exported(model).files
+    assert list(files) == [FEATURES, MODEL]
+    assert exported(model, write=opensearch).files == files
+    X = documents(model)
+    right = expected(model, X)
+    assert np.ptp(right) > 0
+    for follows_missing in (True, None, False):  # no value is absent
+        found = scores(PluginModel(*files.values(), follows_missing), X)
+        assert (np.abs(found - right) <= tolerance(model, X)).all()
+
+
+def test_the_worked_example():
+    X = np.array([[3.2, 20, 45], [3.2, np.nan, 45], [3.2, 20, np.nan]])
+    np.testing.assert_allclose(scores(PluginModel(*exported(GUIDE).files.values()), X), [2.1, 2.6, -12.9], rtol=3e-7)
+
+
+def test_what_counts_as_less_than_0_when_it_is_missing_goes_where_trees_say():
+    model = replace(stumps([-2.0, -1.0, 0.5, -1.5]), missing=-1.5)
+    X = np.array([[np.nan], [-1.5], [0.0], [-1.75]])
+    files = exported(model).files
+    right = expected(model, X)
+    for follows_missing in (True, None):
+        np.testing.assert_array_equal(scores(PluginModel(*files.values(), follows_missing), X), right)
+    old = scores(PluginModel(*files.values(), False), X)
+    assert (old != right).tolist() == [True, False, False, False]
+    assert "take 3.8 or later" in exported(model, write=opensearch).next_step
+    assert "take 3.8 or later" not in exported(replace(model, missing=1.0), write=opensearch).next_step
+    with pytest.raises(ValueError, match="a missing value counts as -1, and no query has a score below 0; say with"):
+        exported(replace(GUIDE, missing=-1.0))
+    told = {name: {"elasticsearch": {"template": "{}"}} for name in GUIDE.names}
+    sentence = "A query of --features that does not match counts as 0, not as -1: let all match."
+    assert sentence in exported(replace(GUIDE, missing=-1.0), told).next_step
+    assert "does not match" not in exported(GUIDE, told).next_step
+
+
+def test_normalisers_are_the_plugins():
+    def norms(model):
+        return list(json.loads(exported(model).files[MODEL])["model"]["model"]["feature_normalizers"].values())
+
+    model = served("below 0", "linear")  # which min_max does not take
+    assert norms(model) == [
+        {"standard": {"mean": -2.0, "standard_deviation": 4.0}},
+        {"min_max": {"minimum": 0.0, "maximum": 3.0}},
+    ]
+    assert norms(replace(model, scaling=replace(model.scaling, kind="standard")))[1] == {
+        "standard": {"mean": 0.0, "standard_deviation": 3.0}
+    }
+    assert [*norms(served("far from 0", "linear"))[0]] == ["standard"]
+    assert "feature_normalizers" not in exported(served("unscaled", "linear")).files[MODEL].decode()
+    with pytest.raises(ValueError, match="the scale of 'x0' is 1e-50, which is 0 in single precision"):
+        exported(replace(served("one feature", "linear"), scaling=FittedScaling("minmax", (0.0,), (1e-50,))))
+
+
+def test_a_file_says_what_features_are():
+    template = {"match": {"title": "{{keywords}}"}}
+    told = {
+        NAMES[0]: {"name": "bm25", "elasticsearch": {"params": ["keywords"], "template": template}},
+        NAMES[1]: {"elasticsearch": {"template_language": "derived_expression", "template": "2 * bm25"}},
+    }
+    deployment = exported(served("minmax", "linear"), told)
+    first, second, third, *_ = json.loads(deployment.files[FEATURES])["featureset"]["features"]
+    assert first == {"name": "bm25", "params": ["keywords"], "template_language": "mustache", "template": template}
+    assert second["template"] == "2 * bm25"
+    assert second["name"] == LABELS[1]
+    assert third["template"]["function_score"]["field_value_factor"] == {"field": "f46", "missing": 0.0}
+    assert PluginModel(*deployment.files.values()).names[0] == "bm25"
+    assert '"params": {"keywords": "TEXT"}' in deployment.next_step
+    assert "take 3.8 or later" in exported(served("raw", "trees"), told, opensearch).next_step
+
+
+def test_the_next_step_names_the_files():
+    step = exported(GUIDE).next_step
+    assert "http://localhost:9200/_ltr/_featureset/moerank --data-binary @out/m-features.json\n" in step
+    assert "http://localhost:9200/_ltr/_featureset/moerank/_createmodel --data-binary @out/m.json\n" in step
+    assert '"sltr": {"model": "moerank", "params": {}}' in step
+    assert "Upload it to OpenSearch" in exported(GUIDE, write=opensearch).next_step
+
+
+# The examples below are those of the plugin's own tests, to which their names refer.
+
+
+def exists(field):
+    query = {"query": {"exists": {"field": field}}, "field_value_factor": {"field": field}, "boost_mode": "replace"}
+    return {"name": field, "template": {"function_score": query}}
+
+
+def plugin(names, type, definition, follows_missing=True, **more):
+    features = json.dumps({"featureset": {"features": [exists(name) for name in names]}})
+    model = {"type": type, "definition": definition, **more}
+    return PluginModel(features, json.dumps({"model": {"name": "m", "model": model}}), follows_missing)
+
+
+def split(feature, condition, left, right, missing="yes"):
+    """A split whose nodes are numbered anew when it is put together."""
+    return {"split": feature, "split_condition": condition, "left": left, "right": right, "missing": missing}
+
+
+def numbered(node, count=None, depth=0):
+    count = count if count is not None else iter(range(1000))
+    number = next(count)
+    if not isinstance(node, dict):
+        return {"nodeid": number, "leaf": node}
+    children = [numbered(node[side], count, depth + 1) for side in ("left", "right")]
+    yes, no = (child["nodeid"] for child in children)
+    whole = {"nodeid": number, "depth": depth, "split": node["split"], "split_condition": node["split_condition"]}
+    missing = {"yes": yes, "no": no}.get(node["missing"], node["missing"])
+    return {**whole, "yes": yes, "no": no, "missing": missing, "children": children}
+
+
+def test_the_plugins_linear_examples():
+    """LinearRankerTests, LinearRankerParserTests and StoredLtrModelParserTests."""
+    assert plugin("abc", "model/linear", {"a": 1, "b": 2, "c": 3}).score({"a": 2, "b": 3, "c": 4}) == 20
+    assert plugin(["feature"], "model/linear", {}).score({"feature": 3}) == 0
+    for definition in ({"feature": {}}, {"feature": None}, {"feature": "1.2"}, [], {"features": 1}):
+        with pytest.raises(RefusedError):
+            plugin(["feature"], "model/linear", definition)
+    for norm, right in [
+        ({"standard": {"mean": 1.25, "standard_deviation": 0.25}}, lambda v: (v - 1.25) / 0.25),
+        ({"min_max": {"minimum": 0.05, "maximum": 1.25}}, lambda v: (v - 0.05) / 1.2),
+    ]:
+        server = plugin("a", "model/linear", {"a": 1}, feature_normalizers={"a": norm})
+        for value in (0, 0.5, 3):
+            assert server.score({"a": value}) == pytest.approx(right(value), rel=1e-5)
+    with pytest.raises(RefusedError):
+        plugin("a", "model/linear", {"a": 1}, feature_normalizers={"a": {"min_max": {"minimum": -1, "maximum": 1}}})
+
+
+def test_the_plugins_trees():
+    """NaiveAdditiveDecisionTreeTests with simple_tree.txt."""
+    third = split("3", 3.2, 17 * 3.4, 11 * 3.4)
+    first = split("1", 2.3, split("2", 2.2, 1.2 * 3.4, third, "no"), 3.2 * 3.4)
+    third = split("3", 3.2, 3.2 * 2.8, 10 * 2.8, "no")
+    second = split("1", 0.1, 23 * 2.8, split("2", 1.8, 15 * 2.8, third, "no"))
+    trees = [numbered(first), numbered(second)]
+    server = plugin("123", "model/xgboost+json", trees)
+    assert server.score({"1": 1, "2": 2, "3": 3}) == pytest.approx(13.04, rel=1e-6)
+    assert server.score({}) == pytest.approx(122.2, rel=1e-6)
+    logistic = plugin("123", "model/xgboost+json", {"objective": "reg:logistic", "splits": trees})
+    assert logistic.score({"1": 1, "2": 2, "3": 3}) == pytest.approx(0.99999785, rel=1e-7)
+
+
+def test_the_plugins_reader_of_xgboost():
+    """XGBoostJsonParserTests of both plugins."""
+    assert plugin("a", "model/xgboost+json", [numbered(0.234)]).score({}) == np.float32(0.234)
+    server = plugin("a", "model/xgboost+json", [numbered(split("a", 0.123, 0.5, 0.2))])
+    fields = [{"a": 0.122}, {"a": 0.123}, {"a": 0.124}, {}]
+    assert [server.score(field) for field in fields] == pytest.approx([0.5, 0.2, 0.2, 0.5])
+    definition = {"objective": "reg:logistic", "splits": [numbered(split("a", 0.123, 0.5, -0.2))]}
+    server = plugin("a", "model/xgboost+json", definition)
+    assert [server.score(field) for field in fields[:3]] == pytest.approx([0.62245935, 0.45016602, 0.45016602])
+    for missing, right in (("yes", 0.5), ("no", 0.2)):
+        server = plugin("a", "model/xgboost+json", [numbered(split("a", 100, 0.5, 0.2, missing))], None)
+        assert [server.score(field) for field in ({}, {"a": 50}, {"a": 150})] == pytest.approx([right, 0.5, 0.2])
+    for definition in ([], [numbered(split("a", 100, 0.5, 0.2, 3))], [{**numbered(0.5), "gain": 1}]):
+        with pytest.raises(RefusedError):
+            plugin("a", "model/xgboost+json", definition, None)

@@ -1,0 +1,159 @@
+"""The export of models and estimators: what is written where, and what is refused in which words."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers.served_models import GUIDE, documents, expected, served
+from helpers.serving_solr import SolrModel
+
+import moerank as mr
+from moerank.data import PER_QUERY, fit_scaling, make_planted
+from moerank.exports.deployable import deployable
+from moerank.exports.formats import FORMATS
+from moerank.rankers import KernelRankSVM
+from moerank.rankers.forest import Forest
+from moerank.rankers.model import Model
+
+BUDGET = {"population": 8, "generations": 2}
+
+
+@pytest.fixture(scope="module")
+def train():
+    return make_planted(n_queries=8, n_documents=12, seed=1).data
+
+
+@pytest.fixture(scope="module")
+def solver(train):
+    stages = {"instance_selection": False, "feature_selection": BUDGET, "ensemble": BUDGET}
+    return mr.MOFSRank(random_state=0, **stages).fit(fit_scaling(train, "standard").apply(train))
+
+
+def solr_scores(deployment, names, X):
+    server = SolrModel(*deployment.files.values())
+    return [server.score(dict(zip(names, row, strict=True))) for row in X.tolist()]
+
+
+def test_a_solver_is_exported_with_its_chosen_member_or_another(train, solver, tmp_path):
+    there = [name.replace(" ", "_") for name in train.feature_names]
+    X = train.X[:20].astype(np.float32)
+    exported = mr.export(solver, "solr", tmp_path / "chosen.json")
+    assert sorted(os.listdir(tmp_path)) == ["chosen-features.json", "chosen.json"]
+    np.testing.assert_allclose(solr_scores(exported, there, X), solver.predict(X.astype(float)), rtol=1e-4, atol=1e-6)
+    assert len(solver.front_) > 1
+    for member, features in enumerate(solver.front_["features"]):
+        exported = mr.export(solver, "solr", tmp_path / f"{member}.json", member=member)
+        assert SolrModel(*exported.files.values()).names == [there[column] for column in features]
+        right = solver.scaling_.table(X.astype(float)) @ solver.front_coefs_[member]
+        np.testing.assert_allclose(solr_scores(exported, there, X), right, rtol=1e-4, atol=1e-6)
+
+
+def test_features_without_names_are_numbered(train, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ranker = mr.RankRLS().fit(train.X, train.y, qid=train.qid)
+    exported = mr.export(ranker, "solr", name="shop")
+    assert sorted(os.listdir(tmp_path)) == ["solr-features.json", "solr.json"]
+    assert SolrModel(*exported.files.values()).names[:3] == ["f1", "f2", "f3"]
+    assert "model=shop" in exported.next_step
+
+
+def test_thresholds_of_scaled_values_are_rewritten_exactly():
+    for name in ("scaled", "standard"):
+        model = served(name, "trees")
+        ready = deployable(model, "moerank", {})
+        assert ready.scaling is None
+        X = np.nan_to_num(documents(model), nan=0.25)
+        offset, scale = np.array(model.scaling.offset), np.array(model.scaling.scale)
+        ties = np.array(model.trees.thresholds)[:50, None] * scale + offset
+        X = np.concatenate([X, ties, np.nextafter(ties, np.inf), np.nextafter(ties, -np.inf)])
+        np.testing.assert_array_equal(ready.trees.scores(X), expected(model, X))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (replace(GUIDE, weights=None), "neither a sum of weights nor one of trees, and cannot be deployed"),
+        (Model(names=(), columns=(), weights=()), "uses no feature: all documents would score alike"),
+        (
+            replace(GUIDE, scaling=PER_QUERY),
+            'scaled per query, by moerank or in the files .*; train it on raw values with normalize = "minmax" or',
+        ),
+        (
+            replace(GUIDE, missing="query-worst"),
+            "the rule 'query-worst', which looks at other documents .*; train with a number, as missing = 0",
+        ),
+    ],
+)
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_no_system_can_serve_is_refused(tmp_path, model, message, format):
+    with pytest.raises(ValueError, match=message):
+        mr.export(model, format, tmp_path / "model")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_tree_of_any_depth_is_written_or_refused(tmp_path, format):
+    n = 5000
+    below = (*range(1, n), -1 - n)
+    forest = Forest(
+        (0,) * n, tuple(-1.0 * k for k in range(n)), below, tuple(range(-1, -1 - n, -1)), (1.0,) * (n + 1), (0,)
+    )
+    model = Model(names=("x",), columns=(0,), trees=forest)
+    if format in ("onnx", "python", "json"):
+        assert mr.export(model, format, tmp_path / "model").files
+        return
+    with pytest.raises(
+        ValueError, match="a tree is hundreds of splits deep, which no reader of JSON takes; train with"
+    ):
+        mr.export(model, format, tmp_path / "model")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_names_collide_only_where_they_are_rewritten(tmp_path, format):
+    model = replace(GUIDE, names=("a b", "a.b", "age"))
+    if format in ("onnx", "python", "json"):
+        assert mr.export(model, format, tmp_path / "model").files
+        return
+    with pytest.raises(ValueError, match=r"'a b' and 'a\.b' are both called 'a_b'"):
+        mr.export(model, format, tmp_path / "model")
+    told = {"a.b": {"name": "second"}}
+    content = b"".join(mr.export(model, format, tmp_path / "model", features=told).files.values())
+    assert b"a_b" in content and b"second" in content
+
+
+def test_what_cannot_be_exported_is_said(train, solver, tmp_path):
+    ranker = mr.RankRLS().fit(train)
+    for given, arguments, message in [
+        (ranker, {"format": "sorl"}, "unknown format 'sorl'; did you mean 'solr'"),
+        (ranker, {"member": 0}, "RankRLS has no front whose member could be exported"),
+        (solver, {"member": len(solver.front_)}, f"member must be at most {len(solver.front_) - 1}"),
+        (solver, {"member": -1}, "member must be at least 0"),
+        (mr.RankRLS(), {}, "RankRLS is not fitted"),
+        (KernelRankSVM().fit(train), {}, "neither a sum of weights nor one of trees"),
+        (mr.RankRLS().fit(mr.query_level_norm(train)), {}, "scaled per query"),
+        (mr.RankRLS().fit(train.declared("query")), {}, "scaled per query"),
+        (ranker, {"name": "Shop"}, "name must be of small letters"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            mr.export(given, **{"format": "solr", "out": tmp_path / "x.json"} | arguments)
+    assert os.listdir(tmp_path) == []
+
+
+def test_nothing_that_is_there_is_written_over(tmp_path):
+    path = tmp_path / "new" / "m.json"
+    for _ in range(2):  # the same again is no harm
+        written = mr.export(GUIDE, "solr", path)
+    other = replace(GUIDE, weights=(1.0, 1.0, 1.0))
+    with pytest.raises(ValueError, match=r"m\.json is there and holds something else; remove it, or choose another"):
+        mr.export(other, "solr", path)
+    path.unlink()
+    (path.parent / "m-features.json").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"m-features\.json is there and holds something else"):
+        mr.export(GUIDE, "solr", path)
+    assert not path.exists()
+    (path.parent / "m-features.json").unlink()
+    path.mkdir()
+    with pytest.raises(OSError, match="is a folder, not a file"):
+        mr.export(GUIDE, "solr", path)
+    assert written.files[path]

@@ -1,0 +1,66 @@
+"""Names of features in other systems, and files that say what these are."""
+
+import re
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moerank.exports.names import check_name, names_there, plain_name, read_features
+
+
+@given(st.text())
+def test_every_name_becomes_a_plain_one_that_is_kept_from_then_on(name):
+    plain = plain_name(name)
+    assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", plain, re.ASCII)
+    assert len(plain) in (len(name), len(name) + 1)
+    assert plain_name(plain) == plain
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name, re.ASCII):
+        assert plain == name
+
+
+@pytest.mark.parametrize("name", ["a b", 'a"b', "a\\b", "a\nb", "a\x7fb", "a\x00b"])
+def test_two_features_of_one_name_are_refused_with_the_remedy(name):
+    with pytest.raises(ValueError, match="are both called 'a_b' there; name one of them") as caught:
+        names_there(["a_b", name], [None, None])
+    key, value = re.search(r"as \[(.*)\] with (.*), and give it", str(caught.value), re.DOTALL).groups()
+    told = tomllib.loads(f"[{key}]\n{value}")
+    assert names_there(["a_b", name], [None, read_features(told)[name].name]) == ("a_b", "a_b_2")
+
+
+def test_a_given_name_may_be_that_of_another_feature():
+    with pytest.raises(ValueError, match="the features 'y' and 'x' are both called 'x' there"):
+        names_there(["y", "x"], ["x", None])
+    assert names_there(["y", "x"], ["x", "y"]) == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[", "not a TOML file"),
+        ('["x"]\nnane = "y"', "x.nane: Extra inputs"),
+        ('["x"]\nname = "a b"', "x.name: String should match pattern"),
+        ('["x"]\nname = ""', "x.name: String should match pattern"),
+        ('["x"]\nname = "2"', "x.name: String should match pattern"),
+        ('["x"]\nsolr = {params = {}}', "x.solr.class: Field required"),
+        ('["x"]\nsolr = {class = "SolrFeature", params = {q = 2026-01-01}}', "x.solr.params.q"),
+        ('["x"]\nsolr = {class = "SolrFeature", params = {q = nan}}', "x.solr.params.q"),
+        ('["x"]\nelasticsearch = {params = ["q"]}', "x.elasticsearch.template: Field required"),
+        ('["x"]\nvespa = "a\\nb"', "x.vespa: String should match pattern"),
+        ('["x"]\nvespa = ""', "x.vespa: String should match pattern"),
+        ("x = 1", "x: Input should be a valid dictionary"),
+    ],
+)
+def test_files_that_say_something_else_are_refused_with_the_place(tmp_path, text, message):
+    path = tmp_path / "features.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")):
+        read_features(path)
+
+
+@pytest.mark.parametrize("name", ["", "A", "2", "a b", "a-b", "ä", "a\n"])
+def test_a_model_is_named_as_every_system_can(name):
+    check_name("moerank_2")
+    with pytest.raises(ValueError, match="name must be of small letters, digits and _, a letter first, not"):
+        check_name(name)

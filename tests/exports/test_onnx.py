@@ -1,0 +1,85 @@
+"""ONNX graphs, run by onnxruntime, against the models; the numbers of an example of Solr's in the same graph."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.served_models import GUIDE, LINEAR, TREES, documents, expected, served, tolerance
+
+from moerank.exports.deployable import deployable
+from moerank.exports.onnx import onnx_graph
+from moerank.rankers.forest import Forest
+from moerank.rankers.model import Model
+
+PATH = Path("out/m.onnx")
+
+
+def exported(model):
+    files = onnx_graph(deployable(model, "moerank", {}), PATH).files
+    assert list(files) == [PATH]
+    return files[PATH]
+
+
+def scores(content, X):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    (found,) = session.run(["score"], {"X": X.astype(np.float32)})
+    assert found.shape == (len(X), 1)
+    return found[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("linear", name) for name in LINEAR] + [("trees", name) for name in TREES], ids=str
+)
+def test_onnxruntime_scores_as_the_model_does(kind, name):
+    onnx = pytest.importorskip("onnx")
+    model = served(name, kind)
+    content = exported(model)
+    graph = onnx.load_from_string(content)
+    onnx.checker.check_model(graph, full_check=True)
+    assert graph.ir_version == 8
+    assert {entry.domain: entry.version for entry in graph.opset_import} == {"": 13, "ai.onnx.ml": 3}
+    properties = {entry.key: entry.value for entry in graph.metadata_props}
+    assert json.loads(properties["features"]) == list(model.names)
+    X = documents(model)
+    found, absent = scores(content, X), np.isnan(X).any(axis=1)
+    assert absent.any() and (np.isnan(found) == (absent if model.missing is None else False)).all()
+    known = ~np.isnan(found)
+    assert (np.abs(found - expected(model, X)) <= tolerance(model, X))[known].all()
+    assert exported(model) == content
+
+
+def test_the_worked_example():
+    X = np.array([[3.2, 20, 45], [3.2, 0, 45], [3.2, np.nan, 45], [3.2, 20, 0]])
+    np.testing.assert_allclose(scores(exported(GUIDE), X), [2.1, 2.6, np.nan, -12.9], rtol=3e-7)
+    np.testing.assert_allclose(scores(exported(replace(GUIDE, missing=0.0)), X), [2.1, 2.6, 2.6, -12.9], rtol=3e-7)
+
+
+def test_solrs_example_of_trees():
+    forest = Forest((0, 1), (0.5, 10.0), (-1, -2), (1, -3), (-100.0, 50.0, 75.0, -20.0), (0, -4))
+    model = Model(names=("title", "const"), columns=(0, 1), trees=forest)
+    X = np.array([[0, 1], [1, 1], [1, 11], [0.5, 1], [1, 10]])
+    assert scores(exported(model), X).tolist() == [-120, 30, 55, -120, 30]
+    X = np.array([[np.nan, 1], [1, np.nan]])
+    assert np.isnan(scores(exported(model), X)).all()
+    assert scores(exported(replace(model, missing=0.0)), X).tolist() == [-120, 30]
+
+
+def test_what_single_precision_cannot_hold_is_refused():
+    for change, message in [
+        ({"weights": (1e39, 1.0, 1.0)}, "the weight of 'bm25' is 1e\\+39, too large for single precision"),
+        ({"scaling": replace(GUIDE.scaling, scale=(1.0, 1e-46, 1.0))}, "the scale of 'price' is 1e-46, which is 0 in"),
+        ({"scaling": replace(GUIDE.scaling, offset=(1.0, 1.0, -1e40))}, "the offset of 'age' is -1e\\+40"),
+        ({"missing": 1e40}, "the value of what is missing is 1e\\+40"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            exported(replace(GUIDE, **change))
+
+
+def test_without_onnx_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"ONNX needs the package onnx, .*: pip install 'moerank\[onnx\]'"):
+        exported(GUIDE)

@@ -1,0 +1,215 @@
+"""Solr's files, read and scored as Solr does, against the models; Solr's own examples against that reader."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.served_models import GUIDE, LABELS, LINEAR, NAMES, TREES, documents, expected, served, stumps, tolerance
+from helpers.serving_solr import RefusedError, SolrModel
+
+from moerank.data import FittedScaling
+from moerank.exports.deployable import deployable
+from moerank.exports.names import read_features
+from moerank.exports.solr import solr
+
+STORE, MODEL = Path("out/m-features.json"), Path("out/m.json")
+
+
+def exported(model, features=None):
+    return solr(deployable(model, "moerank", read_features(features)), MODEL)
+
+
+def read(model, features=None):
+    files = exported(model, features).files
+    assert list(files) == [STORE, MODEL]
+    return SolrModel(files[STORE], files[MODEL])
+
+
+def scores(server, X):
+    rows = [dict(zip(server.names, row, strict=True)) for row in X.tolist()]
+    return np.array([server.score({name: x for name, x in row.items() if not np.isnan(x)}) for row in rows], float)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("linear", name) for name in LINEAR] + [("trees", name) for name in TREES], ids=str
+)
+def test_solr_scores_as_the_model_does(kind, name):
+    model = served(name, kind)
+    X = documents(model)
+    found, right = scores(read(model), X), expected(model, X)
+    assert np.ptp(right) > 0
+    assert (np.abs(found - right) <= tolerance(model, X)).all()
+
+
+def test_the_worked_example():
+    X = np.array([[3.2, 20, 45], [3.2, np.nan, 45], [3.2, 20, np.nan]])
+    np.testing.assert_allclose(scores(read(GUIDE), X), [2.1, 2.6, -12.9], rtol=3e-7)
+
+
+def test_files_have_solrs_normalisers_and_types():
+    model = replace(served("minmax", "linear"), missing=0.5)
+    files = {path: json.loads(content) for path, content in exported(model).files.items()}
+    assert [feature["name"] for feature in files[STORE]] == [LABELS[column] for column in model.columns]
+    first, norm = files[STORE][0], files[MODEL]["features"][0]["norm"]
+    assert first["class"] == "org.apache.solr.ltr.feature.FieldValueFeature"
+    assert first["params"] == {"field": "BM25_of_title", "defaultValue": "0.5"}
+    offset, scale = model.scaling.offset[0], model.scaling.scale[0]
+    assert norm["class"] == "org.apache.solr.ltr.norm.MinMaxNormalizer"
+    assert norm["params"] == {"min": repr(float(np.float32(offset))), "max": repr(float(np.float32(offset + scale)))}
+    kinds = {name: read(served(name, "linear")).norms for name in ("standard", "unscaled")}
+    assert {identity for *_, identity in kinds["standard"].values()} == {False}
+    assert {identity for *_, identity in kinds["unscaled"].values()} == {True}
+
+
+def test_thresholds_part_all_numbers_of_single_precision_where_the_tree_does():
+    """All of one order of magnitude: Solr's sum with 1e-6 has many values for each of its own there."""
+    thresholds = [2e-3, 1e-3, 0.1, 0.3, 0.5, 1 / 3, 1.5, 31.9, 100.0, 1e7, -1e-2, -0.3, -2.5, 1e-35]
+    trees = json.loads(exported(stumps(thresholds)).files[MODEL])["params"]["trees"]
+    assert float(trees[-1]["root"]["threshold"]) + np.float32(1e-6) <= 0  # what counts as 0 goes left, and no more
+    for threshold, tree in zip(thresholds[:-1], trees, strict=False):
+        nearest = np.float32(threshold)
+        steps = np.arange(-40, 41) + nearest.view(np.int32)
+        x = steps.astype(np.int32).view(np.float32)
+        with_solr = x <= np.float32(float(tree["root"]["threshold"])) + np.float32(1e-6)
+        np.testing.assert_array_equal(with_solr, x.astype(float) <= threshold)
+        assert 0 < with_solr.sum() < 81
+
+
+def test_a_file_says_what_features_are():
+    told = {
+        NAMES[0]: {"name": "bm25", "solr": {"class": "SolrFeature", "params": {"q": "{!field f=title}${user_query}"}}},
+        NAMES[1]: {"solr": {"class": "org.apache.solr.ltr.feature.ValueFeature", "params": {"value": "${price:4}"}}},
+        NAMES[2]: {"solr": {"class": "FieldLengthFeature", "params": {"field": "body", "defaultValue": 7}}},
+        "of another model": {"name": "x"},
+    }
+    deployment = exported(replace(served("minmax", "linear"), missing=0.5), told)
+    store = json.loads(deployment.files[STORE])
+    assert store[0]["name"] == "bm25"
+    assert store[0]["class"] == "org.apache.solr.ltr.feature.SolrFeature"
+    assert store[0]["params"] == {"q": "{!field f=title}${user_query}", "defaultValue": "0.5"}
+    assert store[1]["params"] == {"value": "${price:4}", "defaultValue": "0.5"}
+    assert store[2]["params"] == {"field": "body", "defaultValue": 7}
+    assert SolrModel(*deployment.files.values()).names[:2] == ["bm25", "price_net"]
+    assert "'rq={!ltr model=moerank reRankDocs=100 efi.price=TEXT efi.user_query=TEXT}'" in deployment.next_step
+    assert "'BM25 of title' is bm25, 'price.net' is price_net" in deployment.next_step
+    assert "fields of these names, as --features says nothing else: gr__e, two_lines" in deployment.next_step
+
+
+def test_the_next_step_names_the_files():
+    step = exported(GUIDE).next_step
+    assert "curl -X PUT -H 'Content-type: application/json' http://localhost:8983/solr/COLLECTION/" in step
+    assert "/schema/feature-store --data-binary @out/m-features.json\n" in step
+    assert "/schema/model-store --data-binary @out/m.json\n" in step
+    assert "A document without a value counts as having 0 there, though the training data had every value." in step
+    assert "under three digits of 'x0'" in exported(served("far from 0", "linear")).next_step
+    assert "under three digits" not in step
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": (1e39, 1.0, 1.0)}, "the weight of 'bm25' is 1e\\+39, too large for single precision"),
+        (
+            {"scaling": FittedScaling("standard", (0, 0, 0), (1, 1e-46, 1))},
+            "the scale of 'price' is 1e-46, which is 0 in single precision",
+        ),
+        ({"scaling": FittedScaling("minmax", (0, -1e39, 0), (1, 1, 1))}, "the offset of 'price' is -1e\\+39"),
+        ({"scaling": FittedScaling("minmax", (0, 0, 3e38), (1, 1, 3e38))}, "the maximum of 'age' is 6e\\+38"),
+        ({"missing": 1e40}, "the value of what is missing is 1e\\+40"),
+    ],
+)
+def test_numbers_beyond_single_precision_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        exported(replace(GUIDE, **change))
+
+
+# The examples below are those of solr/modules/ltr/src/test in apache/solr, to which their names refer.
+
+
+def linear_of(weights, norms):
+    features = [{"name": name, **({"norm": norms[name]} if name in norms else {})} for name in weights]
+    store = [
+        {"name": name, "class": "org.apache.solr.ltr.feature.ValueFeature", "params": {"value": "0"}}
+        for name in weights
+    ]
+    text = {"class": "org.apache.solr.ltr.model.LinearModel", "store": "s", "name": "m", "features": features}
+    return SolrModel(json.dumps(store), json.dumps({**text, "params": {"weights": weights}}))
+
+
+def min_max(least, most):
+    return {"class": "org.apache.solr.ltr.norm.MinMaxNormalizer", "params": {"min": least, "max": most}}
+
+
+def standard(mean, deviation):
+    return {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": {"avg": mean, "std": deviation}}
+
+
+def test_solrs_linear_example():
+    """TestLTRQParserExplain with linear-model.json."""
+    weights = dict(zip("tdkpxqc", (0, 0.1, 0.2, 0.3, 0.4, 0.1231231, 0.12121211), strict=True))
+    server = linear_of(weights, {"p": min_max("0.0", "10.0")})
+    assert server.score(dict(zip("tdkpxqc", (1, 2, 2, 3, 4, 5, 5), strict=True))) == np.float32(3.5116758)
+    assert linear_of({"c": 1, "n": 2}, {}).score({"c": 5}) == 5
+
+
+@pytest.mark.parametrize(
+    ("norm", "values", "right"),
+    [
+        (min_max("5.0f", "10.0f"), [8, 100, 150, -1, 5], [0.6, 19, 29, -1.2, 0]),
+        (min_max("0", "50"), [-5, 55, 5], [-0.1, 1.1, 0.1]),
+        (standard("42", "6"), [39, 42, 45], [-0.5, 0, 0.5]),
+        (min_max("10", "0"), [0], [1]),
+    ],
+)
+def test_solrs_normalisers(norm, values, right):
+    """TestMinMaxNormalizer and TestStandardNormalizer."""
+    norm["params"] = {name: text.rstrip("f") for name, text in norm["params"].items()}
+    np.testing.assert_allclose([linear_of({"x": 1}, {"x": norm}).score({"x": v}) for v in values], right, rtol=1e-6)
+
+
+@pytest.mark.parametrize("norm", [min_max("10", "10"), standard("0", "0"), standard("0", "-1"), min_max(1.0, "2")])
+def test_what_solr_refuses_is_refused(norm):
+    with pytest.raises(RefusedError):
+        linear_of({"x": 1}, {"x": norm})
+
+
+def trees_of(trees, names, **params):
+    store = [
+        {"name": name, "class": "org.apache.solr.ltr.feature.ValueFeature", "params": {"value": "0"}} for name in names
+    ]
+    model = {"class": "org.apache.solr.ltr.model.MultipleAdditiveTreesModel", "store": "s", "name": "m"}
+    params["trees"] = [{"weight": weight, "root": root} for weight, root in trees]
+    features = [{"name": name} for name in names]
+    return SolrModel(json.dumps(store), json.dumps({**model, "features": features, "params": params}))
+
+
+def split(feature, threshold, left, right, **missing):
+    return {"feature": feature, "threshold": threshold, "left": left, "right": right, **missing}
+
+
+def leaf(value):
+    return {"value": value}
+
+
+def test_solrs_trees():
+    """TestMultipleAdditiveTreesModel, with and without a missing branch, and TestExternalValueFeatures."""
+    inner = split("const", "10.0", leaf("50"), leaf("75"))
+    first = split("title", "0.5", leaf("-100"), inner)
+    server = trees_of([("1", first), ("2", leaf("-10"))], ["title", "const"])
+    assert [server.score({"title": title, "const": 1}) for title in (1, 0)] == [30, -120]
+    device = split("device", "0.0", leaf("50"), leaf("65"), missing="left")
+    inner = split("const", "10.0", device, leaf("75"), missing="right")
+    first = split("title", "0.5", leaf("-100"), inner, missing="left")
+    names = ["title", "const", "device"]
+    server = trees_of([("1", first), ("2", leaf("-10"))], names, isNullSameAsZero=False)
+    assert [server.score({"title": title, "const": 1, "device": np.nan}) for title in (1, 0)] == [30, -120]
+    profile = [("1", split(name, "0.5", leaf("0"), leaf(value))) for name, value in (("a", "50"), ("b", "65"))]
+    server = trees_of(profile, ["a", "b"])
+    assert [server.score({"a": 0, "b": b}) for b in (1, 0)] == [65, 0]
+
+
+def test_solr_adds_a_millionth_to_thresholds():
+    server = trees_of([("1", split("x", "0.5", leaf("1"), leaf("2")))], ["x"])
+    assert [server.score({"x": x}) for x in (0.5, 0.500001, 0.500002)] == [1, 1, 2]

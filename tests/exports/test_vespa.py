@@ -1,0 +1,110 @@
+"""Vespa's files, read and scored as Vespa does, against the models; the example of the guide against that reader."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.served_models import GUIDE, LINEAR, NAMES, TREES, documents, expected, served, stumps, tolerance
+from helpers.serving_vespa import VespaProfile
+
+from moerank.exports.deployable import deployable
+from moerank.exports.names import read_features
+from moerank.exports.vespa import vespa
+
+PROFILE, MODEL = Path("out/m.profile"), Path("out/moerank.json")
+
+
+def exported(model, features=None):
+    return vespa(deployable(model, "moerank", read_features(features)), PROFILE)
+
+
+def read(deployment):
+    models = {path.name: content for path, content in deployment.files.items() if path != PROFILE}
+    return VespaProfile(deployment.files[PROFILE].decode(), models)
+
+
+def scores(deployment, X):
+    server = read(deployment)
+    fields = [f"attribute({name.removeprefix('f_')})" for name in server.matched[:-1]]
+    rows = [dict(zip(fields, row, strict=True)) for row in X.tolist()]
+    return np.array([server.score({name: x for name, x in row.items() if not np.isnan(x)}) for row in rows])
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_vespa_scores_as_a_linear_model_does_in_double_precision(name):
+    model = served(name, "linear")
+    X = documents(model)
+    assert list(exported(model).files) == [PROFILE]
+    right = expected(model, X)
+    np.testing.assert_allclose(scores(exported(model), X), right, rtol=1e-11, atol=tolerance(model, X).max() * 1e-8)
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_vespa_scores_as_trees_do(name):
+    model = served(name, "trees")
+    X = documents(model)
+    deployment = exported(model)
+    assert list(deployment.files) == [MODEL, PROFILE]
+    assert (np.abs(scores(deployment, X) - expected(model, X)) <= tolerance(model, X)).all()
+
+
+def test_the_worked_example():
+    X = np.array([[3.2, 20, 45], [3.2, np.nan, 45], [3.2, 20, np.nan]])
+    np.testing.assert_allclose(scores(exported(GUIDE), X), [2.1, 2.6, -12.9], rtol=1e-14)
+    by_hand = """\
+rank-profile moerank inherits default {
+    function f_price() { expression: if (isNan(attribute(price)), 0.0, attribute(price)) }
+    function f_age()   { expression: if (isNan(attribute(age)), 0.0, attribute(age)) }
+    function moerank_score() { expression: SUM }
+    first-phase  { expression: nativeRank }
+    second-phase { total-rerank-count: 100
+                   expression: moerank_score }
+    match-features: f_price f_age moerank_score
+}
+"""
+    total = "0.5 * bm25(title) + (-1.25) * ((f_price - 0.0) / 50.0) + 2.0 * ((f_age - 42.0) / 6.0)"
+    server = VespaProfile(by_hand.replace("SUM", total))
+    whole = {"bm25(title)": 3.2, "attribute(price)": 20, "attribute(age)": 45}
+    for left_out, right in ((None, 2.1), ("attribute(price)", 2.6), ("attribute(age)", -12.9)):
+        there = {name: x for name, x in whole.items() if name != left_out}
+        assert server.score(there) == pytest.approx(right, rel=1e-14)
+
+
+def test_lightgbms_trees_are_read_as_vespa_imports_them():
+    """A tie goes right, what is not there left if `default_left` says so, and else right."""
+    leaves = {"left_child": {"leaf_value": 1.0}, "right_child": {"leaf_value": 2.0}}
+    for default_left, right in ((True, [1, 2, 2, 1]), (False, [1, 2, 2, 2])):
+        node = {"split_feature": 0, "threshold": 0.5, "decision_type": "<=", "default_left": default_left, **leaves}
+        trees = {"objective": "lambdarank", "feature_names": ["attribute(x)"], "pandas_categorical": []}
+        dump = {**trees, "tree_info": [{"tree_structure": node}]}
+        server = VespaProfile(exported(stumps([0.0])).files[PROFILE].decode(), {"moerank.json": json.dumps(dump)})
+        given = [{"attribute(x)": x} for x in (0.25, 0.5, 0.75)]
+        assert [server.score(features) for features in [*given, {}]] == right
+
+
+def test_a_file_says_what_features_are():
+    told = {NAMES[0]: {"name": "bm25", "vespa": "bm25(title)"}, NAMES[1]: {"vespa": "query(price)"}}
+    model = replace(served("minmax", "linear"), missing=0.5)
+    server = read(exported(model, told))
+    assert server.functions["f_bm25"] == "if (isNan(bm25(title)), 0.5, bm25(title))"
+    assert server.functions["f_price_net"] == "if (isNan(query(price)), 0.5, query(price))"
+    assert server.functions["f_f46"] == "if (isNan(attribute(f46)), 0.5, attribute(f46))"
+    assert server.name == "moerank"
+    step = exported(served("raw", "trees"), told).next_step
+    assert "Copy out/m.profile to schemas/SCHEMA/moerank.profile in the application package" in step
+    assert ", and out/moerank.json to models. Deploy" in step
+    assert "ranking.profile=moerank\n" in step
+
+
+def test_profile_and_trees_are_two_files():
+    with pytest.raises(ValueError, match=r"moerank\.json is what the trees are called; choose another file"):
+        vespa(deployable(served("raw", "trees"), "moerank", {}), MODEL)
+    assert vespa(deployable(GUIDE, "moerank", {}), MODEL)
+
+
+def test_no_name_of_a_function_is_taken_twice():
+    names = ("moerank", "score_moerank", "if")
+    deployment = vespa(deployable(replace(GUIDE, names=names), "f_moerank", {}), PROFILE)
+    assert set(read(deployment).functions) == {"f_moerank", "f_score_moerank", "f_if", "score_f_moerank"}
