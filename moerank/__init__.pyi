@@ -1,7 +1,10 @@
 """The public names of the package, each with the room it is loaded from when it is first used."""
 
+from .cluster import DaskCluster as DaskCluster
 from .data import FeatureCosts as FeatureCosts
 from .data import RankingData as RankingData
+from .data import ShardedData as ShardedData
+from .data import cut_into_shards as cut_into_shards
 from .data import describe as describe
 from .data import fit_scaling as fit_scaling
 from .data import load_digits_fold as load_digits_fold

@@ -21,6 +21,8 @@ from moerank.data.scales import Scaling as Scaling
 from moerank.data.scaling import centre_in_queries as centre_in_queries
 from moerank.data.scaling import fit_scaling as fit_scaling
 from moerank.data.scaling import query_level_norm as query_level_norm
+from moerank.data.sharded_data import ShardedData as ShardedData
+from moerank.data.sharded_data import cut_into_shards as cut_into_shards
 from moerank.data.tables import load_table as load_table
 from moerank.data.tables import load_table_fold as load_table_fold
 from moerank.data.web import load_web_fold as load_web_fold

@@ -40,7 +40,7 @@ def data():
 
 
 def searched(train, backend, unit="query", **settings):
-    budget = {"population": 8, "generations": 3}
+    budget = {"population": 6, "generations": 3}
     instances = budget | {"unit": unit, "max_subsets": 2}
     solver = MOFSRank(
         backend,
