@@ -145,6 +145,8 @@ def _unpacked(value: Any) -> Any:
     if isinstance(value, Packed):
         count = int(np.prod(value.shape))
         return np.unpackbits(value.bits, count=count).view(np.bool_).reshape(value.shape)
+    if isinstance(value, np.ndarray) and not value.flags.writeable:
+        return value.copy()  # else kernels would be compiled again for arrays that came in a message
     return value
 
 

@@ -146,8 +146,9 @@ def kills(train, data, arguments, local):
     def kill(fraction, generation, n_eval):
         seconds.append(time.perf_counter())
         if generation % 4 == 2 and killed[0] < arguments.kills:
-            pids = [worker.process.process.pid for worker in local.workers.values() if worker.process.is_alive()]
-            threading.Timer(rng.random() * 0.1, os.kill, (rng.choice(pids), 9)).start()
+            # A nanny gives up where its worker dies before it has begun.
+            there = [nanny for nanny in local.workers.values() if nanny.worker_address in local.scheduler.workers]
+            threading.Timer(rng.random() * 0.1, os.kill, (rng.choice(there).process.process.pid, 9)).start()
             killed[0] += 1
 
     n = 4 * arguments.kills + 4
