@@ -129,7 +129,7 @@ def _model_of(solver: Any, member: int | None) -> Model:
             raise ValueError(f"{type(solver).__name__} has no front whose member could be exported")
         check_at_least(0, len(solver.front_support_) - 1, member=member)
         solver = copy.copy(solver)
-        solver.support_ = solver.front_support_[member]
+        solver.support_, solver.chosen_ = solver.front_support_[member], member  # the trees are those of the chosen one
         if solver.front_coefs_ is not None:
             solver.coef_ = solver.front_coefs_[member]
     names = getattr(solver, "feature_names_in_", range(1, len(solver.support_) + 1))

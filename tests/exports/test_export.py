@@ -49,6 +49,18 @@ def test_a_solver_is_exported_with_its_chosen_member_or_another(train, solver, t
         np.testing.assert_allclose(solr_scores(exported, there, X), right, rtol=1e-4, atol=1e-6)
 
 
+def test_another_member_is_exported_with_its_own_trees(train, tmp_path):
+    stages = {"instance_selection": False, "feature_selection": BUDGET, "ensemble": False}
+    solver = mr.MOFSRank(refit=mr.RankBoost(5), tune=False, random_state=0, **stages).fit(train)
+    there = [name.replace(" ", "_") for name in train.feature_names]
+    X = train.X[:20].astype(np.float32)
+    assert len(solver.front_) > 1
+    right = solver.front_rankers_.scores(X.astype(float))
+    for member in range(len(solver.front_)):
+        exported = mr.export(solver, "solr", tmp_path / f"{member}.json", member=member)
+        np.testing.assert_allclose(solr_scores(exported, there, X), right[:, member], rtol=1e-4, atol=1e-6)
+
+
 def test_features_without_names_are_numbered(train, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ranker = mr.RankRLS().fit(train.X, train.y, qid=train.qid)
