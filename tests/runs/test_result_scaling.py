@@ -31,7 +31,7 @@ def raw(tiny_problem):
 def run(tiny_problem, raw, monkeypatch):
     def call(solver, kind):
         scaling = fit_scaling(raw[0], kind)
-        monkeypatch.setattr(Problem, "load_fold", lambda *_: tuple(scaling.apply(part) for part in raw))
+        monkeypatch.setattr(Problem, "load_limited_fold", lambda *_: (tuple(map(scaling.apply, raw)), {}))
         return run_fold(tiny_problem, solver=solver), scaling
 
     return call
@@ -63,7 +63,7 @@ def test_what_the_configuration_says_is_not_said_twice(tiny_problem, tiny_result
 
 def test_data_that_came_scaled_are_remembered(tiny_problem, monkeypatch):
     parts = [part.declared("query") for part in tiny_problem.load_fold(1)]
-    monkeypatch.setattr(Problem, "load_fold", lambda *_: parts)
+    monkeypatch.setattr(Problem, "load_limited_fold", lambda *_: (parts, {}))
     result = run_fold(tiny_problem, solver="rankrls")
     assert json.loads(result.to_json())["scaling"] == {"kind": "query"}
     assert RunResult.from_json(result.to_json()).best.model.scaling == PER_QUERY
