@@ -50,6 +50,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # a page of its own, with scripts from the network
     "abort_on_example_error": True,
 }
 

@@ -5,7 +5,6 @@ A front and what it says
 Which pixels tell handwritten digits apart? The front on training, validation and test queries.
 """
 
-import moerank as mr
 from moerank.figures.of_run import RUN_FIGURES
 from moerank.runs.problem_files import load_problem
 from moerank.runs.run_fold import run_fold

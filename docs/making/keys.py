@@ -25,7 +25,8 @@ def pages():
     tables = {name: field.annotation for name, field in Problem.model_fields.items()}
     lines = [INTRODUCTION, "## Above all tables", ""]
     lines += table(row for row in rows(Problem, schema, definitions) if row[0] == "name")
-    shared = [row for row in rows(SOURCES[0], definitions[SOURCES[0].__name__], definitions) if row[0] in DataSection.model_fields]
+    first = rows(SOURCES[0], definitions[SOURCES[0].__name__], definitions)
+    shared = [row for row in first if row[0] in DataSection.model_fields]
     lines += ["## [data], whatever the source", "", *table(shared)]
     for source in SOURCES:
         name = get_args(source.model_fields["source"].annotation)[0]

@@ -32,4 +32,6 @@ def _row(entry):
     marks = [mark for flag, mark in ((entry.recommended, "recommended"), (entry.backend, "backend")) if flag]
     shown = f"`{entry.name}`" + (f" ({', '.join(marks)})" if marks else "")
     selects = "selects" if entry.selects else "all"
-    return f"| {shown} | {link} | {selects} | {'yes' if entry.linear else 'no'} | {needs} | {entry.paper}, {entry.year} |"
+    return (
+        f"| {shown} | {link} | {selects} | {'yes' if entry.linear else 'no'} | {needs} | {entry.paper}, {entry.year} |"
+    )
