@@ -24,7 +24,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "making.mathml",
-    "making.see_also",
+    "making.docstrings",
 ]
 exclude_patterns = ["_build", "making", "examples", "**/README.md", "**/GALLERY_HEADER.rst"]
 default_role = "py:obj"  # docstrings name classes in single backticks

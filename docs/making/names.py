@@ -136,5 +136,5 @@ def _title(text, sign):
 def _table(rows):
     lines = [".. list-table::", "   :class: names", "   :widths: 30 70", ""]
     for first, second in rows:
-        lines += [f"   * - {first}", f"     - {second}"]
+        lines += [f"   * - {first}", f"     - {second}".replace("|", r"\|")]
     return [*lines, ""]
