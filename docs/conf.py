@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -10,7 +11,10 @@ os.environ.pop("MOERANK_DATA", None)  # the examples run on embedded data alone,
 
 from making.write import write_reference  # noqa: E402
 
+from moerank.rankers import ConstantFeatureWarning  # noqa: E402
 from moerank.version import VERSION  # noqa: E402
+
+warnings.filterwarnings("ignore", category=ConstantFeatureWarning)  # three pixels of the digits never vary
 
 project = "moerank"
 author = "moerank developers"
@@ -48,6 +52,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "min_reported_time": 1,
+    "image_scrapers": ("matplotlib", "making.figures.scrape"),
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,  # a page of its own, with scripts from the network
