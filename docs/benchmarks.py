@@ -96,11 +96,24 @@ def measured(name, data):
     script = PROJECT / "tests" / "benchmarks" / f"{name}.py"
     says = script.read_text(encoding="utf-8").partition('"""')[2].partition("\n")[0]
     command = [sys.executable, str(script), *options, *(["--data", data] if needs_data and data else [])]
-    environment = os.environ | {"COLUMNS": "110", "PYTHONWARNINGS": "ignore"}
+    environment = os.environ | {"COLUMNS": "250", "PYTHONWARNINGS": "ignore"}
     output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    table = "\n".join(line.rstrip() for line in output.strip("\n").splitlines())
     typed = " ".join(["python", f"tests/benchmarks/{name}.py", *options, *(["--data DIR"] if needs_data else [])])
-    return f"{says}\n\n`{typed}`, {machine()}:\n\n```text\n{table}\n```"
+    return f"{says}\n\n`{typed}`, {machine()}:\n\n{markdown(output)}"
+
+
+def markdown(output):
+    """Return what a benchmark printed, its tables as those of Markdown, so that they fit every screen."""
+    lines = []
+    for line in output.splitlines():
+        if line.startswith("┃"):
+            cells = [cell.strip() for cell in line.strip("┃").split("┃")]
+            lines += [f"| {' | '.join(cells)} |", "|---" * len(cells) + "|"]
+        elif line.startswith("│"):
+            lines.append("| " + " | ".join(cell.strip() for cell in line.strip("│").split("│")) + " |")
+        elif not line.startswith(("┡", "├")):  # a title or another sentence, or the upper or lower edge of a table
+            lines += ["", "" if line.startswith(("┏", "└")) else line.strip(), ""]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 def machine():
