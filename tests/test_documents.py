@@ -26,12 +26,10 @@ from moerank.runs import sources
 from moerank.stages import staged_search
 
 PROJECT = Path(__file__).resolve().parents[1]
-MADE = ("_build", "gallery", "reference/made")
-PAGES = {
-    path.relative_to(PROJECT).as_posix(): path.read_text(encoding="utf-8")
-    for path in [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").rglob("*.md"))]
-    if not path.relative_to(PROJECT / "docs" if "docs" in path.parts else PROJECT).as_posix().startswith(MADE)
-}
+MADE = ("docs/_build/", "docs/gallery/", "docs/reference/made/")
+WRITTEN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
+FILES = {path.relative_to(PROJECT).as_posix(): path for pattern in WRITTEN for path in sorted(PROJECT.glob(pattern))}
+PAGES = {name: path.read_text(encoding="utf-8") for name, path in FILES.items() if not name.startswith(MADE)}
 WITH_CODE = [name for name, text in PAGES.items() if any(block.runs for block in blocks(text)) and name != "README.md"]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
