@@ -24,6 +24,7 @@ from moerank.exports.names import read_features
 from moerank.rankers import lambda_mart
 from moerank.runs import sources
 from moerank.stages import staged_search
+from moerank.version import VERSION
 
 PROJECT = Path(__file__).resolve().parents[1]
 MADE = ("docs/_build/", "docs/gallery/", "docs/reference/made/")
@@ -159,3 +160,10 @@ def test_no_link_from_a_page_is_dead():
             made = any(part in link for part in ("made/", "gallery/")) and page.startswith("docs/")
             if not made and not re.match(r"https?://", link):
                 assert (PROJECT / page).parent.joinpath(link).exists(), (page, link)
+
+
+def test_the_version_is_the_same_everywhere():
+    assert f"\nversion: {VERSION}\n" in (PROJECT / "CITATION.cff").read_text(encoding="utf-8")
+    newest = re.search(r"^## (\S+?),? ", PAGES["CHANGELOG.md"], re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == VERSION
