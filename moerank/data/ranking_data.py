@@ -354,9 +354,10 @@ class RankingData:
     def require_pairs(self) -> None:
         """Raise a ValueError if no query has two documents with different labels."""
         if self.n_pairs == 0:
+            alone = " (there is 1 sample)" * (self.n_documents == 1)
             raise ValueError(
-                f"{self.name}: no preference pair: no query has two documents with different labels, so there is "
-                "nothing to learn an order from; check the labels and the query ids"
+                f"{self.name}: no preference pair: no query has two documents with different labels{alone}, so there "
+                "is nothing to learn an order from; check the labels and the query ids"
             )
 
     def require_moderate_values(self) -> None:

@@ -14,7 +14,7 @@ from moerank.data.frames import as_table, column_names
 from moerank.data.missing import fill_missing
 from moerank.data.scaled_tables import name_of_scaled_table
 
-__all__ = ["Mask", "Matrix", "Validation", "Vector", "as_feature_table", "as_ranking_data", "as_validation_data"]
+__all__ = ["Mask", "Matrix", "Validation", "Vector", "as_feature_table", "as_ranking_data", "as_validation_data", "labelled", "one_validation"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -42,12 +42,41 @@ def as_ranking_data(
                 raise ValueError(f"{argument} must not be given beside a RankingData, which has its own")
         data = X
     elif y is None:
-        raise ValueError("y is missing: give the relevance labels, one per row of X, or give a RankingData for X and y")
+        raise ValueError(
+            "y is missing: give the relevance labels, one per row of X, or give a RankingData for X and y (a ranker "
+            "requires y to be passed, but the target y is None)"
+        )
     else:
         data = RankingData(X, y, qid, name=name)
     data.require_pairs()
     data.require_moderate_values()
     return data
+
+
+def one_validation(
+    validation: Validation | None, X_val: ArrayLike | None, y_val: ArrayLike | None, qid_val: ArrayLike | None
+) -> Validation | None:
+    """Return the validation data of a `fit`, which may be given in one piece or in three.
+
+    Raises
+    ------
+    ValueError
+        If they are given both ways, or some piece is missing.
+    """
+    if X_val is None and y_val is None and qid_val is None:
+        return validation
+    if validation is not None:
+        raise ValueError("give either validation, or X_val, y_val and qid_val, not both")
+    if X_val is None or y_val is None:
+        raise ValueError("X_val and y_val go together: give the validation data and their labels, and qid_val")
+    return X_val, y_val, qid_val
+
+
+def labelled(y: ArrayLike | None, qid: ArrayLike | None, *, name: str = "test data") -> RankingData:
+    """Return documents of which nothing but labels and queries is known, for a metric; features are a column of 0."""
+    if y is None:
+        raise ValueError(f"{name}: y is missing: give the relevance labels, one per row of X")
+    return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name=name)
 
 
 def as_validation_data(validation: Validation | None, train: RankingData) -> RankingData | None:
@@ -94,6 +123,7 @@ def as_feature_table(
     *,
     scaling: Scaling = UNSCALED,
     missing: MissingRule | None = None,
+    estimator: str = "ranker",
 ) -> Matrix:
     """Check the argument of a `predict`, and return it as the table that the fit has seen: complete and scaled.
 
@@ -107,6 +137,8 @@ def as_feature_table(
         The columns of the fit.
     scaling, missing
         Those of the training data.
+    estimator : str
+        What a message calls the one that was fitted.
 
     Returns
     -------
@@ -121,7 +153,7 @@ def as_feature_table(
     known = None if names is None else list(names)
     if isinstance(X, RankingData):
         _check_names(X.given_names, names, "the columns of X", "the fit")
-        _check_width(X.X, n_features)
+        _check_width(X.X, n_features, estimator)
         table = _scaled_alike(X, scaling, missing).X
     else:
         _refuse_scaled_table(X, scaling)
@@ -131,8 +163,9 @@ def as_feature_table(
         except (TypeError, ValueError) as error:
             if str(error).startswith(("X ", "column ")):
                 raise
-            raise ValueError(f"X must be a table of numbers, one row per document ({error})") from None
-        _check_width(table, n_features)
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"X must be a table of numbers, one row per document ({error})") from None
+        _check_width(table, n_features, estimator)
         refuse_infinite_values(table, known)
         if isinstance(missing, str):
             remedy = (
@@ -154,9 +187,17 @@ def as_feature_table(
     return table
 
 
-def _check_width(table: NDArray[Any], n_features: int) -> None:
-    if table.ndim != 2 or table.shape[1] != n_features:
-        raise ValueError(f"X must have shape (n_documents, {n_features}), the features of the fit, not {table.shape}")
+def _check_width(table: NDArray[Any], n_features: int, estimator: str) -> None:
+    if table.ndim != 2:
+        raise ValueError(
+            f"X must have shape (n_documents, {n_features}), not {table.shape}. Reshape your data: one document is "
+            "X.reshape(1, -1)"
+        )
+    if table.shape[1] != n_features:
+        raise ValueError(
+            f"X has {table.shape[1]} features, but {estimator} is expecting {n_features} features as input, those of "
+            f"the fit: shape (n_documents, {n_features})"
+        )
 
 
 def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | None) -> RankingData:

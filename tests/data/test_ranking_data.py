@@ -66,7 +66,7 @@ def test_whole_set_is_grouped_like_its_full_subset():
         (dict(y=[0, None, 1]), r"y\[1\] is nan"),
         (dict(y=pd.Series([0.0, None, 1.0])), r"y\[1\] is nan"),
         (dict(y=np.array([0, "one", 1], dtype=object)), "y must hold one relevance label per document"),
-        (dict(X=[[1, 2], [3, None], [5, 6]]), r"X\[1, 1\] is nan \(row 1, feature 2\)"),
+        (dict(X=[[1, 2], [3, None], [5, 6]]), r"X\[1, 1\] is NaN \(row 1, feature 2\)"),
         (dict(X=[[1, 2], [3, np.nan], [5, 6]], feature_names=["a", "b"]), r"row 1, feature 'b'"),
         (dict(feature_names=["a"]), "feature_names has 1"),
         (dict(feature_names=["a", "a"]), "distinct"),
