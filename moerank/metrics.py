@@ -102,7 +102,7 @@ class Metric(ABC):
         """Return the metric for scikit-learn's ``scoring=``, which hands on `qid`; see `ranking_scorer`."""
         from moerank.scorers import ranking_scorer  # scikit-learn's metrics are slow to import
 
-        return ranking_scorer(self.score)
+        return ranking_scorer(self.score, self.name)
 
     def batch(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means of many individuals, without any check of the input.

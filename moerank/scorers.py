@@ -16,13 +16,15 @@ from moerank.data import RankingData
 __all__ = ["ranking_scorer"]
 
 
-def ranking_scorer(score: Callable[[RankingData, NDArray[np.float64]], float]) -> Any:
+def ranking_scorer(score: Callable[[RankingData, NDArray[np.float64]], float], name: str) -> Any:
     """Return a scorer that ranks by what an estimator predicts, for the queries that metadata routing hands on.
 
     Parameters
     ----------
     score : callable
         Returns the value of ``score(data, scores)``, the larger the better.
+    name : str
+        How it is called where a scorer shows itself.
 
     Returns
     -------
@@ -32,15 +34,15 @@ def ranking_scorer(score: Callable[[RankingData, NDArray[np.float64]], float]) -
 
     Examples
     --------
-    >>> from moerank.metrics import NDCG
+    >>> from moerank.metrics import MAP
     >>> from moerank.rankers import RankRLS
-    >>> X, y, qid = [[0.1], [0.9], [0.5], [0.3]], [0, 1, 0, 1], [1, 1, 2, 2]
+    >>> X, y, qid = [[0.1], [0.9], [0.3], [0.5]], [0, 1, 0, 1], [1, 1, 2, 2]
     >>> with config_context(enable_metadata_routing=True):
-    ...     NDCG(10).scorer()(RankRLS().fit(X, y, qid=qid), X, y, qid=qid)
+    ...     MAP().scorer()(RankRLS().fit(X, y, qid=qid), X, y, qid=qid)
     1.0
     """
     with config_context(enable_metadata_routing=True):
-        return make_scorer(_OfRanking(score), response_method="predict").set_score_request(qid=True)
+        return make_scorer(_OfRanking(score, name), response_method="predict").set_score_request(qid=True)
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,19 @@ class _OfRanking:
     """What scikit-learn calls with labels and predictions; a class, so that it can be sent to another process."""
 
     score: Callable[[RankingData, NDArray[np.float64]], float]
+    name: str
+
+    @property
+    def __name__(self) -> str:
+        return self.name
 
     def __call__(self, y_true: ArrayLike, y_pred: ArrayLike, *, qid: ArrayLike | None = None) -> float:
         if qid is None:
             raise ValueError(
                 "a ranking metric needs the query of each document: after "
                 "sklearn.set_config(enable_metadata_routing=True), give qid beside X and y, as in "
-                "GridSearchCV(…).fit(X, y, qid=qid, groups=qid) or cross_validate(…, params={'qid': qid, 'groups': qid})"
+                "GridSearchCV(…).fit(X, y, qid=qid, groups=qid), or cross_validate(…, params={'qid': qid, 'groups': "
+                "qid})"
             )
         scores = np.asarray(y_pred, np.float64)
         return self.score(RankingData(np.zeros((len(scores), 1)), y_true, qid, name="test data"), scores)

@@ -14,7 +14,17 @@ from moerank.data.frames import as_table, column_names
 from moerank.data.missing import fill_missing
 from moerank.data.scaled_tables import name_of_scaled_table
 
-__all__ = ["Mask", "Matrix", "Validation", "Vector", "as_feature_table", "as_ranking_data", "as_validation_data", "labelled", "one_validation"]
+__all__ = [
+    "Mask",
+    "Matrix",
+    "Validation",
+    "Vector",
+    "as_feature_table",
+    "as_ranking_data",
+    "as_validation_data",
+    "labelled",
+    "one_validation",
+]
 
 Matrix: TypeAlias = NDArray[np.float64]
 Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
 from moerank.data.sharded_data import NOT_ON_SHARDS, ShardedData
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import MAP, Metric
 from moerank.rankers.arguments import (
     Mask,
     Matrix,
@@ -202,7 +202,7 @@ class RankingEstimator(_Estimator):
         return scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
 
     def score(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
-        """Return the mean NDCG@10 of the ranking of some documents; of MOFSRank, that of its own metric.
+        """Return the mean average precision of a ranking, by which `tune` chooses; for MOFSRank, its own metric.
 
         `Metric.scorer` gives any other metric to scikit-learn.
 
@@ -233,7 +233,7 @@ class RankingEstimator(_Estimator):
 
     @property
     def _scored_by(self) -> Metric:
-        return NDCG(10)
+        return MAP()
 
     def transform(self, X: RankingData | ArrayLike) -> Any:
         """Return the columns of X, all features, that the estimator uses: an array, or as ``set_output`` says.

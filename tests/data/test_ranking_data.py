@@ -44,7 +44,7 @@ def test_whole_set_is_grouped_like_its_full_subset():
     [
         (dict(X=np.zeros(3)), "shape"),
         (dict(X=np.zeros((0, 2)), y=[], qid=[]), "no rows"),
-        (dict(X=np.zeros((3, 0))), "no columns"),
+        (dict(X=np.zeros((3, 0))), r"0 feature\(s\) \(shape=\(3, 0\)\)"),
         (dict(X=[[1, 2], [3, np.nan], [5, 6]]), r"row 1, feature 2"),
         (dict(X=[[1, 2], [3, 4], [np.inf, 6]]), r"row 2, feature 1"),
         (dict(X=[["a", "b"]] * 3), "table of numbers"),
