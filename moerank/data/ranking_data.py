@@ -84,7 +84,7 @@ class RankingData:
     ValueError
         For wrong shapes, NaN without a rule, infinity, columns that hold no numbers, a Series whose index differs from
         that of X, negative or fractional labels, a query whose rows are not contiguous, a missing query id, or more
-        than 1,000 documents without queries. The message names the place and the remedy.
+        than 1,000 documents without queries, by place and remedy; objects that are no numbers are a TypeError.
 
     Notes
     -----

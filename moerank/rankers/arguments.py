@@ -47,9 +47,7 @@ def as_ranking_data(
         If y is missing, or given beside a RankingData, for malformed data, and for values too large to train on.
     """
     if isinstance(X, RankingData):
-        for argument, value in (("y", y), ("qid", qid)):
-            if value is not None:
-                raise ValueError(f"{argument} must not be given beside a RankingData, which has its own")
+        _refuse_beside(y, qid)
         data = X
     elif y is None:
         raise ValueError(
@@ -82,11 +80,20 @@ def one_validation(
     return X_val, y_val, qid_val
 
 
-def labelled(y: ArrayLike | None, qid: ArrayLike | None, *, name: str = "test data") -> RankingData:
-    """Return documents of which nothing but labels and queries is known, for a metric; features are a column of 0."""
+def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
+    """Return test data for a metric: X if it is a RankingData, else labels and queries beside a feature that is 0.
+
+    Raises
+    ------
+    ValueError
+        As `as_ranking_data`, but for data without a preference pair.
+    """
+    if isinstance(X, RankingData):
+        _refuse_beside(y, qid)
+        return X
     if y is None:
-        raise ValueError(f"{name}: y is missing: give the relevance labels, one per row of X")
-    return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name=name)
+        raise ValueError("test data: y is missing: give the relevance labels, one per row of X")
+    return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name="test data")
 
 
 def as_validation_data(validation: Validation | None, train: RankingData) -> RankingData | None:
@@ -159,6 +166,8 @@ def as_feature_table(
     ValueError
         For other columns than those of the fit, by number or by name, for values that are infinite, too large, or
         missing without a rule that can be followed, and for data or tables that are scaled in another way.
+    TypeError
+        For tables of objects that no number can be made of.
     """
     known = None if names is None else list(names)
     if isinstance(X, RankingData):
@@ -228,6 +237,13 @@ def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | No
         f"the features of {data.name} are scaled ({data.scaling.kind}), and those of the training data are "
         f"{'not' if scaling == UNSCALED else 'scaled ' + how}; fit to the scaled RankingData itself, or give raw values"
     )
+
+
+def _refuse_beside(y: ArrayLike | None, qid: ArrayLike | None) -> None:
+    """Raise a ValueError for labels or queries that are given beside a RankingData."""
+    for argument, value in (("y", y), ("qid", qid)):
+        if value is not None:
+            raise ValueError(f"{argument} must not be given beside a RankingData, which has its own")
 
 
 def _refuse_scaled_table(X: object, scaling: Scaling) -> None:

@@ -153,6 +153,8 @@ class RankingEstimator(_Estimator):
         ------
         ValueError
             If parameters or data are malformed, or the data hold no preference pair; the message names the place.
+        TypeError
+            For tables of objects that no number can be made of.
 
         Warns
         -----
@@ -222,14 +224,12 @@ class RankingEstimator(_Estimator):
             For malformed data, and a `qid` that is missing.
         """
         scores = self.predict(X)
-        if not isinstance(X, RankingData):
-            if qid is None and self.n_queries_ > 1:
-                raise ValueError(
-                    f"score needs qid, for the training data had {self.n_queries_} queries; scikit-learn's searches "
-                    "hand it on after sklearn.set_config(enable_metadata_routing=True)"
-                )
-            X = labelled(y, qid)
-        return self._scored_by.score(X, scores)
+        if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
+            raise ValueError(
+                f"score needs qid, for the training data had {self.n_queries_} queries; scikit-learn's searches hand "
+                "it on after sklearn.set_config(enable_metadata_routing=True)"
+            )
+        return self._scored_by.score(labelled(X, y, qid), scores)
 
     @property
     def _scored_by(self) -> Metric:
