@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
+from copy import copy
 from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from moerank.data import RankingData
-from moerank.rankers.base import Mask, Matrix
+from moerank.rankers.arguments import Mask, Matrix
+from moerank.rankers.estimator import RankingEstimator
 from moerank.rankers.masks import read_masks
 from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, population_of
 
-__all__ = ["RankerAdapter", "as_backend"]
+__all__ = ["RankerAdapter", "as_backend", "varying_for"]
 
 THREADS = ("n_jobs", "thread_count")
 """What libraries call the number of threads of a ranker."""
@@ -27,8 +29,7 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
     ranker : estimator
         With ``fit(X, y)`` and ``predict(X)``; a higher prediction ranks higher. If ``fit`` has a parameter ``group``
         (LightGBM, XGBoost) it is given the number of documents of each query, otherwise, if it has a parameter ``qid``
-        (the rankers here) or ``group_id`` (CatBoost), the query of each document. Its own parameters are set as
-        ``ranker__…``.
+        or ``group_id`` (CatBoost), the query of each document. Its own parameters are set as ``ranker__…``.
 
     Notes
     -----
@@ -36,8 +37,9 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
     individuals are small and many, and what several threads add up may differ in its last bits. Rankers with a
     ``coef_`` of one number per feature are taken for linear: the population is an array of weights then, in which an
     intercept, which moves no document, is left out. All others make a `FittedPopulation`, which can score documents
-    but has no weights to add up in the ensemble stage. A `pair_mask` is refused: what is trained on documents cannot
-    leave out single pairs of them.
+    but has no weights to add up in the ensemble stage. Individuals of nothing but constant features, on which the
+    rankers here refuse to be trained, score every document alike. A `pair_mask` is refused: what is trained on
+    documents cannot leave out single pairs of them.
 
     Examples
     --------
@@ -78,12 +80,15 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
                 "trained on pairs such as RankSVM"
             )
         _, _, features = read_masks(train, None, feature_mask)
-        found = population_of([self.train_on(train, mask) for mask in features], features)
+        usable = features & varying_for(self.ranker, train)
+        found = population_of([self.train_on(train, mask) if mask.any() else None for mask in usable], usable)
         return found if isinstance(found, FittedPopulation) else found.coefs
 
     def train_on(self, train: RankingData, mask: Mask) -> AnyRanker:
         """Return a clone of the ranker trained on the features of `mask`, shape (n_features,)."""
         ranker: Any = clone(self.ranker)
+        if isinstance(ranker, RankingEstimator):  # a copy of the data, which remember their parts
+            return ranker._learn(copy(train).with_features(mask))
         parameters = ranker.get_params(deep=False)
         open_ones = {name: 1 for name in THREADS if name in parameters and parameters[name] is None}
         ranker = ranker.set_params(**open_ones) if open_ones else ranker
@@ -96,6 +101,15 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
         if "group" in parameters:
             return {"group": np.diff(train.offsets)}
         return {name: train.qid for name in ("qid", "group_id") if name in parameters}
+
+
+def varying_for(ranker: Any, train: RankingData) -> Mask:
+    """Return the features that a ranker looks at, shape (n_features,): all, if it is from elsewhere."""
+    if not isinstance(ranker, RankingEstimator):
+        return np.ones(train.n_features, bool)
+    looking = clone(ranker)
+    looking._look_at(train)
+    return looking.varying_
 
 
 def as_backend(ranker: FitnessBackend | AnyRanker) -> FitnessBackend:

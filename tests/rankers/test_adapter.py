@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from lightgbm import LGBMRanker
@@ -7,8 +9,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
+from moerank.data import RankingData
 from moerank.rankers import (
     FittedPopulation,
+    LambdaMART,
+    ListNet,
     RankerAdapter,
     RankSVM,
     as_backend,
@@ -179,3 +184,18 @@ def test_a_backend_stays_and_a_ranker_is_adapted():
 def test_what_is_no_ranker_is_refused_in_words(thing, message):
     with pytest.raises(ValueError, match=message):
         as_backend(thing)
+
+
+@pytest.mark.parametrize("ranker", [LambdaMART(n_trees=3), ListNet(n_epochs=5), RankSVM()])
+def test_individuals_of_constant_features_score_all_documents_alike(noisy_data, ranker):
+    X = noisy_data.X.copy()
+    X[:, 2] = 0.5
+    data = RankingData(X, noisy_data.y, noisy_data.qid)
+    features = np.zeros((3, data.n_features), bool)
+    features[0, 2] = features[1, [2, 0]] = features[2, 0] = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        population = train_population(RankerAdapter(ranker), data, feature_mask=features)
+    scores = population.scores(data.X)
+    assert np.ptp(scores[:, 0]) == 0 < np.ptp(scores[:, 2])
+    np.testing.assert_array_equal(scores[:, 1], scores[:, 2])
