@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
 
 from matplotlib.axes import Axes
@@ -14,11 +14,9 @@ from moerank.figures.style import WIDTH
 
 __all__ = [
     "folded",
-    "key_height",
     "legend_height",
     "lines_of",
     "note_height",
-    "put_key",
     "put_legend",
     "put_note",
     "shorten",
@@ -38,10 +36,6 @@ NOTE_WIDTH = WIDTH - 0.15
 LEFT = 0.2
 """Inches from the left edge to legends, which leave room for the name of the y axis."""
 
-
-KEY_COLUMNS = 3
-KEY_COLUMN = (WIDTH - 0.1) / KEY_COLUMNS
-KEY_SIZE, KEY_LINE = 5.5, 0.1
 LONGEST = 30
 
 DPI = 1200.0
@@ -116,35 +110,6 @@ def put_legend(place: Axes, lines: Axes, title: str = "") -> None:
     legend.set_in_layout(False)  # its row is as high as it needs
 
 
-def key_height(names: Sequence[str]) -> float:
-    """Return the inches that `put_key` takes."""
-    return KEY_LINE * max(sum(lines_of(lines) for _, lines in column) for column in _key(names))
-
-
-def put_key(place: Axes, names: Sequence[str], bold: Collection[str] = ()) -> None:
-    """List names in columns across the page, below each other in `place`; those in `bold` in bold type."""
-    figure = place.get_figure(root=True)
-    if figure is None:
-        raise ValueError("axes without a figure have no key")
-    across = blended_transform_factory(figure.dpi_scale_trans, place.transAxes)
-    height = key_height(names)
-    for number, column in enumerate(_key(names)):
-        above = 0
-        for name, lines in column:
-            text = place.text(
-                0.06 + number * KEY_COLUMN,
-                1.0 - above * KEY_LINE / height,
-                lines,
-                transform=across,
-                va="top",
-                fontsize=KEY_SIZE,
-                linespacing=1.0,
-                fontweight="bold" if name in bold else "normal",
-            )
-            text.set_in_layout(False)
-            above += lines_of(lines)
-
-
 def note_height(text: str) -> float:
     """Return the inches that `put_note` takes."""
     return 0.05 + 0.1 * lines_of(folded(text, NOTE_SIZE, NOTE_WIDTH, at_hyphens=False)) if text else 0.0
@@ -156,22 +121,6 @@ def put_note(figure: Figure, text: str) -> None:
         figure.supxlabel(
             folded(text, NOTE_SIZE, NOTE_WIDTH, at_hyphens=False), x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3"
         )
-
-
-def _key(names: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """Divide names, each with its lines, into columns of about the same height."""
-    folds = []
-    for name in names:
-        fits = width_of(name, KEY_SIZE, "bold") <= KEY_COLUMN - 0.08
-        lines = name if fits else folded(name, KEY_SIZE, KEY_COLUMN - 0.22, weight="bold").replace("\n", "\n     ")
-        folds.append((name, lines))
-    most = -(-sum(lines_of(lines) for _, lines in folds) // KEY_COLUMNS)
-    columns: list[list[tuple[str, str]]] = [[]]
-    for fold in folds:
-        if sum(lines_of(lines) for _, lines in columns[-1]) >= most and len(columns) < KEY_COLUMNS:
-            columns.append([])
-        columns[-1].append(fold)
-    return columns
 
 
 def _columns(labels: Sequence[str]) -> tuple[int, list[str]]:
