@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import wrap
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
@@ -76,29 +77,27 @@ def shorten(name: str) -> str:
 
 def legend_height(labels: Sequence[str], title: str = "") -> float:
     """Return the inches that `put_legend` takes for these labels."""
-    columns, names = _columns(labels)
-    rows = -(-len(names) // columns)
-    tallest = max(sum(map(lines_of, names[i * rows : (i + 1) * rows])) for i in range(columns))
+    tallest = max(sum(map(lines_of, column)) for column in _columns(labels))
     return LEGEND_LINE * tallest + (0.17 if title else 0.03)
 
 
 def put_legend(place: Axes, lines: Axes, title: str = "") -> None:
     """Put the legend of what `lines` shows into `place`, in as many columns as the names leave room for."""
     handles, labels = lines.get_legend_handles_labels()
-    columns, names = _columns(labels)
+    columns = _columns(labels)
     figure = lines.get_figure(root=True)
     if figure is None:
         raise ValueError("axes without a figure have no legend")
     legend = place.legend(
         handles,
-        names,
+        [name for column in columns for name in column],
         loc="lower left",
         bbox_to_anchor=(LEFT, 0.0),
         bbox_transform=blended_transform_factory(figure.dpi_scale_trans, place.transAxes),
         title=title or None,
         title_fontproperties={"size": 7, "weight": "bold"},
         alignment="left",
-        ncols=columns,
+        ncols=len(columns),
         fontsize=LEGEND_SIZE,
         handlelength=HANDLE * 72.0 / LEGEND_SIZE,
         handletextpad=0.6,
@@ -123,9 +122,15 @@ def put_note(figure: Figure, text: str) -> None:
         )
 
 
-def _columns(labels: Sequence[str]) -> tuple[int, list[str]]:
-    """Return the number of columns of a legend, and its labels, in lines where they are longer than a column."""
-    widest = max((width_of(label, LEGEND_SIZE) for label in labels), default=0.0)
-    columns = int((WIDTH - LEFT + 0.07) / (widest + HANDLE + 0.14))
+def _columns(labels: Sequence[str]) -> list[list[str]]:
+    """Divide the labels of a legend into as many columns as there is room for, as matplotlib does.
+
+    Labels that are wider than the page are broken into lines.
+    """
     names = [folded(label, LEGEND_SIZE, WIDTH - LEFT - HANDLE - 0.2) for label in labels]
-    return max(1, min(columns, len(labels), MOST_COLUMNS)), names
+    widths = [max(width_of(line, LEGEND_SIZE) for line in name.split("\n")) for name in names]
+    for number in range(max(1, min(len(names), MOST_COLUMNS)), 1, -1):
+        columns = np.array_split(np.arange(len(names)), number)
+        if sum(HANDLE + 0.14 + max(widths[i] for i in column) for column in columns) <= WIDTH - LEFT + 0.07:
+            return [[names[i] for i in column] for column in columns]
+    return [names]

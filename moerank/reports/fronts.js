@@ -73,6 +73,7 @@ class Explorer {
     this.further = Object.fromEntries(further);
     this.across.parentNode.hidden = !further.length;
     this.list(add("details", { open: problem.solvers.length <= 12 }, box));
+    this.key = add("div", { className: "key" }, box);
     this.place = add("div", { className: "plot" }, box);
     this.output = add("output", {}, box);
     this.draw();
@@ -89,14 +90,12 @@ class Explorer {
     return select;
   }
 
-  // A box for each solver, which also is the key of the picture.
   list(details) {
-    add("summary", {}, details, "Solvers");
+    add("summary", {}, details, "Choose solvers");
     const rows = add("div", { className: "solvers" }, details);
     this.boxes = this.problem.solvers.map((solver, number) => {
       const label = add("label", {}, rows);
       const box = add("input", { type: "checkbox", checked: this.problem.shown.includes(number) }, label);
-      make("svg", { viewBox: "-8 -8 16 16", class: "key" }, label);
       label.append(solver);
       box.addEventListener("change", () => this.draw());
       return box;
@@ -120,12 +119,13 @@ class Explorer {
     const column = this.further[this.across.value];
     const points = [];
     let looks = 0;
+    this.key.replaceChildren();
     this.boxes.forEach((box, number) => {
-      const key = box.nextSibling;
-      key.replaceChildren();
       if (!box.checked) return;
       const look = looks++;
-      this.mark(key, look, 0, 0, 5);
+      const entry = add("span", {}, this.key);
+      this.mark(make("svg", { viewBox: "-8 -8 16 16" }, entry), look, 0, 0, 5);
+      entry.append(this.problem.solvers[number]);
       const run = this.runOf(number);
       if (!run) return;
       run[5].forEach((member, row) => {

@@ -97,6 +97,12 @@ def test_the_page_holds_every_member_of_every_run(page, report):
             assert [score / 10_000 for score in scores] == [round(value, 4) for value in values]
 
 
+def test_members_take_few_letters(page, report):
+    """Of 650 runs with twenty members each that is a third of what a page may have."""
+    n_members = sum(len(result.front) for result in report.results)
+    assert len(Reader(page).scripts[0]) < 80 * n_members
+
+
 @pytest.mark.parametrize("columns", [[], [0], [5], [0, 1, 2], [3, 4, 9], [0, 2, 3, 4, 11, 13]])
 def test_run_lengths_say_which_columns_there_are(columns):
     lengths = run_lengths(columns)
@@ -175,14 +181,15 @@ PROBE = """<pre id="probe"></pre><script>
   const table = document.querySelector("#results-tiny table");
   table.querySelectorAll("th button")[2].click();
   document.querySelector("#results-tiny .save").click();
-  document.querySelector("figure .save").click();
-  Promise.all(saved.map((blob) => blob.text())).then((files) => {
+  for (const save of document.querySelectorAll("figure")[0].querySelectorAll(".save")) save.click();
+  // A picture of points takes the browser a moment.
+  setTimeout(() => Promise.all(saved.map((blob) => blob.text())).then((files) => {
     document.getElementById("probe").textContent = JSON.stringify({
       said: said.slice(1), tapped, files, marks: plot.querySelectorAll(".mark").length,
       sorted: [...table.tBodies[0].rows].map((row) => Number(row.cells[2].dataset.value)),
       wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
       requests: performance.getEntriesByType("resource").length });
-  });
+  }), 2000);
 </script>"""
 """Uses the page as a reader would and writes down what came of it; the log tells whether anything failed."""
 
@@ -214,7 +221,8 @@ def test_the_page_runs_in_a_browser(kind, tmp_path, request):
         assert f"{', '.join(result.names(member.features))}The ranker itself" in text
         assert (f"cost {cost(member.features):g}" in text) == (kind == "priced_")
     assert found["tapped"]
-    table, figure = found["files"]
+    table, figure, points = found["files"]
+    assert points[1:4] == "PNG"
     rows = list(csv.reader(table.splitlines()))
     assert [row[0] for row in rows[1:]] == sorted_by_size(report)
     assert figure.startswith("<svg") and "</svg>" in figure
