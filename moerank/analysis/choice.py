@@ -82,7 +82,7 @@ def chosen_solver(results: Results) -> Choice:
     Raises
     ------
     NoResultsError
-        If no solver selects features, or those that do have no fold in common.
+        If no solver selects features and has test queries, or those that do have no fold in common.
 
     Notes
     -----
@@ -91,7 +91,7 @@ def chosen_solver(results: Results) -> Choice:
     """
     candidates = by_validation(results)
     if not candidates:
-        raise NoResultsError("no solver with a result selects features")
+        raise NoResultsError("no finished run selects features and was judged by test queries")
     mine = results.by_solver()
     folds = sorted(set.intersection(*(set(mine[solver]) for solver in candidates)))
     if not folds:

@@ -10,7 +10,7 @@ const SHAPES = [ // of a radius of 1, so that no solver is told by its colour al
 const COLOURS = 7; // of the style sheet, c0 to c6
 const REACH = 40; // pixels from a member at which it is still meant
 const HINT = "Point at a member, tap it, or go from one to the next with the arrow keys. Large marks are the chosen members; " +
-  "marks at the lower edge lie below it. Solvers that draw nothing show their one run for every seed.";
+  "marks at the lower edge lie below it. A solver with one run on a fold shows it for every seed.";
 
 function make(name, attributes, parent, text) {
   const made = document.createElementNS(SVG, name);

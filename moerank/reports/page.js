@@ -36,13 +36,29 @@ function button(parent, text, label, pressed) {
 }
 
 // Words that a spreadsheet would take for a formula begin with a quote.
-const quoted = (text) => `"${(/^[=+@-]/.test(text) && isNaN(text.split(" ")[0]) ? "'" : "") + text.replaceAll('"', '""')}"`;
+const quoted = (text) => `"${(/^[=+@-]/.test(text) && isNaN(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
+
+// What a cell says without its mark, which makes words of numbers.
+function plain(cell) {
+  const mark = cell.querySelector("sup")?.textContent ?? "";
+  return cell.textContent.slice(0, cell.textContent.length - mark.length);
+}
+
+// The rows of a table; a mean and its standard error are two columns.
+function csvOf(table) {
+  const rows = [...table.rows].map((row) => [...row.cells].map(plain));
+  const twofold = rows[0].map((_, column) => rows.some((row) => row[column].includes(" ± ")));
+  const parts = (text, column, head) => {
+    if (!twofold[column]) return [text];
+    return head ? [text, `${text}, standard error`] : [...text.split(" ± "), ""].slice(0, 2);
+  };
+  const lines = rows.map((row, i) => row.flatMap((text, column) => parts(text, column, i === 0)).map(quoted).join(","));
+  return "\ufeff" + lines.join("\r\n") + "\r\n";
+}
 
 for (const box of document.querySelectorAll(".table")) {
   button(box.querySelector(".caption"), "CSV", `Save the table ${box.id} as CSV`, () => {
-    const rows = [...box.querySelectorAll("tr")];
-    const lines = rows.map((row) => [...row.cells].map((cell) => quoted(cell.textContent)).join(","));
-    save(`${box.id}.csv`, new Blob(["\ufeff" + lines.join("\r\n") + "\r\n"], { type: "text/csv" }));
+    save(`${box.id}.csv`, new Blob([csvOf(box.querySelector("table"))], { type: "text/csv" }));
   });
 }
 

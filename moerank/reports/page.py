@@ -102,8 +102,8 @@ def _cell(entry: Entry) -> str:
 def _svg(name: str, figure: Figure) -> str:
     """Return a figure as an SVG element, with names in it that no other figure of the page has.
 
-    Its words stay words: they can be searched and read aloud, and outlines of letters would be half of the page. Where
-    the font of the layout is missing, Verdana is as wide, and others are narrower.
+    Its words stay words: they can be searched, and outlines of letters would be half of the page. Where the font of the
+    layout is missing, Verdana is as wide, and others are narrower.
     """
     with matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}):
         text = encode(figure, "svg").decode()

@@ -46,7 +46,7 @@ def test_what_selects_nothing_is_compared_and_not_chosen(run):
     choice = chosen_solver(Results([ranker, made(run, "a")]))
     assert (choice.solver, choice.others) == ("a", [])
     assert choice.better + choice.worse + choice.undecided == 1
-    with pytest.raises(NoResultsError, match="no solver with a result selects features"):
+    with pytest.raises(NoResultsError, match="no finished run selects features and was judged by test queries"):
         chosen_solver(Results([ranker]))
 
 

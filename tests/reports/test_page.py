@@ -223,8 +223,13 @@ def test_the_page_runs_in_a_browser(kind, tmp_path, request):
     assert found["tapped"]
     table, figure, points = found["files"]
     assert points[1:4] == "PNG"
-    rows = list(csv.reader(table.splitlines()))
-    assert [row[0] for row in rows[1:]] == sorted_by_size(report)
+    head, *rows = csv.reader(table.splitlines())
+    assert head[1:5] == ["runs", "features", "features, standard error", "cost" if kind else "NDCG@10"]
+    assert [row[0] for row in rows] == sorted_by_size(report)
+    place = head.index("NDCG@10")
+    for row in rows:
+        mean, error = report.results.means()[row[0]].mean("test NDCG@10")
+        assert (row[place], row[place + 1]) == (f"{mean:.4f}", f"{error:.4f}")
     assert figure.startswith("<svg") and "</svg>" in figure
     ElementTree.fromstring(figure)
     assert found["sorted"] == sorted(found["sorted"])

@@ -84,7 +84,7 @@ def test_without_a_selection_there_is_no_verdict(tiny_study, monkeypatch):
     kept = [result for result in tiny_study.results() if result.solver == "ranksvm-primal"]
     monkeypatch.setattr(tiny_study, "results", lambda: kept)
     said = verdict(Report(tiny_study)).paragraphs[0]
-    assert said == "tiny: no solver with a result selects features, so that there is no verdict."
+    assert said == "tiny: no finished run selects features and was judged by test queries, so that there is no verdict."
 
 
 def test_no_best_is_marked_where_solvers_have_other_folds(report, tiny_study, monkeypatch):
