@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from helpers.pages import blocks
 
 from moerank.data import make_planted
@@ -113,7 +114,8 @@ def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
                         told.append((line.split()[1], outcome.stdout))
         return told
 
-    return follow
+    with sklearn.config_context():  # which pages may change
+        yield follow
 
 
 @pytest.mark.parametrize("page", WITH_CODE)

@@ -18,6 +18,7 @@ from moerank.checks import check_at_least, check_room, check_switch, unknown
 from moerank.evolution import DECAY, DENSITY, FORM, Decay, Form
 
 __all__ = [
+    "KINDS",
     "STAGES",
     "EnsembleSettings",
     "FeatureSelectionSettings",
@@ -125,6 +126,11 @@ class EnsembleSettings(StageSettings):
     keep_members: bool = True
     inject: bool = False
 
+
+KINDS: dict[str, type[Any]] = dict(
+    zip(STAGES, (InstanceSelectionSettings, FeatureSelectionSettings, EnsembleSettings), strict=True)
+)
+"""The settings of each stage."""
 
 Settings = TypeVar("Settings", bound=StageSettings)
 
