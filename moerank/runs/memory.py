@@ -43,6 +43,11 @@ class MemoryData(DataSection):
 
     _held: tuple[Fold, ...] = PrivateAttr(default=())
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the data are here; files keep their digest alone."""
+        return bool(self._held)
+
     def n_folds(self, places: Places) -> int:
         """Return how many folds there are."""
         return self.folds
@@ -55,7 +60,7 @@ class MemoryData(DataSection):
         ValueError
             If the data are known by their digest alone: files hold no more of them.
         """
-        if not self._held:
+        if not self.is_held:
             raise ValueError("the data of this problem were in memory; give them to Study again")
         return self._held[fold - 1]
 

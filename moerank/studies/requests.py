@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from moerank.checks import check_at_least, size
+from moerank.checks import check_at_least, first_mistake, size
 from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.runs.given_solver import AnySolver, GivenSolver, read_given
@@ -26,8 +26,10 @@ __all__ = [
     "AskedProblems",
     "AskedSolvers",
     "Grid",
+    "check_names",
     "check_number",
     "folds_of",
+    "read_grids",
     "read_problems",
     "read_solvers",
 ]
@@ -205,10 +207,52 @@ def folds_of(problem: Problem, asked: tuple[int, ...] | None, data: str | Path |
     return tuple(sorted(set(asked)))
 
 
+def check_names(place: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[AnySolver]) -> None:
+    """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another.
+
+    Raises
+    ------
+    ValueError
+        The message names the folder, what differs and the remedy.
+    """
+    named = {problem.name: problem for problem in problems}
+    labelled = {solver.label: solver for solver in solvers}
+    for grid in grids:
+        for problem in grid.problems:
+            if named.get(problem.name, problem).configuration() != problem.configuration():
+                raise ValueError(
+                    f"{place} holds a study of {problem.name} with other settings; choose another folder, or give the "
+                    "problem another name"
+                )
+        for solver in grid.solvers:
+            if labelled.get(solver.label, solver) != solver:
+                raise ValueError(
+                    f"{place} holds results of another {solver.label}: its code or its parameters have changed; choose "
+                    "another folder, or give the solver another name"
+                )
+
+
 def check_number(n_cells: int) -> None:
     """Refuse a study of more than a million cells."""
     if n_cells > MOST_CELLS:
         raise ValueError(f"a study has at most {size(MOST_CELLS)} cells, not {size(n_cells)}; divide it")
+
+
+def read_grids(folder: Path, grids: list[dict[str, Any]]) -> list[Grid]:
+    """Return what was asked for in a folder.
+
+    Raises
+    ------
+    ValueError
+        If it is not what this version of moerank writes.
+    """
+    try:
+        read = [Grid.from_dict(grid) for grid in grids]
+        check_number(sum(grid.n_cells for grid in read))
+        return read
+    except ValueError as error:
+        reason = first_mistake(error) if isinstance(error, ValidationError) else error
+        raise ValueError(f"{folder / 'study.json'}: not a study of this version of moerank ({reason})") from None
 
 
 def _problem(given: str | Path | Problem, settings: Mapping[str, Any]) -> Problem:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
-from pydantic import ValidationError
 
-from moerank.checks import check_at_least, first_mistake
+from moerank.checks import check_at_least
 from moerank.runs.frame import results_frame
 from moerank.runs.given_solver import AnySolver, GivenSolver
 from moerank.runs.memory import MemoryData
@@ -25,8 +24,9 @@ from moerank.studies.requests import (
     AskedProblems,
     AskedSolvers,
     Grid,
-    check_number,
+    check_names,
     folds_of,
+    read_grids,
     read_problems,
     read_solvers,
 )
@@ -35,17 +35,6 @@ from moerank.studies.store import Failure, Store
 from moerank.systems import command_line
 
 __all__ = ["Study"]
-
-
-def _read_grids(folder: Path, grids: list[dict[str, Any]]) -> list[Grid]:
-    """Return what was asked for in a folder."""
-    try:
-        read = [Grid.from_dict(grid) for grid in grids]
-        check_number(sum(grid.n_cells for grid in read))
-        return read
-    except ValueError as error:
-        reason = first_mistake(error) if isinstance(error, ValidationError) else error
-        raise ValueError(f"{folder / 'study.json'}: not a study of this version of moerank ({reason})") from None
 
 
 class Study:
@@ -139,7 +128,7 @@ class Study:
         grids = Store(folder, write=False).read_grids()
         if not grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
-        study._grids = _read_grids(study.out, grids)
+        study._grids = read_grids(study.out, grids)
         of_table = [solver for solver in study.solvers if not isinstance(solver, GivenSolver)]
         missing = [solver.name for solver in of_table if solver.name not in solver_table()]
         if missing:
@@ -199,7 +188,8 @@ class Study:
         if workers > 1 or dask is not None:
             check_can_be_sent([*self.solvers, *self.problems])
         for problem in self.problems:
-            if dask is None or problem.data.shards is None:  # else they are read where they are to be held
+            absent = isinstance(problem.data, MemoryData) and not problem.data.is_held  # needed if a cell is open
+            if not absent and (dask is None or problem.data.shards is None):  # else read where they are to be held
                 problem.load_fold(1, self.data)
         with Store(self.out) as store:
             for grid in self._grids:
@@ -263,26 +253,17 @@ class Study:
         return results_frame(self.results(), members=members)
 
     def _check_names(self, grids: list[dict[str, Any]]) -> None:
-        """Refuse a folder where a problem of the same name has other settings, or a solver is another one."""
-        for grid in _read_grids(self.out, grids):
-            for problem in grid.problems:
-                mine = next((own for own in self.problems if own.name == problem.name), problem)
-                if mine.configuration() != problem.configuration():
-                    raise ValueError(
-                        f"{self.out} holds a study of {problem.name} with other settings; choose another folder, or "
-                        "give the problem another name"
-                    )
-            for solver in grid.solvers:
-                if next((own for own in self.solvers if own.label == solver.label), solver) != solver:
-                    raise ValueError(
-                        f"{self.out} holds results of another {solver.label}: its code or its parameters have "
-                        "changed; choose another folder, or give the solver another name"
-                    )
+        """Refuse the folder where a problem or a solver of the same name is another one."""
+        check_names(self.out, read_grids(self.out, grids), self.problems, self.solvers)
 
     def _check_here(self, cells: list[Cell], done: tuple[set[str], set[str]]) -> None:
         """Refuse what was given as an object, and is known from the folder alone, if something is left to run of it."""
         for cell in cells:
             if cell.key in done[0] or cell.key in done[1]:
                 continue
-            if isinstance(cell.solver, GivenSolver) and cell.solver.source is None:
-                raise ValueError(f"{cell.solver.label} was given as a Python object; give it to Study again to run it")
+            for name, known in (
+                (cell.solver.label, not isinstance(cell.solver, GivenSolver) or cell.solver.source is not None),
+                (cell.problem.name, not isinstance(cell.problem.data, MemoryData) or cell.problem.data.is_held),
+            ):
+                if not known:
+                    raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")
