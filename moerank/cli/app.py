@@ -1,4 +1,4 @@
-"""The commands together: moerank run, study, report, plot, export, solvers and data describe."""
+"""The commands together: moerank run, study, merge, report, plot, export, solvers and data describe."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from moerank.cli.data import DESCRIBE_EXAMPLES, cache, describe
 from moerank.cli.export import EXPORT_EXAMPLES, export
+from moerank.cli.merge import MERGE_EXAMPLES, merge
 from moerank.cli.messages import escape_what_cannot_be_written, notice
 from moerank.cli.report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
 from moerank.cli.run import RUN_EXAMPLES, run
@@ -23,7 +24,7 @@ app = typer.Typer(
     help="Feature selection for learning to rank by evolutionary multi-objective optimisation.",
     epilog="Begin with:  moerank run digits",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 data_app = typer.Typer(help="Look at ranking data.", no_args_is_help=True)
@@ -31,6 +32,7 @@ data_app.command(epilog=DESCRIBE_EXAMPLES)(describe)
 data_app.command()(cache)
 app.command(epilog=RUN_EXAMPLES)(run)
 app.command(epilog=STUDY_EXAMPLES)(study)
+app.command(epilog=MERGE_EXAMPLES)(merge)
 app.command(epilog=REPORT_EXAMPLES)(report)
 app.command(epilog=PLOT_EXAMPLES)(plot)
 app.command(epilog=EXPORT_EXAMPLES)(export)

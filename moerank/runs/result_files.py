@@ -13,6 +13,7 @@ from moerank.files import read_text, remove_old_remains, replace_file
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 
 __all__ = [
+    "FILES",
     "JOURNAL",
     "MOST_BYTES",
     "find_result",
@@ -24,6 +25,9 @@ __all__ = [
 
 JOURNAL = "search.journal"
 RESULT = "result.json"
+
+FILES = (RESULT, "front.csv", "model.json")
+"""The files of a finished run, in the order in which they are written."""
 
 MOST_BYTES = 256 * 2**20
 """Of a result, or of any other file of results and studies."""
@@ -91,7 +95,7 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
         "model.json": json.dumps(model_of(result, result.best), indent=1, ensure_ascii=False) + "\n",
         RESULT: result.to_json(),
     }
-    for name in (RESULT, "front.csv", "model.json"):
+    for name in FILES:
         remove_old_remains(folder / name)
         try:
             replace_file(folder / name, files[name].encode())
