@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -151,7 +151,7 @@ def run(
         runs = FoldRuns(chosen, asked, folders, seed, data)
         with connected(dask) as cluster:
             results, written, undrawn = _run(runs, workers if cluster is None else 1, cluster, resume=again)
-        _show(chosen, results, out, written, as_json=as_json)
+        _show(chosen, results, out, written, as_json=as_json, compared=bool(member))
         if member:
             _compare(chosen, results[0], member, data)
         if undrawn:
@@ -167,20 +167,22 @@ def _check_members(members: list[int], *, several: bool, as_json: bool) -> None:
 
 
 def _refuse_foreign(folders: Iterable[Path], out: Path) -> None:
-    """Refuse to replace files that no run has left: result.json is the first that a run writes."""
-    from moerank.figures.of_run import RUN_FIGURES
-    from moerank.runs.result_files import FILES
+    """Refuse to replace files of a run's names that no run has left."""
+    from moerank.runs.result_files import FILES, is_of_a_run
 
-    mine = [*FILES, *(f"{name}.png" for name in RUN_FIGURES)]
+    mine = list(FILES)
+    with suppress(ImportError):  # where figures cannot be drawn they replace nothing
+        from moerank.figures.of_run import RUN_FIGURES
+
+        mine += [f"{name}.png" for name in RUN_FIGURES]
     places = dict.fromkeys(folders, mine)
-    if out not in places and not any((folder / RESULT).exists() for folder in places):
+    if out not in places and not any(map(is_of_a_run, places)):
         places[out] = [SUMMARY]
     for folder, names in places.items():
         there = [name for name in names if (folder / name).exists()]
-        if there and not (folder / RESULT).exists():
+        if there and not is_of_a_run(folder):
             raise ValueError(
-                f"{folder} holds {' and '.join(there)}, which no finished run has left there; choose another folder "
-                "with --out, or remove what is in the way"
+                f"{folder} holds {' and '.join(there)}, which no run has left there; choose another folder with --out"
             )
 
 
@@ -239,8 +241,10 @@ def _draw(result: RunResult, folder: Path) -> tuple[list[str], str]:
         return [], f"error: the figures could not be drawn ({' '.join(reason.split())}); the result is in {folder}"
 
 
-def _show(problem: Problem, results: list[RunResult], out: Path, written: list[str], *, as_json: bool) -> None:
-    """Print the table of one fold, or the means over several."""
+def _show(
+    problem: Problem, results: list[RunResult], out: Path, written: list[str], *, as_json: bool, compared: bool
+) -> None:
+    """Print the table of one fold, or the means over several; with --quiet one line, unless members are compared."""
     from moerank.analysis.summary import summarise
     from moerank.files import replace_file
 
@@ -260,10 +264,11 @@ def _show(problem: Problem, results: list[RunResult], out: Path, written: list[s
         keep(f"fold {result.fold}: {verdict.sentence}")
     last = f"Wrote to {out}: {', '.join(written)}"
     if len(results) > 1:
-        last = f"Wrote to {out}: {SUMMARY}, and to {out / 'fold1'} and so on: {', '.join(written)}"
+        last = f"Wrote to {out}: {SUMMARY}\nEach fold has its own results, in {out / 'fold1'} and so on."
     keep(last)
-    if is_quiet():
+    if is_quiet() and not compared:
         say(console, f"{verdicts[0].sentence}." if len(verdicts) == len(results) == 1 else last)
+    if is_quiet():
         return
     if len(results) > 1:
         console.print(summary_table(summary))
