@@ -49,15 +49,13 @@ _SPEECH: dict[str, Any] = {"quiet": False, "log": None}
 def speaking(*, quiet: bool, log: Path | None, command: Sequence[str]) -> Iterator[None]:
     """Let a command say only what is wrong, and keep what it says with the time in a file, behind what is there.
 
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
+    Outside of `sentences`, so that errors are kept, too. A file that cannot be written ends the command.
     """
     try:
         file = nullcontext() if log is None else log.open("a", encoding="utf-8", buffering=1)
     except OSError as error:
-        raise OSError(f"cannot write --log {log}: {error.strerror}") from None
+        notice(f"error: cannot write --log {log}: {error.strerror}")
+        raise typer.Exit(2) from None
     with file as opened:
         _SPEECH.update(quiet=quiet, log=opened)
         try:

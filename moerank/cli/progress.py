@@ -32,7 +32,7 @@ from moerank.studies.cell import Cell
 
 __all__ = ["CellProgress", "StageProgress"]
 
-WIDE = 80
+ROOM_FOR_STAGES, ROOM_FOR_CELLS = 80, 100
 """Columns from which on a terminal has room for all that is known of the time."""
 
 
@@ -60,7 +60,7 @@ class CellProgress:
         self._states, self._cost, self._clock = states, cost, clock
         self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._bars, self._lines = _manner(self._console)
-        narrow = self._console.width < WIDE
+        narrow = self._console.width < ROOM_FOR_CELLS
         self._bar = Progress(
             *([] if narrow else [TextColumn("cells")]),
             BarColumn(bar_width=8 if narrow else 20),
@@ -169,7 +169,7 @@ class StageProgress:
 
     def __init__(self) -> None:
         console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-        narrow = console.width < WIDE
+        narrow = console.width < ROOM_FOR_STAGES
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=4 if narrow else 14),

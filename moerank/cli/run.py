@@ -126,7 +126,7 @@ def run(
     request += ["--quiet"] if quiet else []
     request += ["--fold", fold, "--seed", str(seed), "--workers", str(workers), *(["--json"] if as_json else [])]
     command = ["moerank", "run", *request]
-    with sentences(), interruptible([*command, "--resume"]), speaking(quiet=quiet, log=log, command=command):
+    with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible([*command, "--resume"]):
         from moerank.runs.folders import FoldRuns
         from moerank.runs.problem_files import load_problem
         from moerank.runs.solver_spec import read_solver
@@ -259,24 +259,23 @@ def _show(
     from moerank.cli.tables.run import UNITS, chosen_features, front_table, summary_table
 
     console = output()
-    verdicts = [result.verdict for result in results if result.verdict is not None]
-    for result, verdict in zip(results, verdicts, strict=False):
-        keep(f"fold {result.fold}: {verdict.sentence}")
-    last = f"Wrote to {out}: {', '.join(written)}"
-    if len(results) > 1:
-        last = f"Wrote to {out}: {SUMMARY}\nEach fold has its own results, in {out / 'fold1'} and so on."
+    for result in results:
+        keep(f"fold {result.fold}: {result.verdict.sentence}" if result.verdict else f"fold {result.fold} is done")
+    last = f"Wrote to {out}: {SUMMARY if len(results) > 1 else ', '.join(written)}"
     keep(last)
-    if is_quiet() and not compared:
-        say(console, f"{verdicts[0].sentence}." if len(verdicts) == len(results) == 1 else last)
+    verdict = results[0].verdict if len(results) == 1 else None
     if is_quiet():
+        if not compared:
+            say(console, f"{verdict.sentence}." if verdict else last)
         return
     if len(results) > 1:
         console.print(summary_table(summary))
+        console.print(printable(f"Each fold has its own results, in {out / 'fold1'} and so on."), soft_wrap=True)
     else:
         console.print(front_table(results[0]))
         say(console, chosen_features(results[0]))
-        if verdicts:
-            say(console, f"Verdict: {verdicts[0].sentence}.")
+        if verdict:
+            say(console, f"Verdict: {verdict.sentence}.")
         if results[0].instances in UNITS:
             say(console, UNITS[results[0].instances])
     console.print(printable(last), soft_wrap=True)

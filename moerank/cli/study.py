@@ -85,7 +85,7 @@ def study(
     study cannot be or go on (as on a full disk), 130 after Ctrl-C.
     """
     command = ["moerank", *sys.argv[1:]]
-    with sentences(), interruptible(command), speaking(quiet=quiet, log=log, command=command):
+    with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(command):
         from moerank.runs.solver_spec import split_solvers
         from moerank.studies.study import Study
 

@@ -193,7 +193,8 @@ def read_given(source: Any, name: str | None = None) -> GivenSolver:
     described = describe(source, f"the solver {label}", without=SILENT)
     description = described if isinstance(described, dict) else {"function": described}
     seeded = not _is_estimator(source) or source.get_params(deep=False).get("random_state", 0) is None
-    return GivenSolver(label, _shallow(description), seeded, source)
+    # A copy, without what the user may change in it later, or has fitted.
+    return GivenSolver(label, _shallow(description), seeded, clone(source) if _is_estimator(source) else source)
 
 
 def _is_estimator(source: Any) -> bool:

@@ -143,9 +143,11 @@ class _Describer:
         if isinstance(value, set | frozenset):
             return {"set": sorted((self.of(entry, place) for entry in value), key=json.dumps)}
         if isinstance(value, type):
-            return self._named("class", value, place, self._class)
-        if isinstance(value, FunctionType):
-            return self._named("function", value, place, self._function)
+            return self._named("class", value, value.__module__, self._class, place)
+        if isinstance(value, FunctionType):  # a decorator may have given it the module of another
+            return self._named("function", value, value.__globals__.get("__name__"), self._function, place)
+        if isinstance(getattr(value, "py_func", None), FunctionType):  # numba's, whose own state grows by being called
+            return {"compiled": self.of(value.py_func, place)}
         if isinstance(value, ModuleType):
             return self._module(value)
         if isinstance(value, BuiltinFunctionType | np.ufunc):
@@ -173,10 +175,10 @@ class _Describer:
         _add_array(found, array)
         return found.hexdigest()
 
-    def _named(self, kind: str, value: Any, place: str, code: Callable[[Any, str], Any]) -> Any:
+    def _named(self, kind: str, value: Any, module: object, code: Callable[[Any, str], Any], place: str) -> Any:
         """Return the name of a function or class, and the digest of its code where it is one's own."""
-        name = f"{value.__module__}.{value.__qualname__}"
-        return {kind: name, "code": digest_of(code(value, place))} if _is_own(value.__module__) else name
+        name = f"{module}.{value.__qualname__}"
+        return {kind: name, "code": digest_of(code(value, place))} if _is_own(str(module)) else name
 
     def _function(self, function: FunctionType, place: str) -> Any:
         named = {name: function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__}
@@ -237,7 +239,9 @@ def _is_own(name: str) -> bool:
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names or top == "moerank":
         return False
-    file = getattr(sys.modules.get(name), "__file__", None)
+    if name not in sys.modules:
+        return True
+    file = getattr(sys.modules[name], "__file__", None)
     if file is None:
         return top == "__main__"
     return not {"site-packages", "dist-packages"} & set(Path(file).parts)

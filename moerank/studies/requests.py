@@ -153,7 +153,7 @@ def read_problems(asked: AskedProblems, settings: Mapping[str, Any]) -> list[Pro
         asked = [asked]
     if isinstance(asked, Mapping):
         found = [_named_problem(name, given, settings) for name, given in asked.items()]
-    elif isinstance(asked, RankingData) or any(isinstance(given, RankingData) for given in asked):
+    elif isinstance(asked, RankingData) or not all(isinstance(given, str | Path | Problem) for given in asked):
         raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
     else:
         found = [_problem(given, settings) for given in asked]

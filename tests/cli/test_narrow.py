@@ -60,7 +60,7 @@ def test_long_texts_are_broken_in_their_own_column():
 
 
 def test_a_paragraph_is_broken_between_words_on_a_terminal_alone():
-    for terminal, n_lines in ((True, 3), (False, 1)):
+    for terminal, n_lines in ((True, 2), (False, 1)):
         console = Console(width=20, force_terminal=terminal, highlight=False, color_system=None)
         with console.capture() as captured:
             say(console, "these words are for people who read them")

@@ -33,14 +33,15 @@ def test_an_estimator_runs_as_it_is_given(tiny_problem):
 
 
 def test_a_search_has_its_own_budget_and_draws_from_the_seed_of_the_cell(tiny_problem):
-    solver = read_given(MOFSRank(algorithm=spea2, **STAGES, workers=7, verbose=True))
-    assert solver.label.startswith("MOFSRank[algorithm=spea2,ensemble=") or "algorithm=spea2" in solver.label
+    solver = read_given(MOFSRank(algorithm=spea2, **STAGES, workers=7), "mine")
+    assert read_given(MOFSRank(algorithm=spea2, ensemble=False)).label == "MOFSRank[algorithm=spea2,ensemble=false]"
     assert solver.seeded
     result = run_fold(tiny_problem, 1, solver, random_state=5, baselines=False)
     train, vali, _ = tiny_problem.load_fold(1)
     alone = MOFSRank(algorithm=spea2, **STAGES, random_state=5).fit(train, validation=vali)
     assert [member.features for member in result.front] == alone.front_["features"].tolist()
-    other = run_fold(tiny_problem, 1, read_given(MOFSRank(algorithm=spea2, **STAGES, random_state=5)), baselines=False)
+    fixed = read_given(MOFSRank(algorithm=spea2, **STAGES, random_state=5), "fixed")
+    other = run_fold(tiny_problem, 1, fixed, baselines=False)
     assert [member.weights for member in other.front] == [member.weights for member in result.front]
     assert not read_given(MOFSRank(random_state=5)).seeded
 

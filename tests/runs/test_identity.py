@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from moerank.data import FeatureCosts, RankingData, query_level_norm
+from moerank.data import RankingData, query_level_norm
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankRLS, RankSVM
@@ -68,6 +68,30 @@ def test_a_function_that_names_itself_has_an_end():
     assert digest(scope["down"]) == digest(scope["down"])
 
 
+def test_what_a_decorator_or_a_compiler_made_of_a_function_is_that_function():
+    from functools import wraps
+
+    from numba import njit
+
+    def decorated(value):
+        @wraps(np.mean)
+        def own(problem, seed):
+            return value
+
+        return own
+
+    def compiled(step):
+        scope = {"__name__": "__main__"}
+        exec(f"def add(x):\n    return x + {step}\n", scope)
+        return njit(scope["add"])
+
+    assert digest(decorated(1)) != digest(decorated(2))
+    one = compiled(1)
+    before = digest(one)
+    one(2)
+    assert digest(one) == before != digest(compiled(2))
+
+
 def test_another_process_says_the_same():
     script = (
         f"scope = {{'__name__': '__main__'}}; exec({SOURCE.format(**PLAIN)!r}, scope)\n"
@@ -118,8 +142,8 @@ def test_data_are_all_that_can_decide():
         data(y=(0, 2)),
         data(qid=("a", "a")),
         data(feature_names=["a", "b"]),
-        data(costs=FeatureCosts([1.0, 2.0])),
-        data(costs=FeatureCosts([1.0, 3.0])),
+        data(costs=[1.0, 2.0]),
+        data(costs=[1.0, 3.0]),
         query_level_norm(data()),
         data(missing=0.0),
     ]

@@ -113,7 +113,7 @@ def test_folders_that_are_no_studies_are_refused(copies, tmp_path):
 
 def test_the_command_says_what_there_is(copies, command):
     outcome = command("merge", copies / "first", copies / "second", "--out", copies / "both")
-    assert outcome.stdout == f"3 of 4 cells are finished, in {copies / 'both'}\n"
+    assert outcome.stdout == f"3 of 3 cells are finished, in {copies / 'both'}\n"
     assert command("merge", copies / "first", "--out", copies / "both").exit_code == 2
 
 

@@ -21,6 +21,9 @@ PLAIN_WIDTH = 120
 WIDEST = 30
 """Columns of a terminal that a column of a table is given; longer texts are broken."""
 
+GAP = 2
+"""Columns between two columns of a table."""
+
 
 def output() -> Console:
     """Return the console of standard output."""
@@ -93,8 +96,8 @@ class FittedTable:
         return parts
 
     def _width(self, columns: Sequence[int]) -> int:
-        wishes = (self._longest(column) if column == 0 else min(self._longest(column), WIDEST) for column in columns)
-        return sum(1 + wish for wish in wishes) - 1
+        wishes = [self._longest(column) if column == 0 else min(self._longest(column), WIDEST) for column in columns]
+        return sum(wishes) + GAP * (len(columns) - 1)
 
     def _longest(self, column: int) -> int:
         lines = [line for row, _ in self._rows if column < len(row) for line in row[column].splitlines()]
