@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import json
 import sys
+import sysconfig
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cached_property, partial
@@ -237,13 +238,13 @@ def _names(code: CodeType) -> list[str]:
 def _is_own(name: str) -> bool:
     """Whether a module is the user's: neither Python's, nor an installed package's, nor of moerank."""
     top = name.partition(".")[0]
-    if top in sys.stdlib_module_names or top == "moerank":
+    if top == "moerank":
         return False
-    if name not in sys.modules:
+    if top == "__main__" or name not in sys.modules:  # a notebook's __main__ has the file of the program that runs it
         return True
     file = getattr(sys.modules[name], "__file__", None)
-    if file is None:
-        return top == "__main__"
+    if file is None or Path(file).is_relative_to(sysconfig.get_path("stdlib")):
+        return False
     return not {"site-packages", "dist-packages"} & set(Path(file).parts)
 
 
