@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from inspect import cleandoc
 from typing import Annotated
 
 import typer
@@ -28,15 +30,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 data_app = typer.Typer(help="Look at ranking data.", no_args_is_help=True)
-data_app.command(epilog=DESCRIBE_EXAMPLES)(describe)
-data_app.command()(cache)
-app.command(epilog=RUN_EXAMPLES)(run)
-app.command(epilog=STUDY_EXAMPLES)(study)
-app.command(epilog=MERGE_EXAMPLES)(merge)
-app.command(epilog=REPORT_EXAMPLES)(report)
-app.command(epilog=PLOT_EXAMPLES)(plot)
-app.command(epilog=EXPORT_EXAMPLES)(export)
-app.command()(solvers)
+
+
+def _add(to: typer.Typer, command: Callable[..., None], examples: str | None = None) -> None:
+    """Add a command whose help is its docstring, of which terminals of any width break the lines."""
+    paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
+    to.command(help="\n\n".join(" ".join(text.split("\n")) for text in paragraphs), epilog=examples)(command)
+
+
+_add(app, run, RUN_EXAMPLES)
+_add(app, study, STUDY_EXAMPLES)
+_add(app, merge, MERGE_EXAMPLES)
+_add(app, report, REPORT_EXAMPLES)
+_add(app, plot, PLOT_EXAMPLES)
+_add(app, export, EXPORT_EXAMPLES)
+_add(app, solvers)
+_add(data_app, describe, DESCRIBE_EXAMPLES)
+_add(data_app, cache)
 app.add_typer(data_app, name="data")
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 from threading import current_thread, main_thread
 from time import monotonic
 from typing import Any
@@ -151,7 +153,17 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 def notice(text: str) -> None:
     """Print a line on standard error, also with --quiet."""
     keep(text)
-    typer.echo(printable(text), err=True)
+    typer.echo(_broken(printable(text)) if sys.stderr.isatty() else printable(text), err=True)
+
+
+def _broken(text: str) -> str:
+    """Break lines between words, as wide as the terminal; those that are indented are commands to copy."""
+    width = get_terminal_size().columns
+    lines = text.splitlines()
+    return "\n".join(
+        line if line.startswith("  ") else fill(line, width, break_long_words=False, break_on_hyphens=False)
+        for line in lines
+    )
 
 
 def printable(text: str) -> str:

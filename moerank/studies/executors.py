@@ -18,7 +18,6 @@ from moerank.cluster import DaskCluster
 from moerank.cluster.connection import connect, gone
 from moerank.files import FULL
 from moerank.runs.given_solver import AnySolver
-from moerank.runs.problem import Problem
 from moerank.runs.run_fold import run_fold
 from moerank.studies.cell import Cell
 from moerank.systems import leave_interrupts_to, without_interrupts
@@ -103,8 +102,8 @@ def find_executor(
     return _Here(data) if workers == 1 else _Processes(workers, data)
 
 
-def check_can_be_sent(given: Iterable[AnySolver | Problem]) -> None:
-    """Refuse by name what cannot be sent to another process.
+def check_can_be_sent(solvers: Iterable[AnySolver]) -> None:
+    """Refuse by name a solver that cannot be sent to another process.
 
     Raises
     ------
@@ -113,13 +112,14 @@ def check_can_be_sent(given: Iterable[AnySolver | Problem]) -> None:
     """
     from joblib.externals.loky.backend.reduction import dumps  # needs more of the system than one process does
 
-    for entry in given:
-        name = f"problem {entry.name}" if isinstance(entry, Problem) else f"solver {entry.label}"
+    for solver in solvers:
         try:
-            dumps(entry)
+            dumps(solver)
         except Exception as error:  # whatever an object of the user's raises
             reason = " ".join(str(error).split())
-            raise ValueError(f"the {name} cannot be sent to another process ({reason}); take workers=1") from None
+            raise ValueError(
+                f"the solver {solver.label} cannot be sent to another process ({reason}); take workers=1"
+            ) from None
 
 
 def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:

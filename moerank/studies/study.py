@@ -73,6 +73,8 @@ class Study:
     that is run again with other data or another function runs anew: under the same name in the same folder it is
     refused. What a function reads at run time, from files or the environment, is not seen.
 
+    Several processes get data in memory with each of their cells: large data had better be files.
+
     Examples
     --------
     >>> study = Study(["planted"], ["fsmrank", "mofsrank"], "results/study", folds=[1, 2], seeds=3)
@@ -186,7 +188,7 @@ class Study:
             to the processes that are to run it.
         """
         if workers > 1 or dask is not None:
-            check_can_be_sent([*self.solvers, *self.problems])
+            check_can_be_sent(self.solvers)
         for problem in self.problems:
             absent = isinstance(problem.data, MemoryData) and not problem.data.is_held  # needed if a cell is open
             if not absent and (dask is None or problem.data.shards is None):  # else read where they are to be held

@@ -120,3 +120,11 @@ def test_a_front_prints_every_column(monkeypatch):
         assert max(map(len, text.splitlines())) <= int(width)
     assert repr(table[["error", "cost"]]).count("0.123456") == 2
     assert len(str(FrontTable({"error": range(500)})).splitlines()) < 100
+
+
+def test_help_breaks_its_paragraphs_where_the_terminal_ends(command, monkeypatch):
+    monkeypatch.setenv("TERMINAL_WIDTH", "60")
+    lines = [line.strip() for line in command("run", "-h").stdout.splitlines()]
+    begin = next(number for number, line in enumerate(lines) if line.startswith("The table shows"))
+    paragraph = lines[begin : lines.index("", begin)]
+    assert all(45 < len(line) <= 60 for line in paragraph[:-1])
