@@ -69,14 +69,14 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
 }
-html_sidebars = {"index": [], "benchmarks": []}
+html_sidebars = {page: [] for page in ("index", "benchmarks", "large_study", "contributing", "changes")}
 
 
 def skip_foreign(app, what, name, member, skip, options):

@@ -40,6 +40,8 @@ from .rankers import RankRLS as RankRLS
 from .rankers import RankSVM as RankSVM
 from .rankers import RankSVMStruct as RankSVMStruct
 from .rankers import RankSVMTRON as RankSVMTRON
+from .runs.problem_files import load_problem as load_problem
+from .runs.problem_files import make_problem as make_problem
 from .selectors import FSBFS as FSBFS
 from .selectors import FSED as FSED
 from .selectors import FSMSVM as FSMSVM
@@ -60,6 +62,8 @@ from .stages import Ensemble as Ensemble
 from .stages import FeatureLimits as FeatureLimits
 from .stages import FeatureSelection as FeatureSelection
 from .stages import InstanceSelection as InstanceSelection
+from .studies.merge import merge_studies as merge_studies
+from .studies.reading import read_results as read_results
 from .studies.study import Study as Study
 
 __version__: str

@@ -80,6 +80,13 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
+        return (
+            f"{self.n_features} of {self.n_allowed} features; {self.outcome}{'. ' + self.advice if self.advice else ''}"
+        )
+
+    @property
+    def outcome(self) -> str:
+        """What the comparison says, without what was compared."""
         spread = "" if self.error is None else f" ± {_short(self.error)}"
         found = {
             "loss": "a loss is detected",
@@ -90,9 +97,8 @@ class Verdict:
         other = f" against {self.against} with all of them," if self.against else ""
         change = f"{_signed(self.difference)}{spread}"
         return (
-            f"{self.n_features} of {self.n_allowed} features; {self.metric} {change}{other} on {self.n_queries} "
-            f"{self.part} queries: {found}, {shown} within {_short(self.margin)}{self._caution}"
-            f"{'. ' + self.advice if self.advice else ''}"
+            f"{self.metric} {change}{other} on {self.n_queries} {self.part} queries: {found}, {shown} within "
+            f"{_short(self.margin)}{self._caution}"
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -25,14 +25,13 @@ from moerank.exports.names import read_features
 from moerank.rankers import lambda_mart
 from moerank.runs import sources
 from moerank.stages import staged_search
+from moerank.version import VERSION
 
 PROJECT = Path(__file__).resolve().parents[1]
-MADE = ("_build", "gallery", "reference/made")
-PAGES = {
-    path.relative_to(PROJECT).as_posix(): path.read_text(encoding="utf-8")
-    for path in [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").rglob("*.md"))]
-    if not path.relative_to(PROJECT / "docs" if "docs" in path.parts else PROJECT).as_posix().startswith(MADE)
-}
+MADE = ("docs/_build/", "docs/gallery/", "docs/reference/made/")
+WRITTEN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
+FILES = {path.relative_to(PROJECT).as_posix(): path for pattern in WRITTEN for path in sorted(PROJECT.glob(pattern))}
+PAGES = {name: path.read_text(encoding="utf-8") for name, path in FILES.items() if not name.startswith(MADE)}
 WITH_CODE = [name for name, text in PAGES.items() if any(block.runs for block in blocks(text)) and name != "README.md"]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -163,3 +162,10 @@ def test_no_link_from_a_page_is_dead():
             made = any(part in link for part in ("made/", "gallery/")) and page.startswith("docs/")
             if not made and not re.match(r"https?://", link):
                 assert (PROJECT / page).parent.joinpath(link).exists(), (page, link)
+
+
+def test_the_version_is_the_same_everywhere():
+    assert f"\nversion: {VERSION}\n" in (PROJECT / "CITATION.cff").read_text(encoding="utf-8")
+    newest = re.search(r"^## (\S+?),? ", PAGES["CHANGELOG.md"], re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == VERSION

@@ -46,7 +46,7 @@ def one_of_each_class():
     return {name: estimator.set_params(**SMALL.get(name, {})) for name, estimator in by_class.items()}
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("name", "estimator"), one_of_each_class().items())
 def test_it_is_what_scikit_learn_calls_an_estimator(name, estimator):
     expected = EXPECTED.get(name, {})

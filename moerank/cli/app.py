@@ -1,14 +1,17 @@
-"""The commands together: moerank run, study, report, plot, export, solvers and data describe."""
+"""The commands together: moerank run, study, merge, report, plot, export, solvers and data describe."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from inspect import cleandoc
 from typing import Annotated
 
 import typer
 
 from moerank.cli.data import DESCRIBE_EXAMPLES, cache, describe
 from moerank.cli.export import EXPORT_EXAMPLES, export
+from moerank.cli.merge import MERGE_EXAMPLES, merge
 from moerank.cli.messages import escape_what_cannot_be_written, notice
 from moerank.cli.report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
 from moerank.cli.run import RUN_EXAMPLES, run
@@ -23,18 +26,27 @@ app = typer.Typer(
     help="Feature selection for learning to rank by evolutionary multi-objective optimisation.",
     epilog="Begin with:  moerank run digits",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 data_app = typer.Typer(help="Look at ranking data.", no_args_is_help=True)
-data_app.command(epilog=DESCRIBE_EXAMPLES)(describe)
-data_app.command()(cache)
-app.command(epilog=RUN_EXAMPLES)(run)
-app.command(epilog=STUDY_EXAMPLES)(study)
-app.command(epilog=REPORT_EXAMPLES)(report)
-app.command(epilog=PLOT_EXAMPLES)(plot)
-app.command(epilog=EXPORT_EXAMPLES)(export)
-app.command()(solvers)
+
+
+def _add(to: typer.Typer, command: Callable[..., None], examples: str | None = None) -> None:
+    """Add a command whose help is its docstring, of which terminals of any width break the lines."""
+    paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
+    to.command(help="\n\n".join(" ".join(text.split("\n")) for text in paragraphs), epilog=examples)(command)
+
+
+_add(app, run, RUN_EXAMPLES)
+_add(app, study, STUDY_EXAMPLES)
+_add(app, merge, MERGE_EXAMPLES)
+_add(app, report, REPORT_EXAMPLES)
+_add(app, plot, PLOT_EXAMPLES)
+_add(app, export, EXPORT_EXAMPLES)
+_add(app, solvers)
+_add(data_app, describe, DESCRIBE_EXAMPLES)
+_add(data_app, cache)
 app.add_typer(data_app, name="data")
 
 

@@ -8,9 +8,14 @@ import json
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import datetime
+from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 from threading import current_thread, main_thread
 from time import monotonic
+from typing import Any
 from unicodedata import category
 
 import typer
@@ -18,13 +23,66 @@ import typer
 from moerank.files import FULL, cannot_write
 from moerank.systems import command_line
 
-__all__ = ["INTERRUPTED", "escape_what_cannot_be_written", "interruptible", "notice", "printable", "sentences"]
+__all__ = [
+    "INTERRUPTED",
+    "escape_what_cannot_be_written",
+    "interruptible",
+    "is_quiet",
+    "keep",
+    "notice",
+    "printable",
+    "remark",
+    "sentences",
+    "speaking",
+]
 
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C, as shells have it."""
 
 SAME_WISH = 2.0
 """Seconds in which a second Ctrl-C is taken for the first: what it asked for is under way."""
+
+
+_SPEECH: dict[str, Any] = {"quiet": False, "log": None}
+"""How a command speaks while it runs: whether it is --quiet, and the open file of --log."""
+
+
+@contextmanager
+def speaking(*, quiet: bool, log: Path | None, command: Sequence[str]) -> Iterator[None]:
+    """Let a command say only what is wrong, and keep what it says with the time in a file, behind what is there.
+
+    Outside of `sentences`, so that errors are kept, too. A file that cannot be written ends the command.
+    """
+    try:
+        file = nullcontext() if log is None else log.open("a", encoding="utf-8", buffering=1)
+    except OSError as error:
+        notice(f"error: cannot write --log {log}: {error.strerror}")
+        raise typer.Exit(2) from None
+    with file as opened:
+        _SPEECH.update(quiet=quiet, log=opened)
+        try:
+            keep(command_line(command))
+            yield
+        finally:
+            _SPEECH.update(quiet=False, log=None)
+
+
+def keep(text: str) -> None:
+    """Add lines with the time to the file of --log, if there is one; a full disk must not end the command for it."""
+    if _SPEECH["log"] is not None:
+        now = datetime.now().astimezone().isoformat(" ", "seconds")
+        with suppress(OSError):
+            _SPEECH["log"].writelines(f"{now} {line}\n" for line in printable(text).splitlines())
+
+
+def is_quiet() -> bool:
+    """Whether the command is to say only what is wrong."""
+    return bool(_SPEECH["quiet"])
+
+
+def remark(text: str) -> None:
+    """Print a line on standard error that --quiet leaves out."""
+    keep(text) if is_quiet() else notice(text)
 
 
 @contextmanager
@@ -93,8 +151,19 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def notice(text: str) -> None:
-    """Print a line on standard error."""
-    typer.echo(printable(text), err=True)
+    """Print a line on standard error, also with --quiet."""
+    keep(text)
+    typer.echo(_broken(printable(text)) if sys.stderr.isatty() else printable(text), err=True)
+
+
+def _broken(text: str) -> str:
+    """Break lines between words, as wide as the terminal; those that are indented are commands to copy."""
+    width = get_terminal_size().columns
+    lines = text.splitlines()
+    return "\n".join(
+        line if line.startswith("  ") else fill(line, width, break_long_words=False, break_on_hyphens=False)
+        for line in lines
+    )
 
 
 def printable(text: str) -> str:

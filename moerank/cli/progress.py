@@ -21,9 +21,10 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 from rich.text import Text
 
-from moerank.cli.messages import printable
+from moerank.cli.messages import is_quiet, keep, printable, remark
 from moerank.cli.reading import PATIENCE
 from moerank.cli.time_left import TimeLeft, in_words
 from moerank.data.progress import reading_progress
@@ -31,11 +32,14 @@ from moerank.studies.cell import Cell
 
 __all__ = ["CellProgress", "StageProgress"]
 
+ROOM_FOR_STAGES, ROOM_FOR_CELLS = 80, 100
+"""Columns from which on a terminal has room for all that is known of the time."""
+
 
 class CellProgress:
-    """Shows how many cells of a study are done: a bar on a terminal, else a line per cell.
+    """Shows how many cells of a study are done, and which one runs: a bar on a terminal, else a line per cell.
 
-    Called as ``progress(cell, succeeded)``, inside a ``with``.
+    Called as ``progress(cell, succeeded)``, inside a ``with``; `started` is told of a cell that begins.
 
     Parameters
     ----------
@@ -55,24 +59,33 @@ class CellProgress:
     ) -> None:
         self._states, self._cost, self._clock = states, cost, clock
         self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self._bars, self._lines = _manner(self._console)
+        narrow = self._console.width < ROOM_FOR_CELLS
         self._bar = Progress(
-            TextColumn("cells"),
-            BarColumn(bar_width=30),
+            *([] if narrow else [TextColumn("cells")]),
+            BarColumn(bar_width=8 if narrow else 20),
             MofNCompleteColumn(),
-            TextColumn("{task.description}", markup=False),
-            TimeElapsedColumn(),
-            TextColumn("elapsed"),
+            TextColumn("{task.description}", markup=False, table_column=_shortened()),
+            *([] if narrow else [TimeElapsedColumn(), TextColumn("elapsed")]),
             _Words(self._words_left),
             console=self._console,
+            expand=True,
         )
         self._task = self._bar.add_task("", total=len(states))
         self._done = self._failed = 0
+        self._running: list[Cell] = []
         self._left = TimeLeft(cell for cell, state in states.items() if state == "open")
         self._begin = clock()
         self._end: float | None = None
 
+    def started(self, cell: Cell) -> None:
+        """Show that a cell runs."""
+        self._running.append(cell)
+        self._describe()
+
     def __call__(self, cell: Cell, succeeded: bool) -> None:
         """Count a cell."""
+        self._running = [other for other in self._running if other != cell]
         self._done += 1
         self._failed += not succeeded
         if self._states[cell] == "open":
@@ -80,16 +93,23 @@ class CellProgress:
             now = self._clock()
             seconds = self._left.seconds(now - self._begin)
             self._end = None if seconds is None else now + seconds
-            if not self._console.is_terminal:
-                self._print(cell, succeeded, now - self._begin)
-        failed = f"{self._failed} failed" if self._failed else ""
-        self._bar.update(self._task, completed=self._done, description=failed)
+            self._print(cell, succeeded, now - self._begin)
+        self._describe()
+
+    def _describe(self) -> None:
+        words = [self._running[0].label] if self._running else []
+        words += [f"and {len(self._running) - 1} more"] if len(self._running) > 1 else []
+        words = [f"{self._failed} failed,", *words] if self._failed and words else words
+        shown = " ".join(words) or (f"{self._failed} failed" if self._failed else "")
+        self._bar.update(self._task, completed=self._done, description=printable(shown))
 
     def _print(self, cell: Cell, succeeded: bool, elapsed: float) -> None:
         state = "" if succeeded else ": failed"
         times = ", ".join(filter(None, (f"{elapsed:.1f} s", self._words_left())))
         line = f"{self._done}/{len(self._states)} {cell.label}{state} ({times})"
-        self._console.print(printable(line), soft_wrap=True)
+        keep(line)
+        if self._lines:
+            self._console.print(printable(line), soft_wrap=True)
 
     def _words_left(self) -> str:
         """Return the estimate; nothing where it has turned out too small, or everything is done."""
@@ -107,16 +127,27 @@ class CellProgress:
             for cell in finished.values():
                 self._left.measured(cell, self._cost(cell))
         there = counts["finished"] + counts["failed"]
-        if self._console.is_terminal:
+        if self._bars:
             self._bar.start()
         elif there:
             failed = f", {counts['failed']} of them failed" if counts["failed"] else ""
-            self._console.print(f"{there} of {len(self._states)} cells are done already{failed}")
+            remark(f"{there} of {len(self._states)} cells are done already{failed}")
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._console.is_terminal:
+        if self._bars:
             self._bar.stop()
+
+
+def _manner(console: Console) -> tuple[bool, bool]:
+    """Return whether progress is shown by bars, and whether by lines: by neither with --quiet."""
+    shown = not is_quiet()
+    return shown and console.is_terminal, shown and not console.is_terminal
+
+
+def _shortened() -> Column:
+    """Return a column that is cut where a terminal has no room for all of it."""
+    return Column(no_wrap=True, overflow="ellipsis", ratio=1)
 
 
 class _Words(ProgressColumn):
@@ -138,17 +169,19 @@ class StageProgress:
 
     def __init__(self) -> None:
         console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        narrow = console.width < ROOM_FOR_STAGES
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=14),
-            TextColumn("{task.fields[text]}", markup=False),
-            TimeElapsedColumn(),
-            TextColumn("elapsed"),
+            BarColumn(bar_width=4 if narrow else 14),
+            TextColumn("{task.fields[text]}", markup=False, table_column=_shortened() if narrow else None),
+            *([] if narrow else [TimeElapsedColumn(), TextColumn("elapsed")]),
             TimeRemainingColumn(),
             TextColumn("left"),
             console=console,
+            expand=narrow,
         )
         self._console = console
+        self._on_terminal, self._lines = _manner(console)
         self._tasks: dict[str, TaskID] = {}
         self._stage = self._text = ""
         self._begin = monotonic()
@@ -157,11 +190,11 @@ class StageProgress:
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a word on where it stands."""
-        if not self._console.is_terminal:
-            if stage != self._stage:
-                self._finish_line()
-                self._stage, self._begin = stage, monotonic()
-            self._text = text
+        if stage != self._stage:
+            self._finish_line()
+            self._stage, self._begin = stage, monotonic()
+        self._text = text
+        if not self._on_terminal:
             return
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage.replace("_", " "), total=1.0, text="")
@@ -171,7 +204,9 @@ class StageProgress:
         if self._stage:
             seconds = monotonic() - self._begin
             line = f"{self._stage.replace('_', ' ')}: {self._text} ({seconds:.1f} s)"
-            self._console.print(printable(line), soft_wrap=True)
+            keep(line)
+            if self._lines:
+                self._console.print(printable(line), soft_wrap=True)
             self._stage = ""
 
     def _read(self, path: Path, share: float) -> None:
@@ -185,7 +220,7 @@ class StageProgress:
 
     def __enter__(self) -> Self:
         self._listening.__enter__()
-        if self._console.is_terminal:
+        if self._on_terminal:
             self._bars.start()
         return self
 
@@ -193,6 +228,6 @@ class StageProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._listening.__exit__(kind, error, traceback)
-        if self._console.is_terminal:
+        if self._on_terminal:
             self._bars.stop()
         self._finish_line()

@@ -134,7 +134,8 @@ def plot(
         if problem is not None and problem not in known:
             raise ValueError(unknown("problem", problem, known))
         chosen = problem or (next(iter(known)) if shown.of_problem else None)
-        labels = [read_solver(text).label for text in split_solvers(solvers)]
+        there = {solver.label for solver in study.solvers}
+        labels = [text if text in there else read_solver(text).label for text in split_solvers(solvers)]
         figure = shown.draw(results, known[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
         path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
         style.save_figure(figure, path)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moerank.cli.messages import interruptible, notice, printable, sentences
+from moerank.cli.messages import interruptible, is_quiet, keep, notice, printable, remark, sentences, speaking
+from moerank.cli.options import Log, Quiet, Settings, complete_problem, complete_solver, read_settings
 from moerank.systems import file_name, n_processors
 
 if TYPE_CHECKING:
@@ -39,25 +41,33 @@ moerank run my_problem.toml --backend ranksvm-primal --json
 moerank run web --dask tcp://scheduler:8786
 
 moerank run digits --resume
+
+moerank run digits --member 3 --member 7
 """
+
+RESULT, SUMMARY = "result.json", "summary.json"
 
 
 def run(
-    problem: Annotated[str, typer.Argument(help="A problem file, or digits, planted, web, mq2008, ohsumed or mslr.")],
+    problem: Annotated[
+        str,
+        typer.Argument(
+            help="A problem file, or digits, planted, web, mq2008, ohsumed or mslr.", autocompletion=complete_problem
+        ),
+    ],
     data: Annotated[
         Path | None,
         typer.Option(help="Folder that holds the data, else MOERANK_DATA, else ./data.", show_default=False),
     ] = None,
     fold: Annotated[str, typer.Option(help="A number from 1, or all.")] = "1",
-    solver: Annotated[str, typer.Option(help="What selects features; see moerank solvers.")] = "mofsrank",
+    solver: Annotated[
+        str, typer.Option(help="What selects features; see moerank solvers.", autocompletion=complete_solver)
+    ] = "mofsrank",
     backend: Annotated[
         str | None,
         typer.Option(help="Ranker that judges each individual, in place of the problem's.", show_default=False),
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="STAGE.KEY=VALUE", help="Change a value of the problem file; repeatable."),
-    ] = None,
+    set_: Settings = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
     workers: Annotated[
         int, typer.Option(min=1, help="Threads, by default one per processor; the result is the same for any number.")
@@ -75,6 +85,17 @@ def run(
         typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.", show_default=False),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")] = False,
+    member: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1,
+            help="Compare this member of the front with the chosen one on the test queries, or two with each other: "
+            "--member 3 --member 7. A run that is finished is not run again for it.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    log: Log = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, nothing else.")] = False,
 ) -> None:
     """Select features on one fold of a problem, or on all, and compare with the baselines.
@@ -83,8 +104,9 @@ def run(
     metric and MAP on the training, validation and test queries, beside all
     features, the best single feature and FSMRank. The output folder gets
     result.json, front.csv, model.json, front.png, convergence.png and
-    features.png. The very first run compiles its kernels, which takes about
-    half a minute.
+    features.png; a folder where other files have these names is refused. The
+    very first run compiles its kernels, which takes about half a minute.
+    --quiet prints the verdict alone, and what is wrong.
 
     The exit code is 0 if all is done, 1 if only the figures could not be
     drawn, 2 if the run cannot be or go on, 130 after Ctrl-C.
@@ -96,17 +118,21 @@ def run(
         ("--backend", backend),
         ("--dask", dask),
         ("--out", out),
+        ("--log", log),
     ):
         request += [name, str(value)] if value is not None else []
     request += [word for change in set_ or [] for word in ("--set", change)]
+    request += [word for number in member or [] for word in ("--member", str(number))]
+    request += ["--quiet"] if quiet else []
     request += ["--fold", fold, "--seed", str(seed), "--workers", str(workers), *(["--json"] if as_json else [])]
-    with sentences(), interruptible(["moerank", "run", *request, "--resume"]):
+    command = ["moerank", "run", *request]
+    with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible([*command, "--resume"]):
         from moerank.runs.folders import FoldRuns
         from moerank.runs.problem_files import load_problem
         from moerank.runs.solver_spec import read_solver
         from moerank.solvers import make_backend
 
-        overrides = dict(_override(change) for change in set_ or [])
+        overrides = read_settings(set_ or [])
         if backend is not None:
             overrides |= {"backend.name": backend}
         chosen = load_problem(problem, overrides)
@@ -116,16 +142,60 @@ def run(
         asked = read_solver(solver)
         folds = _folds(fold, chosen.n_folds(data))
         several = len(folds) > 1
+        _check_members(member or [], several=several, as_json=as_json)
         label = file_name(chosen.name if solver == "mofsrank" else f"{chosen.name}-{solver}")
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
+        _refuse_foreign(folders.values(), out)
+        again = resume or (bool(member) and (out / RESULT).exists())
         runs = FoldRuns(chosen, asked, folders, seed, data)
         with connected(dask) as cluster:
-            results, undrawn = _run(runs, workers if cluster is None else 1, cluster, resume=resume)
-        _show(chosen, results, out, as_json=as_json)
+            results, written, undrawn = _run(runs, workers if cluster is None else 1, cluster, resume=again)
+        _show(chosen, results, out, written, as_json=as_json, compared=bool(member))
+        if member:
+            _compare(chosen, results[0], member, data)
         if undrawn:
             notice(undrawn)
             raise typer.Exit(1)
+
+
+def _check_members(members: list[int], *, several: bool, as_json: bool) -> None:
+    if len(members) > 2:
+        raise ValueError(f"--member: one is compared with the chosen one, two with each other, not {len(members)}")
+    if members and (several or as_json):
+        raise ValueError("--member compares members of one fold in a sentence; leave --fold all and --json out")
+
+
+def _refuse_foreign(folders: Iterable[Path], out: Path) -> None:
+    """Refuse to replace files of a run's names that no run has left."""
+    from moerank.runs.result_files import FILES, is_of_a_run
+
+    mine = list(FILES)
+    with suppress(ImportError):  # where figures cannot be drawn they replace nothing
+        from moerank.figures.of_run import RUN_FIGURES
+
+        mine += [f"{name}.png" for name in RUN_FIGURES]
+    places = dict.fromkeys(folders, mine)
+    if out not in places and not any(map(is_of_a_run, places)):
+        places[out] = [SUMMARY]
+    for folder, names in places.items():
+        there = [name for name in names if (folder / name).exists()]
+        if there and not is_of_a_run(folder):
+            raise ValueError(
+                f"{folder} holds {' and '.join(there)}, which no run has left there; choose another folder with --out"
+            )
+
+
+def _compare(problem: Problem, result: RunResult, members: list[int], data: Path | None) -> None:
+    """Print how one member stands against another, or against the chosen one."""
+    from moerank.cli.tables import output, say
+    from moerank.runs.members import compare_members
+
+    first, second = members if len(members) == 2 else (members[0], result.chosen + 1)
+    _, _, test = problem.load_limited_fold(result.fold, data)[0]
+    sentence = compare_members(result, first, second, test, problem.metric.make(), margin=problem.search.margin)
+    keep(sentence)
+    say(output(), f"{sentence}.")
 
 
 def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]:
@@ -137,78 +207,78 @@ def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]
     return DaskCluster(address)
 
 
-def _run(runs: FoldRuns, workers: int, cluster: DaskCluster | None, *, resume: bool) -> tuple[list[RunResult], str]:
-    """Run what is not finished, and draw each fold once its result is on disk; return also what could not be drawn."""
+def _run(
+    runs: FoldRuns, workers: int, cluster: DaskCluster | None, *, resume: bool
+) -> tuple[list[RunResult], list[str], str]:
+    """Run what is not finished, and draw each fold once its result is on disk.
+
+    Return also the names of the files of a fold, and what could not be drawn.
+    """
     from moerank.cli.progress import StageProgress
     from moerank.kernels.compiled import is_on_disk
     from moerank.kernels.newton import newton_lanes
+    from moerank.runs.result_files import FILES
 
     if not is_on_disk(newton_lanes):
-        notice("first run: the kernels are compiled for this machine, which takes about half a minute once")
+        remark("first run: the kernels are compiled for this machine, which takes about half a minute once")
     results, undrawn = [], ""
-    for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=notice, cluster=cluster):
+    drawn: list[str] = []
+    for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=remark, cluster=cluster):
         results.append(result)
-        undrawn = _draw(result, runs.folders[result.fold]) or undrawn
-    return results, undrawn
+        drawn, failed = _draw(result, runs.folders[result.fold])
+        undrawn = failed or undrawn
+    return results, sorted([*FILES, *drawn]), undrawn
 
 
-def _draw(result: RunResult, folder: Path) -> str:
-    """Draw the figures of a result that is on disk; return why they could not be drawn, if they could not."""
+def _draw(result: RunResult, folder: Path) -> tuple[list[str], str]:
+    """Draw the figures of a result that is on disk; return their files, and why they could not be drawn, if so."""
     try:
         from moerank.figures.of_run import draw_run_figures
 
-        draw_run_figures(result, folder)
+        return [path.name for path in draw_run_figures(result, folder)], ""
     except Exception as error:  # whatever is wrong with a library of figures: the result must not be lost over it
         reason = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-        return f"error: the figures could not be drawn ({' '.join(reason.split())}); the result is in {folder}"
-    return ""
+        return [], f"error: the figures could not be drawn ({' '.join(reason.split())}); the result is in {folder}"
 
 
-def _show(problem: Problem, results: list[RunResult], out: Path, *, as_json: bool) -> None:
-    """Print the table of one fold, or the means over several."""
+def _show(
+    problem: Problem, results: list[RunResult], out: Path, written: list[str], *, as_json: bool, compared: bool
+) -> None:
+    """Print the table of one fold, or the means over several; with --quiet one line, unless members are compared."""
     from moerank.analysis.summary import summarise
     from moerank.files import replace_file
 
     if len(results) > 1:
         summary = summarise(results, problem.published)
         text = json.dumps(summary.as_dict(), indent=1, ensure_ascii=False) + "\n"
-        replace_file(out / "summary.json", text.encode())
+        replace_file(out / SUMMARY, text.encode())
     if as_json:
         typer.echo(text if len(results) > 1 else results[0].to_json(), nl=False)
         return
-    from moerank.cli.tables import output
+    from moerank.cli.tables import output, say
     from moerank.cli.tables.run import UNITS, chosen_features, front_table, summary_table
 
     console = output()
+    for result in results:
+        keep(f"fold {result.fold}: {result.verdict.sentence}" if result.verdict else f"fold {result.fold} is done")
+    last = f"Wrote to {out}: {SUMMARY if len(results) > 1 else ', '.join(written)}"
+    keep(last)
+    verdict = results[0].verdict if len(results) == 1 else None
+    if is_quiet():
+        if not compared:
+            say(console, f"{verdict.sentence}." if verdict else last)
+        return
     if len(results) > 1:
         console.print(summary_table(summary))
-        console.print(f"Each fold has its own results, in {out / 'fold1'} and so on.", soft_wrap=True)
+        console.print(printable(f"Each fold has its own results, in {out / 'fold1'} and so on."), soft_wrap=True)
     else:
         console.print(front_table(results[0]))
-        console.print(printable(chosen_features(results[0])))
-        if results[0].verdict is not None:
-            console.print(printable(f"Verdict: {results[0].verdict.sentence}."), soft_wrap=True)
+        say(console, chosen_features(results[0]))
+        if verdict:
+            say(console, f"Verdict: {verdict.sentence}.")
         if results[0].instances in UNITS:
-            console.print(UNITS[results[0].instances])
-    files = ", ".join(sorted(path.name for path in out.iterdir() if path.is_file()))
-    console.print(f"Wrote to {out}: {files}", soft_wrap=True)
-
-
-def _override(change: str) -> tuple[str, Any]:
-    """Read STAGE.KEY=VALUE; the value as TOML has it, else as text."""
-    import tomllib
-
-    from moerank.runs.problem_files import LONGEST_LINE
-
-    key, equals, value = change.partition("=")
-    if not equals or "." not in key:
-        raise ValueError(f"--set {change}: write --set STAGE.KEY=VALUE, as in --set ensemble.generations=50")
-    if max(len(key), len(value)) > LONGEST_LINE:
-        raise ValueError(f"--set {key[:40]}: more than {LONGEST_LINE:,} characters")
-    try:
-        return key, tomllib.loads(f"value = {value}")["value"]
-    except (ValueError, RecursionError):
-        return key, value
+            say(console, UNITS[results[0].instances])
+    console.print(printable(last), soft_wrap=True)
 
 
 def _folds(fold: str, n_folds: int) -> list[int]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moerank.cli.messages import interruptible, printable, sentences
+from moerank.cli.messages import interruptible, is_quiet, keep, sentences, speaking
+from moerank.cli.options import Log, Quiet, Settings, complete_problem, complete_solvers, read_settings
 from moerank.systems import command_line
 
 if TYPE_CHECKING:
@@ -27,14 +28,22 @@ moerank study mq2008 ohsumed --data ~/letor --solvers gas-e,fenchelrank,fsmrank 
 moerank study digits --solvers fsmrank,"fsmrank\\[lambda1=0]" --folds 1,2 --dry-run
 
 moerank study mq2008 --solvers rankboost --dask tcp://scheduler:8786
+
+moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet --log study.log
 """
 
 
 def study(
-    problems: Annotated[list[str], typer.Argument(help="Problem files, or names of shipped problems.")],
+    problems: Annotated[
+        list[str],
+        typer.Argument(help="Problem files, or names of shipped problems.", autocompletion=complete_problem),
+    ],
     solvers: Annotated[
         str,
-        typer.Option(help="Names from moerank solvers, by commas, or all; parameters in brackets: NAME\\[key=value]."),
+        typer.Option(
+            help="Names from moerank solvers, by commas, or all; parameters in brackets: NAME\\[key=value].",
+            autocompletion=complete_solvers,
+        ),
     ] = "",
     ablate: Annotated[
         bool, typer.Option("--ablate", help="Add mofsrank, and mofsrank without each of its three parts.")
@@ -54,9 +63,12 @@ def study(
         Path | None,
         typer.Option(help="Folder that holds the data, else MOERANK_DATA, else ./data.", show_default=False),
     ] = None,
+    set_: Settings = None,
     out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/study"),
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run the cells that failed again.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the cells and what is already there.")] = False,
+    quiet: Quiet = False,
+    log: Log = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False,
 ) -> None:
     """Run solvers on all folds of problems with several seeds, and compare them.
@@ -66,19 +78,24 @@ def study(
     interruption, with more solvers or more seeds, or in two terminals at
     once: no finished cell runs twice. A cell that fails stops no other; its
     message is shown at the end, beside the means over folds and seeds. Then
-    moerank report and moerank plot show the study.
+    moerank report and moerank plot show the study, and moerank merge makes
+    one of two.
 
     The exit code is 0 if all cells are finished, 1 if some failed, 2 if the
     study cannot be or go on (as on a full disk), 130 after Ctrl-C.
     """
-    with sentences(), interruptible(["moerank", *sys.argv[1:]]):
+    command = ["moerank", *sys.argv[1:]]
+    with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(command):
         from moerank.runs.solver_spec import split_solvers
         from moerank.studies.study import Study
 
         names = split_solvers(solvers)
         if not names and not ablate:
             raise ValueError("name solvers with --solvers, by commas, or add --ablate; moerank solvers lists them")
-        asked = Study(problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data)
+        changed = read_settings(set_ or [])
+        asked = Study(
+            problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data, settings=changed
+        )
         if dry_run:
             _show_cells(asked, as_json=as_json)
             return
@@ -94,7 +111,7 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
     if retry_failed:
         states = {cell: "open" if state == "failed" else state for cell, state in states.items()}
     with CellProgress(states, study.cost) as progress:
-        study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)
+        study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress, started=progress.started)
 
 
 def _show_cells(study: Study, *, as_json: bool) -> None:
@@ -123,7 +140,7 @@ def _show_cells(study: Study, *, as_json: bool) -> None:
 def _show_results(study: Study, *, as_json: bool) -> bool:
     """Print the means over folds and seeds, then what failed; return whether anything did."""
     from moerank.analysis.results import Results
-    from moerank.cli.tables import output
+    from moerank.cli.tables import output, say
     from moerank.cli.tables.study import study_table
 
     failures = study.failures()
@@ -135,16 +152,19 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
     console = output()
     results = Results(study.results())
     for problem in study.problems:
-        if problem.name in results.problems:
+        if problem.name in results.problems and not is_quiet():
             console.print(study_table(problem, results.of(problem.name)))
     for cell, failure in failures.items():
-        console.print(printable(f"failed: {cell.label}: {failure['error']}"), soft_wrap=True)
+        keep(f"failed: {cell.label}: {failure['error']}")
+        say(console, f"failed: {cell.label}: {failure['error']}")
     if failures:
-        console.print("The tracebacks are in the folder failures; --retry-failed runs these cells again.")
-    console.print(f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}", soft_wrap=True)
-    if results:
+        say(console, "The tracebacks are in the folder failures; --retry-failed runs these cells again.")
+    last = f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}"
+    keep(last)
+    say(console, last)
+    if results and not is_quiet():
         report = command_line(["moerank", "report", str(study.out)])
-        console.print(f"{report} writes a page with tests, figures and chosen features", soft_wrap=True)
+        say(console, f"{report} writes a page with tests, figures and chosen features")
     return bool(failures)
 
 

@@ -36,6 +36,9 @@ DASHES: tuple[Any, ...] = (
 )
 FAINT = "0.84"
 
+GIVEN = "given"
+"""What stands for the family of a solver that is not in the table."""
+
 PAD = 0.05
 """Inches between rows."""
 
@@ -50,8 +53,9 @@ def solver_style(number: int) -> dict[str, Any]:
 
 
 def family_of(solver: str) -> str:
-    """Return the family of a solver by its label."""
-    return solver_table()[solver.partition("[")[0]].family
+    """Return the family of a solver by its label; of one that was given as an object, which no table has, "given"."""
+    entry = solver_table().get(solver.partition("[")[0])
+    return GIVEN if entry is None else entry.family
 
 
 def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, list[str]]:
@@ -84,7 +88,13 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
         elif mine:
             neighbours.append((FAMILIES[family], mine))
     divided: dict[str, list[str]] = {}
-    for title, members in [*panels, *neighbours, (FAMILIES["ranker"], members_of["ranker"])]:
+    given = [solver for solver in solvers if family_of(solver) == GIVEN]
+    for title, members in [
+        *panels,
+        *neighbours,
+        (FAMILIES["ranker"], members_of["ranker"]),
+        ("Given in Python", given),
+    ]:
         n_parts = _n_parts(members)
         for part in range(n_parts):
             numbered = f"{title}, {part + 1} of {n_parts}" if n_parts > 1 else title

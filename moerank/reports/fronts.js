@@ -51,12 +51,12 @@ function ticks(low, high, most) {
   return { found, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
 }
 
-// Limits of the axis: some poor members, such as those of one feature, do not flatten all others.
+// Limits of the axis: the poorest twentieth of the members, such as those of one feature, gets at most half of it.
 function reach(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const high = sorted.at(-1);
-  const middle = sorted[Math.floor(sorted.length / 2)];
-  return [Math.max(sorted[0], middle - 3 * (high - middle || 1)), high];
+  const poor = sorted[Math.floor(sorted.length / 20)];
+  return [Math.max(sorted[0], poor - (high - poor)), high];
 }
 
 class Explorer {

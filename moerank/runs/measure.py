@@ -11,19 +11,22 @@ from numpy.typing import NDArray
 
 from moerank.data import RankingData
 from moerank.kernels.ranks import mean_over_queries
-from moerank.metrics import Metric
+from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision
 from moerank.rankers import FitnessBackend, LinearPopulation, Population, RankingEstimator, SelectionPath
 from moerank.rankers.model import Model
 from moerank.runs.result import ScoredRanker
 from moerank.stages.objectives import Candidates, Objective
 from moerank.statistics import mean_and_error
 
-__all__ = ["ALL_FEATURES", "Measure", "Parts"]
+__all__ = ["ALL_FEATURES", "Measure", "Parts", "every_metric"]
 
 ALL_FEATURES = "all features"
 """The baseline that selections are compared with."""
 
 Parts = Mapping[str, RankingData]
+
+MOST_RANKS = 10
+"""To which ranks NDCG and precision are measured, as LETOR's scripts do."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,24 @@ class Measure:
         train = self.parts["train"]
         model = replace(Model.of(ranker, train.feature_names, train.scaling), missing=train.missing)
         population = LinearPopulation(ranker.coef_[None]) if model.weights is not None else _One(ranker)
-        return self._measured(name, [model], population, ranker.support_[None])[0]
+        return self.whole(self._measured(name, [model], population, ranker.support_[None])[0], population)
 
     def weights(self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_]) -> ScoredRanker:
         """Measure the ranker wᵀx on the features `support`, shapes (n_features,)."""
-        return self.population(name, LinearPopulation(coef[None]), support[None])[0]
+        ranker = LinearPopulation(coef[None])
+        return self.whole(self.population(name, ranker, support[None])[0], ranker)
+
+    def whole(self, ranker: ScoredRanker, population: Population) -> ScoredRanker:
+        """Return a ranker with the means of every metric that its tables do not have; it is alone in `population`."""
+        known = {metric.name for metric in self.metrics}
+        metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in known]
+        further = {}
+        for part, rows in self.parts.items():
+            values = np.concatenate(rows.map(_all_values, population, metrics), axis=1)
+            further[part] = {
+                metric.name: float(mean_over_queries(v)[0]) for metric, v in zip(metrics, values, strict=True)
+            }
+        return replace(ranker, further=further)
 
     def path(self, name: str, path: SelectionPath) -> list[ScoredRanker]:
         """Measure the rankers of a path, one for each number of features it has."""
@@ -129,6 +145,31 @@ class Measure:
             return {metric.name: metric.of_linear(rows, rankers.coefs) for metric in self.metrics}
         scores = np.ascontiguousarray(rankers.scores(rows.X))
         return {metric.name: metric.per_query(rows, scores) for metric in self.metrics}
+
+
+def every_metric(metric: Metric) -> list[Metric]:
+    """Return NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG, by the conventions of `metric`.
+
+    Examples
+    --------
+    >>> [metric.name for metric in every_metric(NDCG(10, discount="log2"))][8:12]
+    ['NDCG@9 (discount=log2)', 'NDCG@10 (discount=log2)', 'P@1', 'P@2']
+    """
+    conventions: dict[str, Any] = {key: getattr(metric, key) for key in ("gain", "discount") if hasattr(metric, key)}
+    short: dict[str, Any] = {"short_queries": metric.short_queries} if isinstance(metric, NDCG) else {}
+    ranks = range(1, MOST_RANKS + 1)
+    return [
+        *(NDCG(k, **conventions, **short) for k in ranks),
+        *(Precision(k) for k in ranks),
+        MAP(),
+        MeanNDCG(**conventions),
+    ]
+
+
+def _all_values(rows: RankingData, population: Population, metrics: Sequence[Metric]) -> NDArray[np.float64]:
+    """Return the values (n_metrics, n_queries, n_rankers) of some documents, which are scored once."""
+    scores = np.ascontiguousarray(population.scores(rows.X))
+    return np.stack([metric.per_query(rows, scores) for metric in metrics])
 
 
 @dataclass(frozen=True)

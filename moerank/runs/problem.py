@@ -15,12 +15,12 @@ from moerank.evolution import ALGORITHMS
 from moerank.metrics import Metric, make_metric
 from moerank.runs.data_section import Fold
 from moerank.runs.features import FeaturesSection
+from moerank.runs.given_solver import AnySolver
 from moerank.runs.places import Places
 from moerank.runs.section import Parameters, Section
 from moerank.runs.sharding import load_sharded_fold
-from moerank.runs.solver_spec import SolverSpec
 from moerank.runs.sources import Data, read_data
-from moerank.solvers import make_backend, make_solver
+from moerank.solvers import make_backend
 from moerank.stages.choice import Final
 from moerank.stages.objectives import FRONT, read_objectives
 from moerank.stages.refit import read_refit
@@ -165,6 +165,11 @@ class Problem(Section):
 
     _beside: Path | None = PrivateAttr(default=None)
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the problem's file; None of a problem that has no file, or comes with the package."""
+        return self._beside
+
     def beside(self, folder: Path) -> Self:
         """Return the same problem, whose data are looked for in the folder of its file first."""
         problem = self.model_copy()
@@ -243,7 +248,7 @@ class Problem(Section):
         problem._beside = self._beside
         return problem
 
-    def spec(self, solver: SolverSpec) -> SolverSpec:
+    def spec(self, solver: AnySolver) -> AnySolver:
         """Return a solver with what the problem's file gives to it.
 
         Raises
@@ -259,7 +264,7 @@ class Problem(Section):
                 "mofsrank or another search of its family, or leave the limits out"
             )
         if self.data.shards is not None:
-            for estimator in (make_solver(spec.name), make_backend(self.backend.name)):
+            for estimator in (spec.plain(), make_backend(self.backend.name)):
                 if not getattr(estimator, "on_shards", False):
                     raise ValueError(f"{type(estimator).__name__} {NOT_ON_SHARDS}; or leave [data] shards out")
             check_on_shards(None, self.instance_selection.unit, self.search.refit)

@@ -14,11 +14,12 @@ from pydantic import BaseModel, ValidationError
 from moerank.checks import unknown
 from moerank.files import read_text
 from moerank.runs.file_sources import Split
+from moerank.runs.memory import InMemory, MemoryData, read_memory
 from moerank.runs.places import shipped_folder
 from moerank.runs.problem import Problem, Published
 from moerank.runs.sources import SOURCES
 
-__all__ = ["load_problem", "shipped_problems"]
+__all__ = ["load_problem", "make_problem", "shipped_problems", "with_settings"]
 
 MOST_BYTES = 2**20
 """Of a problem file."""
@@ -77,6 +78,71 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
         raise ValueError(_sentence(error, str(path), overrides)) from None
 
 
+def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None = None) -> Problem:
+    """Return a problem whose data are in memory.
+
+    Parameters
+    ----------
+    name : str
+    data : RankingData, (RankingData, RankingData, RankingData) or a sequence of such
+        Training, validation and test part of each fold; or one table, of whose queries a fifth each is drawn for
+        validation and test, unless the setting ``data.split`` says something else.
+    settings : mapping of str to object, optional
+        What a problem file would say, as ``{"metric.name": "NDCG@5", "ensemble.generations": 20}``.
+
+    Raises
+    ------
+    ValueError
+        For data or settings that cannot be.
+
+    Examples
+    --------
+    >>> from moerank.data import load_planted_fold
+    >>> problem = make_problem("mine", load_planted_fold(1), {"metric.name": "MAP"})
+    >>> problem.metric.name, problem.n_folds()
+    ('MAP', 1)
+    """
+    document: dict[str, Any] = {"name": name}
+    for key, value in (settings or {}).items():
+        _put(document, key, value)
+    try:
+        return Problem.model_validate({**document, "data": read_memory(data, document.get("data", {}))})
+    except ValidationError as error:
+        raise ValueError(_sentence(error, f"problem {name!r}", settings or {})) from None
+
+
+def with_settings(problem: Problem, settings: Mapping[str, Any]) -> Problem:
+    """Return a problem with other settings, as `load_problem` takes them.
+
+    Raises
+    ------
+    ValueError
+        For an unknown key or a wrong value, and for settings of the data of a problem in memory, which is made with
+        them.
+
+    Examples
+    --------
+    >>> with_settings(load_problem("digits"), {"metric.name": "MAP"}).metric.name
+    'MAP'
+    """
+    if not settings:
+        return problem
+    document = problem.model_dump(exclude_unset=True)
+    for key, value in settings.items():
+        _put(document, key, value)
+    if isinstance(problem.data, MemoryData):
+        if of_data := [key for key in settings if key.startswith("data.")]:
+            raise ValueError(
+                f"{of_data[0]}: the data of {problem.name} are in memory; make_problem takes their settings"
+            )
+        document["data"] = problem.data
+    try:
+        changed = Problem.model_validate(document)
+    except ValidationError as error:
+        raise ValueError(_sentence(error, f"problem {problem.name!r}", settings)) from None
+    return changed.beside(problem.folder) if problem.folder else changed
+
+
 def _document(path: Path) -> dict[str, Any]:
     """Return what stands in a TOML file."""
     text = read_text(path, MOST_BYTES)
@@ -130,7 +196,8 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -
     if problem["type"] == "missing":
         return f"{place}: the key {table}{location[-1]} is missing"
     if problem["type"].startswith("union_tag"):
-        sources = (get_args(source.model_fields["source"].annotation)[0] for source in SOURCES)
+        of_files = (source for source in SOURCES if source is not MemoryData)
+        sources = (get_args(source.model_fields["source"].annotation)[0] for source in of_files)
         return f"{place}: [{key}] source: choose one of {', '.join(sources)}"
     if problem["type"] == "value_error":
         if location in (["data"], ["data", "split"]):  # of several keys together

@@ -36,6 +36,9 @@ class ScoredRanker:
         Part ("train", "validation", "test"), then metric, then the mean over queries.
     per_query : dict
         The same with the values of all queries; empty for members that were not chosen.
+    further : dict
+        Part, then each metric that is not in `scores`, then the mean over queries; empty for members that were not
+        chosen, and in results of earlier versions.
     paired_error : float or None
         Standard error of the difference from the baseline "all features", query by query: of the first metric, on the
         test part. None where that baseline was not measured, and for baselines.
@@ -46,6 +49,7 @@ class ScoredRanker:
     objectives: dict[str, float]
     scores: dict[str, dict[str, float]]
     per_query: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    further: dict[str, dict[str, float]] = field(default_factory=dict, kw_only=True)
     paired_error: float | None = None
 
     @property
@@ -70,6 +74,7 @@ class ScoredRanker:
             "scores": self.scores,
             "per_query": self.per_query,
             **({} if self.paired_error is None else {"paired_error": self.paired_error}),
+            **({"further": self.further} if self.further else {}),
         }
 
     @classmethod
@@ -87,7 +92,8 @@ class ScoredRanker:
             missing=missing,
             parameters=stored.parameters,
         )
-        return cls(stored.name, model, stored.objectives, stored.scores, stored.per_query, stored.paired_error)
+        values = stored.objectives, stored.scores, stored.per_query, stored.paired_error
+        return cls(stored.name, model, *values, further=stored.further)
 
 
 @dataclass(frozen=True)

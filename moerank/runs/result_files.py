@@ -13,9 +13,11 @@ from moerank.files import read_text, remove_old_remains, replace_file
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 
 __all__ = [
+    "FILES",
     "JOURNAL",
     "MOST_BYTES",
     "find_result",
+    "is_of_a_run",
     "model_of",
     "read_result",
     "unfinished",
@@ -25,6 +27,11 @@ __all__ = [
 JOURNAL = "search.journal"
 RESULT = "result.json"
 
+FRONT_TABLE = "front.csv"
+
+FILES = (RESULT, FRONT_TABLE, "model.json")
+"""The files of a finished run, in the order in which they are written."""
+
 MOST_BYTES = 256 * 2**20
 """Of a result, or of any other file of results and studies."""
 
@@ -32,6 +39,16 @@ MOST_BYTES = 256 * 2**20
 def unfinished(folder: Path) -> list[Path]:
     """Return the journals of an interrupted run."""
     return sorted(folder.glob(JOURNAL + "*"))
+
+
+def is_of_a_run(folder: Path) -> bool:
+    """Whether a run has left files in a folder: a result, or the table of a front whose result was removed."""
+    if (folder / RESULT).exists():
+        return True
+    try:
+        return read_text(folder / FRONT_TABLE, MOST_BYTES).startswith("member,n_features,")
+    except (OSError, ValueError):
+        return False
 
 
 def read_result(folder: Path) -> RunResult | None:
@@ -87,11 +104,11 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
     killed run left of these files is removed when it is more than an hour old.
     """
     files = {
-        "front.csv": _front_table(result),
+        FRONT_TABLE: _front_table(result),
         "model.json": json.dumps(model_of(result, result.best), indent=1, ensure_ascii=False) + "\n",
         RESULT: result.to_json(),
     }
-    for name in (RESULT, "front.csv", "model.json"):
+    for name in FILES:
         remove_old_remains(folder / name)
         try:
             replace_file(folder / name, files[name].encode())

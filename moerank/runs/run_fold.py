@@ -19,11 +19,12 @@ from moerank.data.sharded_data import ShardedData
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import ConstantFeatureWarning, LinearPopulation, RankingEstimator, Selection
+from moerank.runs.given_solver import AnySolver
 from moerank.runs.measure import ALL_FEATURES, Measure, Parts
 from moerank.runs.problem import Problem
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 from moerank.runs.sharding import query_ids
-from moerank.runs.solver_spec import SolverSpec, read_solver
+from moerank.runs.solver_spec import read_solver
 from moerank.selectors.single import single_feature_values
 from moerank.solvers import make_backend, make_solver
 from moerank.stages.objectives import read_objectives
@@ -53,7 +54,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 def run_fold(
     problem: Problem,
     fold: int = 1,
-    solver: SolverSpec | str = "mofsrank",
+    solver: AnySolver | str = "mofsrank",
     seed: int = 0,
     *,
     random_state: int | None = None,
@@ -74,8 +75,8 @@ def run_fold(
     problem : Problem
     fold : int, default 1
         From 1 to `Problem.n_folds`.
-    solver : SolverSpec or str, default "mofsrank"
-        As `read_solver` reads it. What the problem's file gives to solvers comes beneath.
+    solver : SolverSpec, GivenSolver or str, default "mofsrank"
+        A text as `read_solver` reads it. What the problem's file gives to solvers comes beneath.
     seed : int, default 0
         The number of the run among those that differ in their draws alone.
     random_state : int, optional
@@ -138,13 +139,11 @@ def run_fold(
             **problem.offers(),
             **limits,
         }
-        known = spec.takes()
-        taken = {name: value for name, value in offered.items() if name in known}
-        estimator = make_solver(spec.name, **taken | spec.given)
+        estimator = spec.make(problem, offered)
         if spec.tune and callable(getattr(estimator, "tune", None)):
             estimator = _tuned(estimator, parts, spec.given, lambda share: report("tuning", share, "by validation MAP"))
         clock.stop("tuning")
-        shows_progress = "progress" in known
+        shows_progress = getattr(estimator, "progress", None) is not None
         if not shows_progress:
             report("training", 0.0, spec.label)
         estimator = _fitted(estimator, train, validation)
@@ -198,7 +197,7 @@ def run_fold(
 
 
 def configuration(
-    problem: Problem, fold: int, solver: SolverSpec, seed: int, *, baselines: bool = True
+    problem: Problem, fold: int, solver: AnySolver, seed: int, *, baselines: bool = True
 ) -> dict[str, Any]:
     """Return everything that decides the result of a run, as plain JSON values.
 
@@ -210,8 +209,8 @@ def configuration(
     settings = problem.configuration()
     unused = [name for name in STAGES if name not in known]
     if not settings["search"].keys() & known.keys():  # all that may count is the margin of a verdict
-        judged = isinstance(make_solver(spec.name), Selection)
-        settings["search"] = {name: value for name, value in settings["search"].items() if judged and name == "margin"}
+        margin = {name: value for name, value in settings["search"].items() if name == "margin"}
+        settings["search"] = margin if spec.selects else {}
     unused += ["search"] if not settings["search"] else []
     unused += ["backend"] if not baselines and "backend" not in known else []
     return {
@@ -289,6 +288,7 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[ScoredRank
     coefs = estimator.front_coefs_
     rankers = estimator.front_rankers_ if coefs is None else LinearPopulation(coefs)
     members = measure.population(name, rankers, estimator.front_support_)
+    members[chosen] = measure.whole(members[chosen], rankers.take(np.array([chosen])))
     if coefs is None:
         # The trees of all members would take megabytes.
         best = members[chosen]

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
+from moerank.rankers import Selection
 from moerank.solvers import make_solver, solvers
 
-__all__ = ["RUN_ARGUMENTS", "SolverSpec", "check_parameters", "read_solver", "split_solvers"]
+__all__ = ["RUN_ARGUMENTS", "SolverSpec", "check_parameters", "read_solver", "split_solvers", "written"]
 
 RUN_ARGUMENTS = {
     "checkpoint": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
@@ -64,7 +65,7 @@ class SolverSpec:
         >>> read_solver("mofsrank[ensemble=false]").label
         'mofsrank[ensemble=false]'
         """
-        given = ",".join(f"{key}={_written(value)}" for key, value in self.parameters.items())
+        given = ",".join(f"{key}={written(value)}" for key, value in self.parameters.items())
         return f"{self.name}[{given}]" if given else self.name
 
     @property
@@ -77,9 +78,24 @@ class SolverSpec:
         """Whether the solver draws, so that its seeds differ."""
         return "seed" in solvers()[self.name].needs
 
+    @property
+    def selects(self) -> bool:
+        """Whether a verdict on it depends on the problem's margin."""
+        return isinstance(self.plain(), Selection)
+
+    def plain(self) -> Any:
+        """Return the solver with its defaults."""
+        return make_solver(self.name)
+
+    def make(self, problem: object, offered: Mapping[str, Any]) -> Any:
+        """Return the estimator of a run: with what is given, and of what is offered all that it takes."""
+        known = self.takes()
+        taken = {name: value for name, value in offered.items() if name in known}
+        return make_solver(self.name, **taken | self.given)
+
     def takes(self) -> dict[str, Any]:
         """Return the parameters that the solver knows, with their defaults."""
-        known: dict[str, Any] = make_solver(self.name).get_params(deep=False)
+        known: dict[str, Any] = self.plain().get_params(deep=False)
         return known
 
     def beneath(self, defaults: Mapping[str, Any], *, tune: bool) -> SolverSpec:
@@ -199,8 +215,14 @@ def _read(value: str) -> Any:
         return value
 
 
-def _written(value: Any) -> str:
-    """Write a value so that `_read` gives it back: text as it is, unless it would be taken for something else."""
+def written(value: Any) -> str:
+    """Write a value so that `_read` gives it back: text as it is, unless it would be taken for something else.
+
+    Raises
+    ------
+    TypeError
+        If the value is not of those that JSON has.
+    """
     if isinstance(value, str) and _read(value) == value and _split(f"x={value}") == [f"x={value}"]:
         return value
     return json.dumps(value, separators=(",", ":"))

@@ -12,6 +12,7 @@ from moerank.data.planted import MOST_LABELS
 from moerank.data.web import MOST_SEED, web_bytes, web_shard
 from moerank.runs.data_section import DataSection, Fold, Precision
 from moerank.runs.file_sources import LetorData, TableData
+from moerank.runs.memory import MemoryData
 from moerank.runs.places import Places
 from moerank.stages.settings import at_least
 
@@ -70,10 +71,10 @@ class WebData(DataSection):
         return int(0.6 * web_bytes(self.queries, self.dtype)) // (self.shards or 1)
 
 
-SOURCES = (DigitsData, PlantedData, WebData, LetorData, TableData)
+SOURCES = (DigitsData, PlantedData, WebData, LetorData, TableData, MemoryData)
 
 Data = Annotated[
-    DigitsData | PlantedData | WebData | LetorData | TableData,
+    DigitsData | PlantedData | WebData | LetorData | TableData | MemoryData,
     Field(discriminator="source"),
 ]
 

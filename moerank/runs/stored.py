@@ -51,6 +51,7 @@ class StoredRanker(BaseModel):
     scores: Scores
     per_query: PerQuery
     paired_error: Annotated[float, Field(ge=0)] | None = None
+    further: Scores = Field(default_factory=dict)
 
 
 class Convergence(BaseModel):
@@ -272,6 +273,8 @@ def _check_ranker(place: str, ranker: StoredRanker, stored: StoredResult, *, who
     _check_keys(f"{place}.scores", ranker.scores, PARTS)
     for part, scores in ranker.scores.items():
         _check_keys(f"{place}.scores.{part}", scores, stored.metrics)
+    if ranker.further:
+        _check_keys(f"{place}.further", ranker.further, PARTS)
     if not ranker.per_query and not whole:
         return
     _check_keys(f"{place}.per_query", ranker.per_query, PARTS)

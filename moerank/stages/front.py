@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from moerank.data import RankingData
 from moerank.metrics import Metric
 from moerank.rankers import Population, on_all_columns
+from moerank.stages.front_table import FrontTable
 from moerank.stages.objectives import FRONT, Objective, errors_of
 
 __all__ = ["Front"]
@@ -63,10 +63,10 @@ class Front:
 
     def table(
         self, objectives: Sequence[Objective], errors: NDArray[np.float64], validation: NDArray[np.float64]
-    ) -> pd.DataFrame:
+    ) -> FrontTable:
         """Return a row for each member, as `MOFSRank.front_` has it."""
         further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
-        return pd.DataFrame(
+        return FrontTable(
             {
                 "n_features": self.sizes,
                 "error": errors,

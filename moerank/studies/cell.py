@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from moerank.runs.given_solver import AnySolver
 from moerank.runs.problem import Problem
 from moerank.runs.result import FORMAT
 from moerank.runs.run_fold import configuration
-from moerank.runs.solver_spec import SolverSpec
 
 __all__ = ["Cell", "digest"]
 
@@ -24,14 +24,14 @@ class Cell:
     ----------
     problem : Problem
     fold : int
-    solver : SolverSpec
+    solver : SolverSpec or GivenSolver
     seed : int
         From 0. The draws come from `random_state`.
     """
 
     problem: Problem
     fold: int
-    solver: SolverSpec
+    solver: AnySolver
     seed: int
 
     @property

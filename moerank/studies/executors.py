@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import traceback
 import warnings
+from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
 from moerank.cluster import DaskCluster
 from moerank.cluster.connection import connect, gone
 from moerank.files import FULL
+from moerank.runs.given_solver import AnySolver
 from moerank.runs.run_fold import run_fold
 from moerank.studies.cell import Cell
 from moerank.systems import leave_interrupts_to, without_interrupts
@@ -23,7 +25,7 @@ from moerank.systems import leave_interrupts_to, without_interrupts
 if TYPE_CHECKING:
     from joblib.externals.loky import ProcessPoolExecutor
 
-__all__ = ["Executor", "Outcome", "find_executor"]
+__all__ = ["Executor", "Outcome", "check_can_be_sent", "find_executor"]
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -37,6 +39,10 @@ ONE_THREAD = dict.fromkeys(
     "1",
 )
 """What pins every library that a worker loads to one thread."""
+
+
+Ended: TypeAlias = tuple[str | None, dict[str, Any] | None]
+"""The text of a result, or why there is none."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,26 @@ def find_executor(
     return _Here(data) if workers == 1 else _Processes(workers, data)
 
 
+def check_can_be_sent(solvers: Iterable[AnySolver]) -> None:
+    """Refuse by name a solver that cannot be sent to another process.
+
+    Raises
+    ------
+    ValueError
+        If it holds a lock, an open file, or the like.
+    """
+    from joblib.externals.loky.backend.reduction import dumps  # needs more of the system than one process does
+
+    for solver in solvers:
+        try:
+            dumps(solver)
+        except Exception as error:  # whatever an object of the user's raises
+            reason = " ".join(str(error).split())
+            raise ValueError(
+                f"the solver {solver.label} cannot be sent to another process ({reason}); take workers=1"
+            ) from None
+
+
 def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:
     """Run one cell in one thread. Whatever goes wrong is its outcome, so that it stops no other.
 
@@ -127,6 +153,12 @@ def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = 
             ) from None
         failure = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
         return Outcome(cell, failure=failure)
+
+
+def _run_elsewhere(cell: Cell, data: str | Path | None) -> Ended:
+    """Run one cell, and send back what became of it, but not the cell: data may be with it."""
+    outcome = run_cell(cell, data)
+    return outcome.result, outcome.failure
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
@@ -166,7 +198,7 @@ class _Processes:
     def __init__(self, n_processes: int, data: str | Path | None) -> None:
         self._n_processes, self._data = n_processes, data
         self._pools: list[ProcessPoolExecutor] = []
-        self._running: dict[Future[Outcome], tuple[Cell, ProcessPoolExecutor]] = {}
+        self._running: dict[Future[Ended], tuple[Cell, ProcessPoolExecutor]] = {}
         self._warnings = warnings.catch_warnings()
 
     def __enter__(self) -> Self:
@@ -192,14 +224,14 @@ class _Processes:
             pool = ProcessPoolExecutor(1, initializer=leave_interrupts_to, initargs=(os.getpid(),), env=ONE_THREAD)
             self._pools.append(pool)
         with without_interrupts():
-            self._running[pool.submit(run_cell, cell, self._data)] = cell, pool
+            self._running[pool.submit(_run_elsewhere, cell, self._data)] = cell, pool
 
     def wait(self, seconds: float) -> list[Outcome]:
         outcomes = []
         for future in wait(self._running, seconds, FIRST_COMPLETED).done:
             cell, pool = self._running.pop(future)
             try:
-                outcomes.append(future.result())
+                outcomes.append(Outcome(cell, *future.result()))
             except BrokenExecutor as error:
                 self._pools.remove(pool)
                 pool.shutdown()
@@ -228,7 +260,7 @@ class _Cluster:
             raise self._gone() from None
 
     def start(self, cell: Cell) -> None:
-        self._running[self._client.submit(run_cell, cell, self._data, pure=False)] = cell
+        self._running[self._client.submit(_run_elsewhere, cell, self._data, pure=False)] = cell
 
     def wait(self, seconds: float) -> list[Outcome]:
         from distributed import KilledWorker
@@ -242,7 +274,7 @@ class _Cluster:
         for future in [future for future in self._running if future.done()]:
             cell = self._running.pop(future)
             try:
-                outcomes.append(future.result())
+                outcomes.append(Outcome(cell, *future.result()))
             except KilledWorker as error:
                 failure = {"error": f"the worker died again and again: {error}", "traceback": ""}
                 outcomes.append(Outcome(cell, failure=failure))

@@ -24,6 +24,7 @@ def run_cells(
     cells: list[Cell],
     executor: Callable[[], Executor],
     done: Callable[[Cell, bool], object] = lambda cell, succeeded: None,
+    started: Callable[[Cell], object] = lambda cell: None,
 ) -> None:
     """Run all cells that have neither a result nor a failure, and write both as they come.
 
@@ -38,6 +39,8 @@ def run_cells(
         Returns what runs the cells; called if there are any to run.
     done : callable
         Called as ``done(cell, succeeded)`` for every cell that this or another process has done.
+    started : callable
+        Called as ``started(cell)`` for every cell that this process begins.
 
     Raises
     ------
@@ -88,6 +91,7 @@ def run_cells(
                     if cell not in under_way and store.claim(cell):
                         under_way.add(cell)
                         runs.start(cell)
+                        started(cell)
                         room -= 1
                 if not under_way:
                     sleep(POLL)

@@ -183,6 +183,19 @@ class Store:
         remove(self._failure(cell))
         self.release(cell)
 
+    def adopt(self, cell: Cell, other: Store) -> None:
+        """Copy what another study knows of a cell that nobody has finished here: its result, else why it failed."""
+        result = other.is_finished(cell)
+        mine, theirs = (store._result(cell) if result else store._failure(cell) for store in (self, other))
+        self._lock(_place(cell.key), wait=True)  # somebody may run it just now
+        try:
+            if not self.is_finished(cell) and (result or not self.is_failed(cell)):
+                replace_file(mine, read_text(theirs, MOST_BYTES).encode())
+                if result:
+                    remove(self._failure(cell))
+        finally:
+            self._unlock(_place(cell.key))
+
     def fail(self, cell: Cell, failure: Failure) -> None:
         """Write why a claimed cell failed and let go of it."""
         text = json.dumps({"cell": cell.label, **failure}, indent=1, ensure_ascii=False) + "\n"

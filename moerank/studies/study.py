@@ -2,128 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import pandas as pd
-from pydantic import Field, ValidationError
 
-from moerank.checks import check_at_least, first_mistake, size
-from moerank.data.folds import MOST_FOLDS, N_FOLDS
+from moerank.checks import check_at_least
 from moerank.runs.frame import results_frame
+from moerank.runs.given_solver import AnySolver, GivenSolver
+from moerank.runs.memory import MemoryData
 from moerank.runs.problem import Problem
-from moerank.runs.problem_files import load_problem
 from moerank.runs.result import RunResult
-from moerank.runs.section import Parameters, Section
-from moerank.runs.solver_spec import SolverSpec, read_solver
+from moerank.runs.solver_spec import check_parameters, read_solver, written
 from moerank.solvers import solvers as solver_table
 from moerank.solvers import with_ablations
 from moerank.studies.cell import Cell
-from moerank.studies.executors import Executor, find_executor
+from moerank.studies.executors import Executor, check_can_be_sent, find_executor
+from moerank.studies.requests import (
+    MOST_CELLS,
+    AskedProblems,
+    AskedSolvers,
+    Grid,
+    check_names,
+    folds_of,
+    read_grids,
+    read_problems,
+    read_solvers,
+)
 from moerank.studies.running import run_cells
 from moerank.studies.store import Failure, Store
 from moerank.systems import command_line
 
 __all__ = ["Study"]
-
-MOST_CELLS = 10**6
-"""Of a study."""
-
-
-class _StoredSolver(Section):
-    """A solver in study.json."""
-
-    name: str
-    parameters: Parameters = Field(default_factory=dict)
-
-
-class _StoredGrid(Section):
-    """What study.json says of a request."""
-
-    problems: tuple[Problem, ...]
-    solvers: tuple[_StoredSolver, ...]
-    folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
-    seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """What a study was asked for: solvers × problems × folds × seeds."""
-
-    problems: tuple[Problem, ...]
-    solvers: tuple[SolverSpec, ...]
-    folds: tuple[int, ...]
-    seeds: int
-
-    def __post_init__(self) -> None:
-        _check_number(self.n_cells)
-
-    @property
-    def n_cells(self) -> int:
-        """How many cells there are, without making them."""
-        n_drawn = sum(solver.name not in solver_table() or solver.seeded for solver in self.solvers)
-        return len(self.problems) * len(self.folds) * (len(self.solvers) + (self.seeds - 1) * n_drawn)
-
-    def cells(self) -> list[Cell]:
-        """All cells, by seed and fold first, so that an unfinished study has something of everything."""
-        drawn = [solver for solver in self.solvers if solver.seeded]
-        return [
-            Cell(problem, fold, solver, seed)
-            for seed in range(self.seeds if drawn else 1)
-            for fold in self.folds
-            for problem in self.problems
-            for solver in (drawn if seed else self.solvers)
-        ]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {
-            "problems": [problem.model_dump(mode="json") for problem in self.problems],
-            "solvers": [{"name": solver.name, "parameters": solver.parameters} for solver in self.solvers],
-            "folds": list(self.folds),
-            "seeds": self.seeds,
-        }
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> _Grid:
-        stored = _StoredGrid.model_validate(values)
-        solvers = tuple(SolverSpec(solver.name, solver.parameters) for solver in stored.solvers)
-        return cls(stored.problems, solvers, stored.folds, stored.seeds)
-
-
-def _folds(problem: Problem, asked: tuple[int, ...] | None, data: str | Path | None) -> tuple[int, ...]:
-    """Return the folds of a problem that are asked for, by default all; refuse those that do not exist."""
-    try:
-        n_folds = problem.n_folds(data)
-    except FileNotFoundError:
-        n_folds = N_FOLDS  # to plan a study no data are needed, and without them none runs
-    if asked is None:
-        return tuple(range(1, n_folds + 1))
-    for fold in asked:
-        check_at_least(0, fold=fold)
-    if not set(asked) <= set(range(1, n_folds + 1)):
-        there = f"there are folds 1 to {n_folds}" if n_folds > 1 else "there is only fold 1"
-        raise ValueError(f"{problem.name}: {there}, not {sorted(set(asked))}")
-    return tuple(sorted(set(asked)))
-
-
-def _read_grids(folder: Path, grids: list[dict[str, Any]]) -> list[_Grid]:
-    """Return what was asked for in a folder."""
-    try:
-        read = [_Grid.from_dict(grid) for grid in grids]
-        _check_number(sum(grid.n_cells for grid in read))
-        return read
-    except ValueError as error:
-        reason = first_mistake(error) if isinstance(error, ValidationError) else error
-        raise ValueError(f"{folder / 'study.json'}: not a study of this version of moerank ({reason})") from None
-
-
-def _check_number(n_cells: int) -> None:
-    if n_cells > MOST_CELLS:
-        raise ValueError(f"a study has at most {size(MOST_CELLS)} cells, not {size(n_cells)}; divide it")
 
 
 class Study:
@@ -131,52 +43,73 @@ class Study:
 
     Parameters
     ----------
-    problems : sequence of str, path or Problem
-        Names of shipped problems, or problem files.
-    solvers : sequence of str
+    problems : str, path, Problem, a sequence of these, or a mapping
+        Names of shipped problems, or problem files. A mapping gives names to what it holds, which may be data in
+        memory, too: (train, validation, test), a list of such folds, or one RankingData, which is cut by query; see
+        `moerank.runs.problem_files.make_problem`.
+    solvers : str, estimator, a sequence of these, or a mapping
         Names in the table of solvers, with parameters as ``fsmrank[lambda1=0.1]``; what is not given is chosen by
-        validation data. "all" stands for the whole table.
+        validation data. "all" stands for the whole table. An estimator, as ``MOFSRank(algorithm=make_my_algorithm)``
+        or a ranker of another library, is run as it is. A mapping gives names to estimators and to functions
+        ``make(problem, seed)`` that return one.
     out : path
         The folder of the study. Cells that it holds already are not run again; what other studies asked for in it
         stays.
     folds : sequence of int, optional
         By default all folds of each problem.
     seeds : int, default 1
-        Runs of each solver that draws; the others run once. A study has at most a million cells.
+        Runs of each solver that draws; the others run once. An estimator draws if its ``random_state`` is None, a
+        function always. A study has at most a million cells.
     ablate : bool, default False
         Add MOFSRank, and MOFSRank without each of its three parts.
     data : path, optional
         Where files of data are; see `Problem.load_fold`.
+    settings : mapping, optional
+        Values in place of those of the problems, as ``{"feature_selection.generations": 20}``.
+
+    Notes
+    -----
+    What names a cell is a digest of all that decides its result. Estimators count by class and parameters, data in
+    memory by their bytes, functions by their code and what it names (`moerank.runs.identity.describe`). So a study
+    that is run again with other data or another function runs anew: under the same name in the same folder it is
+    refused. What a function reads at run time, from files or the environment, is not seen.
+
+    Several processes get data in memory with each of their cells: large data had better be files.
 
     Examples
     --------
     >>> study = Study(["planted"], ["fsmrank", "mofsrank"], "results/study", folds=[1, 2], seeds=3)
     >>> len(study.cells())  # FSMRank draws nothing: one seed is enough
     8
+    >>> from moerank.data import load_planted_fold
+    >>> from moerank.rankers import RankSVM
+    >>> Study({"mine": load_planted_fold(1)}, RankSVM(C=0.5), "results/mine").cells()[0].label
+    'mine, fold 1, RankSVM[C=0.5]'
     """
 
     def __init__(
         self,
-        problems: Sequence[str | Path | Problem],
-        solvers: Sequence[str],
-        out: str | Path,
+        problems: AskedProblems,
+        solvers: AskedSolvers = (),
+        out: str | Path = "results/study",
         *,
         folds: Iterable[int] | None = None,
         seeds: int = 1,
         ablate: bool = False,
         data: str | Path | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         check_at_least(1, MOST_CELLS, seeds=seeds)
-        named = [name for given in solvers for name in (solver_table() if given == "all" else (given,))]
-        specs = [read_solver(name) for name in [*named, *(with_ablations() if ablate else ())]]
-        loaded = [problem if isinstance(problem, Problem) else load_problem(problem) for problem in problems]
+        changed = dict(settings or {})
+        check_parameters(changed)
+        specs = {spec.label: spec for spec in read_solvers(solvers)}
+        specs |= {name: read_solver(name) for name in (with_ablations() if ablate else ())}
         asked = None if folds is None else tuple(folds)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
-        for problem in {problem.name: problem for problem in loaded}.values():
-            named_folds.setdefault(_folds(problem, asked, data), []).append(problem)
+        for problem in read_problems(problems, changed):
+            named_folds.setdefault(folds_of(problem, asked, data), []).append(problem)
         grids = [
-            _Grid(tuple(group), tuple({spec.label: spec for spec in specs}.values()), chosen, seeds)
-            for chosen, group in named_folds.items()
+            Grid(tuple(group), tuple(specs.values()), chosen, seeds, changed) for chosen, group in named_folds.items()
         ]
         if not grids or not all(grid.problems and grid.solvers and grid.folds for grid in grids):
             raise ValueError("a study needs at least one problem, one solver and one fold")
@@ -198,8 +131,9 @@ class Study:
         grids = Store(folder, write=False).read_grids()
         if not grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
-        study._grids = _read_grids(study.out, grids)
-        missing = [solver.name for solver in study.solvers if solver.name not in solver_table()]
+        study._grids = read_grids(study.out, grids)
+        of_table = [solver for solver in study.solvers if not isinstance(solver, GivenSolver)]
+        missing = [solver.name for solver in of_table if solver.name not in solver_table()]
         if missing:
             raise ValueError(f"{study.out / 'study.json'} has the solver {missing[0]}, which is not installed here")
         return study
@@ -210,7 +144,7 @@ class Study:
         return list({problem.name: problem for grid in self._grids for problem in grid.problems}.values())
 
     @property
-    def solvers(self) -> list[SolverSpec]:
+    def solvers(self) -> list[AnySolver]:
         """The solvers of the study."""
         return list({solver.label: solver for grid in self._grids for solver in grid.solvers}.values())
 
@@ -225,6 +159,7 @@ class Study:
         dask: str | None = None,
         retry_failed: bool = False,
         done: Callable[[Cell, bool], object] = lambda cell, succeeded: None,
+        started: Callable[[Cell], object] = lambda cell: None,
     ) -> Self:
         """Run what is not finished, and return the study.
 
@@ -242,20 +177,26 @@ class Study:
             Run the cells that failed again.
         done : callable
             Called as ``done(cell, succeeded)`` for each cell, first for those that are there already.
+        started : callable
+            Called as ``started(cell)`` when this process begins a cell.
 
         Raises
         ------
         OSError
             If the folder cannot be written, or data are missing.
         ValueError
-            If the folder holds a problem of the same name with other settings.
+            If the folder holds a problem or a solver of the same name that is another one, or something cannot be sent
+            to the processes that are to run it.
         """
+        if workers > 1 or dask is not None:
+            check_can_be_sent(self.solvers)
         for problem in self.problems:
-            if dask is None or problem.data.shards is None:  # else they are read where they are to be held
+            absent = isinstance(problem.data, MemoryData) and not problem.data.is_held  # needed if a cell is open
+            if not absent and (dask is None or problem.data.shards is None):  # else read where they are to be held
                 problem.load_fold(1, self.data)
         with Store(self.out) as store:
             for grid in self._grids:
-                store.add_grid(grid.as_dict(), self._check_problems)
+                store.add_grid(grid.as_dict(), self._check_names)
             cells = self.cells()
             if retry_failed:
                 for cell in cells:
@@ -265,7 +206,8 @@ class Study:
             def executor() -> Executor:
                 return find_executor(workers, dask, self.data, shards=shards)
 
-            run_cells(store, cells, executor, done)
+            self._check_here(cells, store.done())
+            run_cells(store, cells, executor, done, started)
         return self
 
     def states(self) -> dict[Cell, str]:
@@ -298,7 +240,7 @@ class Study:
         return sorted({datetime.fromtimestamp(time, UTC).date() for time in times})
 
     def commands(self) -> list[str]:
-        """Return the commands that ask for this study, one for each request."""
+        """Return the commands that ask for this study, one for each request, as far as a command can."""
         return [
             command_line(
                 [
@@ -306,22 +248,30 @@ class Study:
                     *("--solvers", ",".join(solver.label for solver in grid.solvers)),
                     *("--folds", ",".join(map(str, grid.folds))),
                     *("--seeds", str(grid.seeds)),
+                    *(word for key, value in grid.settings.items() for word in ("--set", f"{key}={written(value)}")),
                 ]
             )
             for grid in self._grids
+            if not any(isinstance(solver, GivenSolver) for solver in grid.solvers)
+            and not any(isinstance(problem.data, MemoryData) for problem in grid.problems)
         ]
 
-    def frame(self) -> pd.DataFrame:
-        """Return one row a finished cell, see `results_frame`."""
-        return results_frame(self.results())
+    def frame(self, *, members: bool = False) -> pd.DataFrame:
+        """Return one row a finished cell, or one a member of its front, with every metric; see `results_frame`."""
+        return results_frame(self.results(), members=members)
 
-    def _check_problems(self, grids: list[dict[str, Any]]) -> None:
-        """Refuse a folder where a problem of the same name has other settings."""
-        for grid in _read_grids(self.out, grids):
-            for problem in grid.problems:
-                mine = next((own for own in self.problems if own.name == problem.name), problem)
-                if mine.configuration() != problem.configuration():
-                    raise ValueError(
-                        f"{self.out} holds a study of {problem.name} with other settings; choose another folder, or "
-                        "give the problem another name"
-                    )
+    def _check_names(self, grids: list[dict[str, Any]]) -> None:
+        """Refuse the folder where a problem or a solver of the same name is another one."""
+        check_names(self.out, read_grids(self.out, grids), self.problems, self.solvers)
+
+    def _check_here(self, cells: list[Cell], done: tuple[set[str], set[str]]) -> None:
+        """Refuse what was given as an object, and is known from the folder alone, if something is left to run of it."""
+        for cell in cells:
+            if cell.key in done[0] or cell.key in done[1]:
+                continue
+            for name, known in (
+                (cell.solver.label, not isinstance(cell.solver, GivenSolver) or cell.solver.source is not None),
+                (cell.problem.name, not isinstance(cell.problem.data, MemoryData) or cell.problem.data.is_held),
+            ):
+                if not known:
+                    raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")

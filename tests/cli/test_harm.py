@@ -165,9 +165,11 @@ def test_what_can_be_printed_stays():
 def test_a_folder_of_results_that_leads_elsewhere_writes_nothing_there(command, tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    (tmp_path / "here").mkdir()
+    assert command("run", "TINY", *BUDGET, "--out", "here").exit_code == 0
     for name in ("front.csv", "model.json", "front.png", "front.csv.tmp", "convergence.png"):
+        (tmp_path / "here" / name).unlink(missing_ok=True)
         (tmp_path / "here" / name).symlink_to(victim)
+    (tmp_path / "here" / "features.png").unlink()
     os.mkfifo(tmp_path / "here" / "features.png")
     assert command("run", "TINY", *BUDGET, "--out", "here").exit_code == 0
     assert victim.read_text() == "precious"

@@ -4,7 +4,8 @@ import pytest
 
 from moerank.cli.progress import CellProgress, StageProgress
 from moerank.data.progress import report_reading
-from moerank.studies.cell import Cell, SolverSpec
+from moerank.runs.solver_spec import SolverSpec
+from moerank.studies.cell import Cell
 
 
 class Clock:

@@ -37,7 +37,8 @@ def test_run_prints_a_table_and_writes_the_files(command, tmp_path, tiny_result)
     rows = [line.split() for line in lines]
     for number, member in enumerate(tiny_result.front):
         values = [f"{member.scores[part][m]:.4f}" for m in tiny_result.metrics for part in member.scores]
-        assert ["chosen" if number == tiny_result.chosen else "member", str(len(member.features)), *values] in rows
+        name = [str(number + 1), *(["chosen"] if number == tiny_result.chosen else [])]
+        assert [*name, str(len(member.features)), *values] in rows
     for baseline in tiny_result.baselines:
         values = [f"{baseline.scores[part][m]:.4f}" for m in tiny_result.metrics for part in baseline.scores]
         assert [*baseline.name.split(), str(len(baseline.features)), *values] in rows

@@ -31,10 +31,11 @@ def test_members_have_a_column_for_each_further_objective(tiny_result, shown):
     priced = with_cost(tiny_result)
     rows = shown(front_table(priced))
     heads = next(row for row in rows if "features" in row)
-    assert heads[:2] == ["features", "cost"]
+    assert heads[:3] == ["member", "features", "cost"]
     for number, member in enumerate(priced.front):
-        name = "chosen" if number == priced.chosen else "member"
-        assert [name, str(len(member.features)), f"{cost(member.features):.4g}"] in [row[:3] for row in rows]
+        name = [str(number + 1), *(["chosen"] if number == priced.chosen else [])]
+        expected = [*name, str(len(member.features)), f"{cost(member.features):.4g}"]
+        assert expected in [row[: len(expected)] for row in rows]
     assert ["FSMRank", str(len(priced.baselines[-1].features)), f"{cost(priced.baselines[-1].features):.4g}"] in [
         row[:3] for row in rows
     ]

@@ -1,7 +1,8 @@
 import pytest
 
 from moerank.cli.time_left import TimeLeft, in_words
-from moerank.studies.cell import Cell, SolverSpec
+from moerank.runs.solver_spec import SolverSpec
+from moerank.studies.cell import Cell
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from helpers.study_files import contents
 
 import moerank
 from moerank.runs.result import RunResult
-from moerank.studies.cell import Cell, SolverSpec
+from moerank.runs.solver_spec import SolverSpec
+from moerank.studies.cell import Cell
 from moerank.studies.store import Store
 from moerank.studies.study import Study
 

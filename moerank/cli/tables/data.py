@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.table import Table
-
-from moerank.cli.tables import new_table
+from moerank.cli.tables import FittedTable, new_table
 from moerank.data import DataDescription
 
 __all__ = ["description_table"]
 
 
-def description_table(title: str, descriptions: Sequence[DataDescription]) -> Table:
+def description_table(title: str, descriptions: Sequence[DataDescription]) -> FittedTable:
     """Return one column per file and one row per count."""
     table = new_table(title)
     table.add_column("")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-
 from moerank.analysis.summary import Summary
-from moerank.cli.tables import new_table
+from moerank.cli.tables import FittedTable, new_table
 from moerank.runs.result import PARTS, RunResult, ScoredRanker
 
 __all__ = ["UNITS", "chosen_features", "front_table", "summary_table"]
@@ -22,20 +20,22 @@ MOST_NAMES = 25
 """More features than these are not read in a sentence."""
 
 
-def front_table(result: RunResult) -> Table:
+def front_table(result: RunResult) -> FittedTable:
     """Return the members of the front by size, then the baselines, with their values on all parts.
 
+    Members are numbered as in front.csv, and as --member names them.
     Objectives beyond the number of features and the error have a column each, for the training part.
     """
     table = new_table(f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}")
-    for head in ("", "features", *result.further_objectives):
-        table.add_column(head, justify="right" if head else "left")
+    digits = len(str(len(result.front)))
+    for head in ("member" if len(result.front) > 1 else "", "features", *result.further_objectives):
+        table.add_column(head, justify="left" if head in ("member", "") else "right")
     for metric in result.metrics:
         for part in PARTS:
             table.add_column(f"{metric}\n{HEADS[part]}", justify="right")
     for number, member in enumerate(result.front):
         chosen = number == result.chosen
-        name = result.solver if len(result.front) == 1 else "chosen" if chosen else "member"
+        name = result.solver if len(result.front) == 1 else f"{number + 1:>{digits}}{' chosen' if chosen else ''}"
         table.add_row(name, *_cells(member, result), style="bold" if chosen else None)
     table.add_section()
     for baseline in result.baselines:
@@ -56,7 +56,7 @@ def chosen_features(result: RunResult) -> str:
     return f"Chosen {len(best.features)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
 
 
-def summary_table(summary: Summary) -> Table:
+def summary_table(summary: Summary) -> FittedTable:
     """Return the means over the folds, with standard errors on the test part, and the published values."""
     table = new_table(f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds")
     further = list(summary.rows[0].objectives)

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from rich.table import Table
-
-from moerank.cli.tables import new_table
+from moerank.cli.tables import FittedTable, new_table
 from moerank.solvers import FAMILIES, SolverEntry
 
 __all__ = ["solver_table"]
 
 
-def solver_table(entries: Iterable[SolverEntry]) -> Table:
+def solver_table(entries: Iterable[SolverEntry]) -> FittedTable:
     """Return the table of solvers, by family, with the authors of each paper, and an asterisk where recommended."""
     table = new_table(None)
     for head in ("solver", "family", "selects", "linear", "backend", "needs", "year", "authors"):
-        table.add_column(head, no_wrap=True)
+        table.add_column(head)
     for _, rows in groupby(sorted(entries, key=_family), _family):
         table.add_section()
         for row in rows:

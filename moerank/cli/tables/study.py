@@ -6,17 +6,16 @@ from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
-from rich.table import Table
 
 from moerank.analysis.results import Results
-from moerank.cli.tables import new_table
+from moerank.cli.tables import FittedTable, new_table
 from moerank.runs.problem import Problem
 from moerank.studies.cell import Cell
 
 __all__ = ["cell_table", "study_table"]
 
 
-def cell_table(states: Mapping[Cell, str]) -> Table:
+def cell_table(states: Mapping[Cell, str]) -> FittedTable:
     """Return how many cells of each solver on each problem are finished, failed or open."""
     table = new_table(None)
     kinds = ("finished", "failed", "open")
@@ -33,7 +32,7 @@ def cell_table(states: Mapping[Cell, str]) -> Table:
     return table
 
 
-def study_table(problem: Problem, results: Results) -> Table:
+def study_table(problem: Problem, results: Results) -> FittedTable:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means.
 
     Parameters

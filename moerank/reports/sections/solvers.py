@@ -14,7 +14,11 @@ def solvers(report: Report) -> Section:
     caption = "Solvers, the paper of each, and the parameters that are given to it."
     table = Table("solvers", caption, ["solver", "family", "paper", "given parameters"])
     for spec in report.study.solvers:
-        row = solver_table()[spec.name]
+        row = solver_table().get(spec.name)
+        if row is None:
+            what = spec.parameters.get("class", spec.parameters.get("function", ""))
+            table.rows.append([text(spec.label), text("given in Python"), text(f"{what}"), text("as it was given")])
+            continue
         given = ", ".join(f"{key} = {value}" for key, value in spec.parameters.items()) or "none"
         table.rows.append([text(spec.label), text(row.family), text(f"{row.paper}, {row.year}"), text(given)])
     return Section("Solvers", tables=[table])

@@ -1,0 +1,182 @@
+"""What commands say and to whom: --quiet, --log, -h, completion, members compared, folders of others."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from moerank.cli.options import complete_problem, complete_solver, complete_solvers
+from moerank.metrics import NDCG
+from moerank.runs.members import compare_members
+from moerank.runs.result_files import read_result
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+
+def kept(path):
+    """The lines of a log without their times."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert all(len(line.split(" ", 2)[0]) == 10 and ":" in line.split(" ", 2)[1] for line in lines)
+    return [line.split(" ", 2)[2] for line in lines]
+
+
+@pytest.mark.parametrize("words", [["run"], ["study"], ["merge"], ["report"], ["data", "describe"], []])
+def test_every_command_answers_to_h(command, words):
+    assert command(*words, "-h").stdout == command(*words, "--help").stdout != ""
+
+
+def test_a_quiet_run_prints_the_verdict_alone(command, tmp_path):
+    outcome = command("run", "TINY", "--quiet", "--out", "here")
+    verdict = read_result(tmp_path / "here").verdict
+    assert outcome.stdout == f"{verdict.sentence}.\n"
+    assert outcome.stderr == ""
+    assert command("run", "TINY", "-q", "--out", "here").stderr == ""
+    ranker = command("run", "TINY", "-q", "--solver", "rankrls", "--out", "there")
+    assert ranker.stdout.startswith("Wrote to there: ")
+    assert command("run", "TINY", "-q", "--fold", "9").stderr.startswith("error: --fold 9")
+
+
+def test_a_log_has_what_was_done_with_times_and_grows(command, tmp_path):
+    log = tmp_path / "log.txt"
+    command("run", "TINY", "--quiet", "--log", "log.txt", "--out", "here")
+    first = kept(log)
+    assert first[0].startswith("moerank run ")
+    assert [line.split(":")[0] for line in first[1:5]] == [
+        "baselines",
+        "instance selection",
+        "feature selection",
+        "ensemble",
+    ]
+    assert read_result(tmp_path / "here").verdict.sentence in first[5]
+    assert first[6].startswith("Wrote to here: ")
+    command("study", "TINY", "--solvers", "rankrls", "--folds", "1,2", "--log", "log.txt")
+    both = kept(log)
+    assert both[: len(first)] == first
+    assert [line.split(" (")[0] for line in both[len(first) + 1 :]] == [
+        "1/2 tiny, fold 1, rankrls",
+        "2/2 tiny, fold 2, rankrls",
+        "2 of 2 cells are finished, in results/study",
+    ]
+    command("run", "TINY", "--log", "log.txt", "--solver", "nobody")
+    assert kept(log)[-1].startswith("error: unknown solver 'nobody'")
+    refused = command("run", "TINY", "--log", tmp_path / "nowhere" / "log.txt")
+    assert (refused.exit_code, "cannot write --log" in refused.stderr) == (2, True)
+
+
+def test_a_quiet_study_prints_its_last_line(command):
+    outcome = command("study", "TINY", "--solvers", "rankrls", "--folds", "1", "--quiet", "--out", "s")
+    assert (outcome.stdout, outcome.stderr) == ("1 of 1 cells are finished, in s\n", "")
+
+
+def test_settings_of_a_study_are_those_of_its_problems(command, tmp_path):
+    words = ("study", "TINY", "--solvers", "rankrls", "--folds", "1", "--out", "s", "--set", "metric.name=MAP")
+    assert command(*words, "-q").exit_code == 0
+    stored = json.loads((tmp_path / "s" / "study.json").read_text())
+    assert stored["grids"][0]["settings"] == {"metric.name": "MAP"}
+    assert stored["grids"][0]["problems"][0]["metric"]["name"] == "MAP"
+    wrong = command("study", "TINY", "--solvers", "rankrls", "--set", "metric=MAP")
+    assert wrong.stderr.startswith("error: --set metric=MAP: write --set STAGE.KEY=VALUE")
+
+
+def test_problems_and_solvers_are_completed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.toml").write_text("")
+    assert complete_problem("m") == ["mq2008", "mslr", "my.toml"]
+    assert set(complete_solver("fsm")) == {"fsmrank", "fsmrank-subgradient", "fsm-svm"}
+    assert complete_solvers("gas,fench") == ["gas,fenchelrank"]
+    assert complete_solvers("al") == ["all"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the script is for bash")
+def test_the_shell_is_answered(tmp_path):
+    """As bash asks it, with the script that --show-completion prints."""
+    environment = {
+        **os.environ,
+        "_MOERANK_COMPLETE": "complete_bash",
+        "COMP_WORDS": "moerank run di",
+        "COMP_CWORD": "2",
+    }
+    program = "import sys; sys.argv = ['moerank']; from moerank.cli import main; main()"
+    answered = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+    )
+    assert answered.stdout.split() == ["digits"]
+
+
+def test_members_are_compared_on_test_queries_without_another_run(command, tmp_path, tiny_problem):
+    command("run", "TINY", "--out", "here")
+    result = read_result(tmp_path / "here")
+    before = (tmp_path / "here" / "result.json").read_bytes()
+    outcome = command("run", "TINY", "--out", "here", "--member", "1", "--member", "2", "--quiet")
+    assert (tmp_path / "here" / "result.json").read_bytes() == before
+    test = tiny_problem.load_fold(1)[2]
+    values = []
+    for member in result.front[:2]:
+        scores = np.zeros(test.n_documents)
+        for column, weight in zip(member.features, member.weights, strict=True):
+            scores += test.X[:, column] * weight
+        values.append(NDCG(10).per_query(test, scores))
+    difference = values[0] - values[1]
+    p = stats.ttest_rel(*values).pvalue
+    found = "no detectable" if p >= 0.05 else ("a loss" if difference.mean() < 0 else "a gain")
+    sizes = [len(member.features) for member in result.front[:2]]
+    words = [f"{size} feature{'s' * (size != 1)}{', chosen' * (result.chosen == i)}" for i, size in enumerate(sizes)]
+    change = f"{abs(difference.mean()):.3f}"[1:]
+    assert outcome.stdout.startswith(f"Member 1 ({words[0]}) against member 2 ({words[1]}): NDCG@10 ")
+    assert f"{change} ± " in outcome.stdout
+    assert f"on {test.n_queries} test queries: {found}" in outcome.stdout
+    one = command("run", "TINY", "--out", "here", "--member", "1", "-q").stdout
+    sentence = compare_members(result, 1, result.chosen + 1, test, NDCG(10), margin=tiny_problem.search.margin)
+    assert one == f"{sentence}.\n"
+
+
+def test_the_chosen_member_measured_again_is_what_it_was(tiny_result, tiny_problem):
+    """The values of others come from weights in the same way."""
+    test = tiny_problem.load_fold(2)[2]
+    best = tiny_result.best
+    coef = np.zeros((1, test.n_features))
+    coef[0, list(best.features)] = best.weights
+    assert NDCG(10).of_linear(test, coef)[:, 0].tolist() == best.per_query["test"]["NDCG@10"]
+
+
+def test_members_that_cannot_be_compared_are_refused(command):
+    command("run", "TINY", "--out", "here", "-q")
+    for words, message in (
+        (["--member", "99"], "error: --member 99: the front has members 1 to"),
+        (["--member", "1", "--member", "2", "--member", "3"], "error: --member: one is compared with the chosen one"),
+        (["--member", "1", "--json"], "error: --member compares members of one fold in a sentence"),
+        (["--member", "1", "--fold", "all"], "error: --member compares members of one fold in a sentence"),
+    ):
+        outcome = command("run", "TINY", "--out", "here", *words)
+        assert outcome.exit_code == 2
+        assert outcome.stderr.splitlines()[-1].startswith(message)
+
+
+def test_files_of_others_are_neither_replaced_nor_claimed(command, tmp_path):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    outcome = command("run", "TINY", "--out", "here")
+    assert outcome.exit_code == 0
+    (last,) = [line for line in outcome.stdout.splitlines() if line.startswith("Wrote to here: ")]
+    written = last.removeprefix("Wrote to here: ").split(", ")
+    assert sorted([*written, "notes.txt"]) == sorted(path.name for path in folder.iterdir())
+    for name in ("front.csv", "features.png"):
+        other = tmp_path / f"other-{name}"
+        other.mkdir()
+        (other / name).write_text("mine")
+        outcome = command("run", "TINY", "--out", other)
+        assert outcome.exit_code == 2
+        assert f"holds {name}, which no run has left there; choose another folder with --out" in outcome.stderr
+        assert [path.name for path in other.iterdir()] == [name]
+        assert (other / name).read_text() == "mine"
+    several = tmp_path / "several"
+    several.mkdir()
+    (several / "summary.json").write_text("mine")
+    assert "holds summary.json, which no run" in command("run", "TINY", "--fold", "all", "--out", several).stderr
+    (folder / "result.json").unlink()  # its own table still says whose folder it is
+    assert command("run", "TINY", "--out", "here", "-q").exit_code == 0
