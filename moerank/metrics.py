@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, get_args, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.checked import checked_scores
 from moerank.kernels.few_ranks import FewRanks, gain_of_linear
@@ -96,6 +97,12 @@ class Metric(ABC):
         checked = checked_scores(scores, data.n_documents, data.name)
         means = self.batch(data, checked.reshape(data.n_documents, -1))
         return float(means[0]) if checked.ndim == 1 else means
+
+    def scorer(self) -> Any:
+        """Return the metric for scikit-learn's ``scoring=``, which hands on `qid`; see `ranking_scorer`."""
+        from moerank.scorers import ranking_scorer  # scikit-learn's metrics are slow to import
+
+        return ranking_scorer(self.score, self.name)
 
     def batch(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means of many individuals, without any check of the input.
@@ -183,9 +190,9 @@ class NDCG(Metric):
 
     def __post_init__(self) -> None:
         _check_cutoff(self.k)
-        _check_choice("gain", self.gain, get_args(Gain))
-        _check_choice("discount", self.discount, get_args(Discount))
-        _check_choice("short_queries", self.short_queries, get_args(ShortQueries))
+        check_choice(get_args(Gain), gain=self.gain)
+        check_choice(get_args(Discount), discount=self.discount)
+        check_choice(get_args(ShortQueries), short_queries=self.short_queries)
 
     def _plan(self, data: RankingData) -> Plan:
         return _gain_plan(data, _label_gains(data, self.gain), _rank_discounts(data, self.discount), self._depths)
@@ -220,8 +227,8 @@ class MeanNDCG(Metric):
     discount: Discount = "letor"
 
     def __post_init__(self) -> None:
-        _check_choice("gain", self.gain, get_args(Gain))
-        _check_choice("discount", self.discount, get_args(Discount))
+        check_choice(get_args(Gain), gain=self.gain)
+        check_choice(get_args(Discount), discount=self.discount)
 
     def _plan(self, data: RankingData) -> Plan:
         gains, discounts = _label_gains(data, self.gain), _rank_discounts(data, self.discount)
@@ -390,8 +397,3 @@ def _rank_discounts(data: RankingData, discount: Discount) -> NDArray[np.float64
 def _check_cutoff(k: int) -> None:
     if not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k is {k!r}; the last rank that counts is an integer from 1")
-
-
-def _check_choice(parameter: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{parameter} is {value!r}; choose one of {', '.join(map(repr, choices))}")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.checks import check_at_least, check_choice, check_positive, check_switch
@@ -23,7 +22,6 @@ from moerank.rankers import (
     AnyRanker,
     FitnessBackend,
     RankingEstimator,
-    RankRLS,
     SelectionPath,
     on_all_columns,
     require_weights,
@@ -32,19 +30,15 @@ from moerank.rankers import (
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.forest import Forest
 from moerank.stages.allowed import allowed_features, with_costs
-from moerank.stages.choice import Final, advice_against, choose_member
+from moerank.stages.backends import read_backend, tuned_backend
+from moerank.stages.choice import Final, advice_against, best_of_each_size, choose_member
 from moerank.stages.feature_strings import FeatureLimits, FeatureStrings
 from moerank.stages.front import Front
+from moerank.stages.nested import listed_settings, merged_settings
 from moerank.stages.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
 from moerank.stages.refit import read_refit, refit_front
-from moerank.stages.searching import check_algorithm, check_backend, check_on_shards
-from moerank.stages.settings import (
-    EnsembleSettings,
-    FeatureSelectionSettings,
-    InstanceSelectionSettings,
-    StageArgument,
-    read_plan,
-)
+from moerank.stages.searching import check_algorithm, check_on_shards
+from moerank.stages.settings import KINDS, StageArgument, read_plan
 from moerank.stages.staged_search import Plans, Progress, StagedSearch
 from moerank.verdict import MARGIN, Part, Verdict, judge
 
@@ -56,12 +50,14 @@ class MOFSRank(RankingEstimator):
 
     Parameters
     ----------
-    backend : ranker with ``fit_population``, default RankRLS()
-        Judges each individual.
+    backend : ranker, default RankRLS()
+        Judges each individual. One with ``fit_population``, or any in the style of scikit-learn, such as LGBMRanker or
+        XGBRanker, for ``instance_selection=False``: it is adapted by `RankerAdapter`.
     metric : Metric or its name, default NDCG(10)
         The error is 1 − this metric on the training data.
     instance_selection, ensemble : bool or mapping, default True
-        False leaves the stage out; a mapping changes its settings, as ``{"generations": 20}``.
+        False leaves the stage out; a mapping changes its settings, as ``{"generations": 20}``; so does
+        ``set_params(ensemble__generations=20)``.
     feature_selection : True or mapping
         Settings of the second stage.
     objectives : sequence of str or Objective, default ("features", "error")
@@ -183,7 +179,7 @@ class MOFSRank(RankingEstimator):
 
     def __init__(
         self,
-        backend: FitnessBackend | None = None,
+        backend: FitnessBackend | AnyRanker | None = None,
         metric: Metric | str | None = None,
         *,
         instance_selection: StageArgument = True,
@@ -236,31 +232,35 @@ class MOFSRank(RankingEstimator):
         self.progress = progress
         self.verbose = verbose
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; if `deep`, settings of the stages as well, as ``feature_selection__generations``."""
+        own = super().get_params(deep)
+        return {**own, **listed_settings(own)} if deep else own
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the backend and settings of the stages: ``set_params(ensemble__generations=5)``."""
+        return super().set_params(**merged_settings(self.get_params(deep=False), params))
+
     def path(self, train: RankingData) -> SelectionPath:
         """Return for each k the member of the front with at most k features that is best by the rule of `final`.
 
         `train` is what the search was fitted on.
         """
         check_is_fitted(self, "front_")
-        sizes = self.front_["n_features"].to_numpy()
-        k = np.arange(1, self.n_features_in_ + 1)
-        best = np.where(sizes <= k[:, None], self._quality, -np.inf).argmax(axis=1)
-        small = sizes[best] <= k  # some member of the front is
-        rankers = self.front_rankers_.take(np.where(small, best, -1))
-        return SelectionPath(self.front_support_[best] & small[:, None], rankers)
+        return best_of_each_size(self.front_support_, self.front_rankers_, self._quality)
+
+    @property
+    def _scored_by(self) -> Metric:
+        return as_metric(self.metric, NDCG(10))
 
     def _check_parameters(self) -> None:
-        check_backend(self.backend)
-        self._metric = as_metric(self.metric, NDCG(10))
+        self._backend = read_backend(self.backend, selects_instances=self.instance_selection is not False)
+        self._metric = self._scored_by
         self._objectives = read_objectives(self.objectives)
         self._limits = FeatureLimits(self.max_features, self.max_cost, self.include)
         if self.feature_selection is False:
             raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
-        self._plans = Plans(
-            read_plan(InstanceSelectionSettings, "instance_selection", self.instance_selection),
-            read_plan(FeatureSelectionSettings, "feature_selection", self.feature_selection),
-            read_plan(EnsembleSettings, "ensemble", self.ensemble),
-        )
+        self._plans = Plans(**{stage: read_plan(kind, stage, getattr(self, stage)) for stage, kind in KINDS.items()})
         population = self._plans.feature_selection.settings.population
         check_algorithm(self.algorithm, population, len(self._objectives))
         check_choice(get_args(Final), final=self.final)
@@ -285,7 +285,7 @@ class MOFSRank(RankingEstimator):
         FeatureStrings(allowed, self._limits, by_group=self._plans.feature_selection.settings.by_group)
         with one_blas_thread():
             held_out = None if validation is None else validation.with_features(kept)
-            self.backend_ = self._tuned_backend(allowed, held_out)
+            self.backend_ = tuned_backend(self._backend, allowed, held_out if self.tune else None)
             reference = train_population(self.backend_, allowed)
             if self.ensemble is not False:  # find out before the search, not after two stages of it
                 require_weights(reference, self.backend_)
@@ -324,12 +324,6 @@ class MOFSRank(RankingEstimator):
 
     def _scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
-
-    def _tuned_backend(self, train: RankingData, validation: RankingData | None) -> FitnessBackend:
-        backend: Any = clone(self.backend) if self.backend is not None else RankRLS()
-        if self.tune and validation is not None and hasattr(backend, "tune"):
-            backend = backend.tune(train, validation)
-        return cast(FitnessBackend, backend)
 
     def _choose(self, front: Front, train: RankingData, validation: RankingData | None) -> None:
         front, errors = front.by_size(self._objectives, train, self._metric)

@@ -7,6 +7,14 @@ import pytest
 from moerank.systems import lock, unlock
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each worker tests that stand together: they share what is compiled, fitted and drawn for them."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def each_kernel_is_compiled_by_one_worker(tmp_path_factory):
     """Let a worker wait for a kernel that another one compiles: it would take as long to compile it once more."""

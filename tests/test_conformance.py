@@ -255,9 +255,9 @@ def test_missing_values_are_refused_by_place(name):
     train, vali, test = planted()
     X = train.X.copy()
     X[4, 2] = np.nan
-    with pytest.raises(ValueError, match=r"X\[4, 2\] is nan"):
+    with pytest.raises(ValueError, match=r"X\[4, 2\] is NaN"):
         made(name).fit(X, train.y, qid=train.qid, validation=vali)
-    with pytest.raises(ValueError, match=r"X\[4, 2\] is nan \(row 4, feature 3\)"):
+    with pytest.raises(ValueError, match=r"X\[4, 2\] is NaN \(row 4, feature 3\)"):
         fitted(name).predict(X[:10])
     X[4, 2] = 1e31
     with pytest.raises(ValueError, match=r"X\[4, 2\] is 1e\+31 \(row 4, feature 3\); .* scale the feature"):

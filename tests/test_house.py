@@ -36,7 +36,7 @@ def test_every_file_says_in_its_first_line_what_it_is_for():
 def test_no_file_is_over_400_lines():
     long = {
         str(path.relative_to(PROJECT)): n
-        for folder in ("moerank", "tests", "plots")
+        for folder in ("moerank", "tests", "plots", "docs")
         for path in (PROJECT / folder).rglob("*.py")
         if (n := len(path.read_text(encoding="utf-8").splitlines())) > 400
     }
@@ -63,7 +63,7 @@ def test_every_text_is_opened_with_its_encoding():
         assert list(texts_in_the_encoding_of_the_country(line)) == [1]
     for line in ("open(p, 'rb')", "os.open(p, f)", "p.read_text(encoding='utf-8')", "journal.open(about, 2)"):
         assert list(texts_in_the_encoding_of_the_country(line)) == []
-    for path in [*FILES, *(PROJECT / "plots").rglob("*.py")]:
+    for path in [*FILES, *(PROJECT / "plots").rglob("*.py"), *(PROJECT / "docs").rglob("*.py")]:
         assert list(texts_in_the_encoding_of_the_country(path.read_text(encoding="utf-8"))) == [], path
 
 

@@ -224,7 +224,7 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
         (dict(metric="NDGC@10"), "metric must be a Metric or the name of one: unknown metric 'NDGC@10'"),
         (
             dict(backend=Ridge()),
-            r"backend must have fit_population, and Ridge has not; wrap it: RankerAdapter\(Ridge\(",
+            r"Ridge is trained on documents, .* so give instance_selection=False, .* refit=Ridge\(…\)",
         ),
     ],
 )

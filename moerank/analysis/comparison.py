@@ -93,7 +93,12 @@ def verdicts(results: Results) -> pd.DataFrame:
         One row per solver: ``solver``, ``against`` (the kind of the other ranker; empty for a search's own backend),
         ``runs``, ``n_features``, ``difference`` (mean over the test queries of all folds, after seeds) and its
         ``error``, ``queries``, and the runs in which a ``loss`` or a ``gain`` was detected or the selection shown
-        ``equivalent``.
+        ``equivalent``; of the difference itself ``p`` of the two-sided t test that there is none, and
+        ``p_equivalent``, the larger of the two one-sided ones that it lies within the ``margin`` of the runs.
+
+    Notes
+    -----
+    The error of a fold is the mean over its seeds, which is at least that of their mean: p is not too small.
     """
     judged = [(r.solver, r.fold, r.verdict) for r in results if r.verdict is not None]
     rows = []
@@ -103,14 +108,22 @@ def verdicts(results: Results) -> pd.DataFrame:
         columns = ["fold", "queries", "n_features", "difference", "error"]
         folds = pd.DataFrame(numbers, columns=columns).astype(float).groupby("fold").mean()
         share = folds["queries"] / folds["queries"].sum()
+        difference = float((share * folds["difference"]).sum())
+        error = float(np.sqrt(((share * folds["error"]) ** 2).sum(skipna=False)))
+        margin = max(verdict.margin for _, verdict in found)
+        freedom = float(folds["queries"].sum()) - len(folds)
         rows.append(
             {
                 "solver": solver,
                 "against": found[0][1].against.partition("(")[0],
                 "runs": len(found),
                 "n_features": float(folds["n_features"].mean()),
-                "difference": float((share * folds["difference"]).sum()),
-                "error": float(np.sqrt(((share * folds["error"]) ** 2).sum(skipna=False))),
+                "n_allowed": found[0][1].n_allowed,
+                "difference": difference,
+                "error": error,
+                "p": min(1.0, 2.0 * _tail(abs(difference), error, freedom)),
+                "margin": margin,
+                "p_equivalent": _tail(margin - abs(difference), error, freedom),
                 "queries": int(folds["queries"].sum()),
                 "loss": sum(verdict.finding == "loss" for _, verdict in found),
                 "gain": sum(verdict.finding == "gain" for _, verdict in found),
@@ -118,6 +131,17 @@ def verdicts(results: Results) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def _tail(value: float, error: float, freedom: float) -> float:
+    """Return the chance that a mean of nothing but noise with this standard error is at least `value`."""
+    if np.isnan(error):  # a single query shows nothing
+        return 1.0
+    if error == 0.0:
+        return 0.0 if value > 0.0 else 1.0
+    from scipy import stats  # takes a second to load
+
+    return float(stats.t.sf(value / error, freedom))
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def refuse_missing_values(
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is NaN."""
     if not extremes_of(X).complete:
         row, column = np.argwhere(np.isnan(X))[0]
-        raise ValueError(f"{where}X[{row}, {column}] is nan ({_place(row, column, names)}); {remedy}")
+        raise ValueError(f"{where}X[{row}, {column}] is NaN ({_place(row, column, names)}); {remedy}")
 
 
 def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tuple[NDArray[Any], Extremes]:
@@ -108,13 +108,13 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tu
             f"{name}: {error}" if known else f"{name}: X must be a table of numbers, one row per document ({error})"
         ) from None
     except TypeError as error:
-        raise ValueError(f"{name}: X must be a table of numbers, one row per document ({error})") from None
+        raise TypeError(f"{name}: X must be a table of numbers, one row per document ({error})") from None
     if table.ndim != 2:
         raise ValueError(f"{name}: X must have shape (n_documents, n_features), not {table.shape}")
     if table.shape[0] == 0:
         raise ValueError(f"{name}: X has no rows; at least one document is needed")
     if table.shape[1] == 0:
-        raise ValueError(f"{name}: X has no columns; at least one feature is needed")
+        raise ValueError(f"{name}: X has 0 feature(s) (shape={table.shape}) while a minimum of 1 is required.")
     fitting = names if names is not None and len(names) == table.shape[1] else None
     return table, refuse_infinite_values(table, fitting, f"{name}: ")
 

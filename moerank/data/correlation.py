@@ -46,23 +46,19 @@ def feature_correlations(data: RankingData | Matrix) -> Matrix:
     return 0.5 * (share + share.T)  # as the order of the divisions does not give it
 
 
-def label_correlations(X: Matrix, y: NDArray[np.int64]) -> Matrix:
-    """Return |Pearson correlation| of each feature of X (n_documents, n_features) with the labels y (n_documents,).
+def label_correlations(data: RankingData) -> Matrix:
+    """Return |Pearson correlation| of each feature with the relevance label over all documents, shape (n_features,).
 
-    Shape (n_features,); 0 for a constant feature. The labels must not all be equal. O(n_documents · n_features).
+    0 for a constant feature. The labels must not all be equal. O(n_documents · n_features).
 
     Examples
     --------
-    >>> label_correlations(np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]]), np.array([2, 1, 0])).round(6).tolist()
+    >>> label_correlations(RankingData([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]], y=[2, 1, 0])).round(6).tolist()
     [1.0, 0.0]
     """
-    centred = y - y.mean()
-    product, length = np.zeros((2, X.shape[1]))
-    for begin, end, block in _centred_blocks(X, *_centre_of([_seen_in(X)])):
-        Z = block[: X.shape[1], : end - begin]
-        product += in_order(Z, centred[begin:end])
-        length += in_order(Z * Z, np.ones(end - begin))
-    return np.asarray(np.abs(product) / _or_one(np.sqrt(length)) / np.sqrt((centred * centred).sum()))
+    mean_label = sum(data.map(_sum_of_labels)) / data.n_documents  # of integers, and so exact
+    product, length, label_length = data.total(_label_products, *_centre_of(data.map(_seen)), mean_label)
+    return np.asarray(np.abs(product) / _or_one(np.sqrt(length)) / np.sqrt(label_length))
 
 
 class _Seen(NamedTuple):
@@ -110,6 +106,23 @@ def _scatter_of(X: Matrix, mean: Matrix, divisor: Matrix) -> Matrix:
     for _, _, centred in _centred_blocks(X, mean, divisor):
         scatter += square(centred)[: X.shape[1], : X.shape[1]]
     return scatter
+
+
+def _sum_of_labels(data: RankingData) -> int:
+    return int(data.y.sum())
+
+
+def _label_products(
+    data: RankingData, mean: Matrix, divisor: Matrix, mean_label: float
+) -> tuple[Matrix, Matrix, float]:
+    """Return the sums of feature times label, feature squared and label squared, each less its mean."""
+    centred = data.y.astype(np.float64) - mean_label
+    product, length = np.zeros((2, data.n_features))
+    for begin, end, block in _centred_blocks(data.X, mean, divisor):
+        Z = block[: data.n_features, : end - begin]
+        product += in_order(Z, centred[begin:end])
+        length += in_order(Z * Z, np.ones(end - begin))
+    return product, length, float((centred * centred).sum())
 
 
 def _centred_blocks(X: Matrix, mean: Matrix, divisor: Matrix) -> Iterator[tuple[int, int, Matrix]]:

@@ -61,7 +61,8 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> NDArray[Any]:
         return _frame_table(X, names)
     table: NDArray[Any] = without_mask(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     if table.dtype.kind in "cMm":
-        raise ValueError(f"X holds values of type {table.dtype}, not real numbers")
+        remark = " (Complex data not supported)" * (table.dtype.kind == "c")
+        raise ValueError(f"X holds values of type {table.dtype}, not real numbers{remark}")
     dtype = np.float32 if table.dtype.kind == "f" and table.dtype.itemsize == 4 else np.float64
     contiguous = table.flags.c_contiguous or table.flags.f_contiguous
     if is_frozen(table) and table.dtype == dtype and table.dtype.isnative and contiguous:

@@ -84,7 +84,7 @@ class RankingData:
     ValueError
         For wrong shapes, NaN without a rule, infinity, columns that hold no numbers, a Series whose index differs from
         that of X, negative or fractional labels, a query whose rows are not contiguous, a missing query id, or more
-        than 1,000 documents without queries. The message names the place and the remedy.
+        than 1,000 documents without queries, by place and remedy; objects that are no numbers are a TypeError.
 
     Notes
     -----
@@ -354,9 +354,10 @@ class RankingData:
     def require_pairs(self) -> None:
         """Raise a ValueError if no query has two documents with different labels."""
         if self.n_pairs == 0:
+            alone = " (there is 1 sample)" * (self.n_documents == 1)
             raise ValueError(
-                f"{self.name}: no preference pair: no query has two documents with different labels, so there is "
-                "nothing to learn an order from; check the labels and the query ids"
+                f"{self.name}: no preference pair: no query has two documents with different labels{alone}, so there "
+                "is nothing to learn an order from; check the labels and the query ids"
             )
 
     def require_moderate_values(self) -> None:

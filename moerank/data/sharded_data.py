@@ -35,8 +35,8 @@ NOT_HERE = {"X", "y", "qid", "offsets", "_queries", "_missing_bits", "is_missing
 
 
 NOT_ON_SHARDS = (
-    "needs all documents at once, and cannot work on data in shards; RankRLS and RankSVM can, and MOFSRank "
-    "with them for its backend"
+    "needs all documents at once, and cannot work on data in shards; RankRLS, RankSVM and FSMRank can, and "
+    "MOFSRank with them for its backend"
 )
 """What messages say of rankers and solvers for which there are too few sums."""
 
@@ -167,8 +167,8 @@ class ShardedData(RankingData):
         if name in NOT_HERE:
             raise ValueError(
                 f"{self.name}: the documents are in {self.__dict__['_holder'].where}, and what needs all of them at "
-                f"once ({name}) cannot work on shards; take RankRLS or RankSVM for a backend, queries or documents for "
-                "instances, or data that are not in shards"
+                f"once ({name}) cannot work on shards; take RankRLS, RankSVM or FSMRank for a backend, queries or "
+                "documents for instances, or data that are not in shards"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

@@ -172,11 +172,16 @@ class AdaptiveBitFlip(Mutation):
         problem: Problem,
         X: NDArray[np.bool_],
         *args: Any,
-        algorithm: Any,
+        algorithm: Any = None,
         random_state: np.random.Generator,
         **kwargs: Any,
     ) -> NDArray[np.bool_]:
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
+        if algorithm is None:
+            raise TypeError(
+                "AdaptiveBitFlip has to know how far the search is, which pymoo's MOEAD does not tell its operators; "
+                'take make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
+            )
         probability = self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)
         flipped: NDArray[np.bool_] = X ^ (random_state.random(X.shape) < probability)
         return flipped

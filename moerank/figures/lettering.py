@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
@@ -14,11 +15,9 @@ from moerank.figures.style import WIDTH
 
 __all__ = [
     "folded",
-    "key_height",
     "legend_height",
     "lines_of",
     "note_height",
-    "put_key",
     "put_legend",
     "put_note",
     "shorten",
@@ -38,10 +37,6 @@ NOTE_WIDTH = WIDTH - 0.15
 LEFT = 0.2
 """Inches from the left edge to legends, which leave room for the name of the y axis."""
 
-
-KEY_COLUMNS = 3
-KEY_COLUMN = (WIDTH - 0.1) / KEY_COLUMNS
-KEY_SIZE, KEY_LINE = 5.5, 0.1
 LONGEST = 30
 
 DPI = 1200.0
@@ -82,29 +77,27 @@ def shorten(name: str) -> str:
 
 def legend_height(labels: Sequence[str], title: str = "") -> float:
     """Return the inches that `put_legend` takes for these labels."""
-    columns, names = _columns(labels)
-    rows = -(-len(names) // columns)
-    tallest = max(sum(map(lines_of, names[i * rows : (i + 1) * rows])) for i in range(columns))
+    tallest = max(sum(map(lines_of, column)) for column in _columns(labels))
     return LEGEND_LINE * tallest + (0.17 if title else 0.03)
 
 
 def put_legend(place: Axes, lines: Axes, title: str = "") -> None:
     """Put the legend of what `lines` shows into `place`, in as many columns as the names leave room for."""
     handles, labels = lines.get_legend_handles_labels()
-    columns, names = _columns(labels)
+    columns = _columns(labels)
     figure = lines.get_figure(root=True)
     if figure is None:
         raise ValueError("axes without a figure have no legend")
     legend = place.legend(
         handles,
-        names,
+        [name for column in columns for name in column],
         loc="lower left",
         bbox_to_anchor=(LEFT, 0.0),
         bbox_transform=blended_transform_factory(figure.dpi_scale_trans, place.transAxes),
         title=title or None,
         title_fontproperties={"size": 7, "weight": "bold"},
         alignment="left",
-        ncols=columns,
+        ncols=len(columns),
         fontsize=LEGEND_SIZE,
         handlelength=HANDLE * 72.0 / LEGEND_SIZE,
         handletextpad=0.6,
@@ -114,35 +107,6 @@ def put_legend(place: Axes, lines: Axes, title: str = "") -> None:
         borderpad=0.0,
     )
     legend.set_in_layout(False)  # its row is as high as it needs
-
-
-def key_height(names: Sequence[str]) -> float:
-    """Return the inches that `put_key` takes."""
-    return KEY_LINE * max(sum(lines_of(lines) for _, lines in column) for column in _key(names))
-
-
-def put_key(place: Axes, names: Sequence[str], bold: Collection[str] = ()) -> None:
-    """List names in columns across the page, below each other in `place`; those in `bold` in bold type."""
-    figure = place.get_figure(root=True)
-    if figure is None:
-        raise ValueError("axes without a figure have no key")
-    across = blended_transform_factory(figure.dpi_scale_trans, place.transAxes)
-    height = key_height(names)
-    for number, column in enumerate(_key(names)):
-        above = 0
-        for name, lines in column:
-            text = place.text(
-                0.06 + number * KEY_COLUMN,
-                1.0 - above * KEY_LINE / height,
-                lines,
-                transform=across,
-                va="top",
-                fontsize=KEY_SIZE,
-                linespacing=1.0,
-                fontweight="bold" if name in bold else "normal",
-            )
-            text.set_in_layout(False)
-            above += lines_of(lines)
 
 
 def note_height(text: str) -> float:
@@ -158,25 +122,15 @@ def put_note(figure: Figure, text: str) -> None:
         )
 
 
-def _key(names: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """Divide names, each with its lines, into columns of about the same height."""
-    folds = []
-    for name in names:
-        fits = width_of(name, KEY_SIZE, "bold") <= KEY_COLUMN - 0.08
-        lines = name if fits else folded(name, KEY_SIZE, KEY_COLUMN - 0.22, weight="bold").replace("\n", "\n     ")
-        folds.append((name, lines))
-    most = -(-sum(lines_of(lines) for _, lines in folds) // KEY_COLUMNS)
-    columns: list[list[tuple[str, str]]] = [[]]
-    for fold in folds:
-        if sum(lines_of(lines) for _, lines in columns[-1]) >= most and len(columns) < KEY_COLUMNS:
-            columns.append([])
-        columns[-1].append(fold)
-    return columns
+def _columns(labels: Sequence[str]) -> list[list[str]]:
+    """Divide the labels of a legend into as many columns as there is room for, as matplotlib does.
 
-
-def _columns(labels: Sequence[str]) -> tuple[int, list[str]]:
-    """Return the number of columns of a legend, and its labels, in lines where they are longer than a column."""
-    widest = max((width_of(label, LEGEND_SIZE) for label in labels), default=0.0)
-    columns = int((WIDTH - LEFT + 0.07) / (widest + HANDLE + 0.14))
+    Labels that are wider than the page are broken into lines.
+    """
     names = [folded(label, LEGEND_SIZE, WIDTH - LEFT - HANDLE - 0.2) for label in labels]
-    return max(1, min(columns, len(labels), MOST_COLUMNS)), names
+    widths = [max(width_of(line, LEGEND_SIZE) for line in name.split("\n")) for name in names]
+    for number in range(max(1, min(len(names), MOST_COLUMNS)), 1, -1):
+        columns = np.array_split(np.arange(len(names)), number)
+        if sum(HANDLE + 0.14 + max(widths[i] for i in column) for column in columns) <= WIDTH - LEFT + 0.07:
+            return [[names[i] for i in column] for column in columns]
+    return [names]

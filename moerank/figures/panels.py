@@ -14,7 +14,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.figures.lettering import key_height, legend_height, note_height, put_legend, put_note
+from moerank.figures.lettering import legend_height, note_height, put_legend, put_note
 from moerank.figures.style import WIDTH
 from moerank.solvers import FAMILIES, with_ablations
 from moerank.solvers import solvers as solver_table
@@ -196,15 +196,13 @@ class Panels:
         Inches of a last row for something else, its axes in `strip`.
     below : float, default 0
         Inches that the names below it take.
-    key : sequence of str
-        What `put_key` will list in a last row, its axes in `key`.
 
     Attributes
     ----------
     figure : Figure
     axes : dict of (str, str) to Axes
         By title of the group and column.
-    strip, key : Axes or None
+    strip : Axes or None
     """
 
     def __init__(
@@ -219,7 +217,6 @@ class Panels:
         notes: Sequence[str] = (),
         strip: float = 0.0,
         below: float = 0.0,
-        key: Sequence[str] = (),
     ) -> None:
         self.groups, self.columns = groups, columns
         note = " ".join(filter(None, notes))
@@ -228,7 +225,7 @@ class Panels:
         heights: list[float] = []
         for legend in legends:
             heights += [legend, *([height] * (1 if self.many else len(columns)))]
-        heights += [*([0.15] if xlabel else []), *([strip] if strip else []), *([key_height(key)] if key else [])]
+        heights += [*([0.15] if xlabel else []), *([strip] if strip else [])]
         numbers = len(columns) if not self.many and not same_x else 1
         titles = 0 if len(columns) == 1 else 1 if self.many else len(columns)
         gaps = PAD * len(heights) + 0.16 * (numbers + titles) + 0.05
@@ -250,7 +247,6 @@ class Panels:
             self._empty(grid, row).text(0.5, 1.0, xlabel, ha="center", va="top", fontsize=8)
             row += 1
         self.strip = self.figure.add_subplot(grid[row, :], sharey=next(iter(self.axes.values()))) if strip else None
-        self.key = self._empty(grid, len(heights) - 1) if key else None
         self._inner_labels(same_x=same_x)
         if len(self.axes) == 1:
             next(iter(self.axes.values())).set_ylabel(ylabel)

@@ -96,11 +96,13 @@ def _smaller(svg: bytes) -> bytes:
     """Leave out what is less than a hundredth of a point, and indentation; lines become steps from point to point.
 
     That halves the file. Sizes of letters are factors, and stay. The layout is not the same to the last bit each time,
-    so the names that are made of it become numbers.
+    so the names that are made of it become numbers. Names that nothing refers to, and turns by nothing, go.
     """
     for number, name in enumerate(dict.fromkeys(re.findall(rb"url\(#(p[0-9a-f]{10})\)", svg))):
         svg = svg.replace(name, b"clip%d" % number)
     svg = re.sub(rb"\n *(?=<)", b"\n", svg)
+    svg = re.sub(rb'(<g|<text) id="[^"]*"', rb"\1", svg)
+    svg = re.sub(rb' transform="rotate\(-0 [^)]*\)"', b"", svg)
     svg = re.sub(rb"M [-\d.]+ [-\d.]+ \n(?:L [-\d.]+ [-\d.]+ \n)+", _steps, svg)
     svg = re.sub(
         rb'<g([^>]*)>\n((?:<use [^>]* style="([^"]*)"/>\n)(?:<use [^>]* style="\3"/>\n)*)</g>', _one_style, svg

@@ -2,6 +2,8 @@
 
 from moerank.rankers.ada_rank import AdaRank as AdaRank
 from moerank.rankers.adapter import RankerAdapter as RankerAdapter
+from moerank.rankers.adapter import as_backend as as_backend
+from moerank.rankers.adapter import varying_for as varying_for
 from moerank.rankers.arguments import Validation as Validation
 from moerank.rankers.arguments import as_feature_table as as_feature_table
 from moerank.rankers.arguments import as_ranking_data as as_ranking_data

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from copy import copy
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from moerank.data import RankingData
-from moerank.rankers.base import Mask, Matrix
+from moerank.rankers.arguments import Mask, Matrix
+from moerank.rankers.estimator import RankingEstimator
 from moerank.rankers.masks import read_masks
-from moerank.rankers.population import AnyRanker, FittedPopulation, population_of
+from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, population_of
 
-__all__ = ["RankerAdapter"]
+__all__ = ["RankerAdapter", "as_backend", "varying_for"]
+
+THREADS = ("n_jobs", "thread_count")
+"""What libraries call the number of threads of a ranker."""
 
 
 class RankerAdapter(BaseEstimator):  # type: ignore[misc]
@@ -23,15 +28,18 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
     ----------
     ranker : estimator
         With ``fit(X, y)`` and ``predict(X)``; a higher prediction ranks higher. If ``fit`` has a parameter ``group``
-        (LightGBM, XGBoost) it is given the number of documents of each query, otherwise, if it has a parameter ``qid``,
-        the query of each document. Its own parameters are set as ``ranker__…``.
+        (LightGBM, XGBoost) it is given the number of documents of each query, otherwise, if it has a parameter ``qid``
+        or ``group_id`` (CatBoost), the query of each document. Its own parameters are set as ``ranker__…``.
 
     Notes
     -----
-    Every individual is a clone trained on its own columns of X. Rankers with a ``coef_`` of one number per feature are
-    taken for linear: the population is an array of weights then, in which an intercept, which moves no document,
-    is left out. All others make a `FittedPopulation`, which can score documents but has no weights to add up in the
-    ensemble stage. A `pair_mask` is refused: what is trained on documents cannot leave out single pairs of them.
+    Every individual is a clone trained on its own columns of X, on one thread unless the ranker says how many:
+    individuals are small and many, and what several threads add up may differ in its last bits. Rankers with a
+    ``coef_`` of one number per feature are taken for linear: the population is an array of weights then, in which an
+    intercept, which moves no document, is left out. All others make a `FittedPopulation`, which can score documents
+    but has no weights to add up in the ensemble stage. Individuals of nothing but constant features, on which the
+    rankers here refuse to be trained, score every document alike. A `pair_mask` is refused: what is trained on
+    documents cannot leave out single pairs of them.
 
     Examples
     --------
@@ -72,12 +80,19 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
                 "trained on pairs such as RankSVM"
             )
         _, _, features = read_masks(train, None, feature_mask)
-        found = population_of([self.train_on(train, mask) for mask in features], features)
+        usable = features & varying_for(self.ranker, train)
+        found = population_of([self.train_on(train, mask) if mask.any() else None for mask in usable], usable)
         return found if isinstance(found, FittedPopulation) else found.coefs
 
     def train_on(self, train: RankingData, mask: Mask) -> AnyRanker:
         """Return a clone of the ranker trained on the features of `mask`, shape (n_features,)."""
-        trained: AnyRanker = clone(self.ranker).fit(train.X[:, mask], train.y, **self._query_argument(train))
+        ranker: Any = clone(self.ranker)
+        if isinstance(ranker, RankingEstimator):  # a copy of the data, which remember their parts
+            return ranker._learn(copy(train).with_features(mask))
+        parameters = ranker.get_params(deep=False)
+        open_ones = {name: 1 for name in THREADS if name in parameters and parameters[name] is None}
+        ranker = ranker.set_params(**open_ones) if open_ones else ranker
+        trained: AnyRanker = ranker.fit(train.X[:, mask], train.y, **self._query_argument(train))
         return trained
 
     def _query_argument(self, train: RankingData) -> dict[str, Any]:
@@ -85,4 +100,51 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
         parameters = inspect.signature(self.ranker.fit).parameters
         if "group" in parameters:
             return {"group": np.diff(train.offsets)}
-        return {"qid": train.qid} if "qid" in parameters else {}
+        return {name: train.qid for name in ("qid", "group_id") if name in parameters}
+
+
+def varying_for(ranker: Any, train: RankingData) -> Mask:
+    """Return the features that a ranker looks at, shape (n_features,): all, if it is from elsewhere."""
+    if not isinstance(ranker, RankingEstimator):
+        return np.ones(train.n_features, bool)
+    looking = clone(ranker)
+    looking._look_at(train)
+    return looking.varying_
+
+
+def as_backend(ranker: FitnessBackend | AnyRanker) -> FitnessBackend:
+    """Return a ranker as the fitness backend that it is, or else in a `RankerAdapter`.
+
+    Raises
+    ------
+    ValueError
+        For what can neither train a population nor be fitted, predict and be cloned; the message says what to do.
+
+    Examples
+    --------
+    >>> from moerank.rankers import ListNet, RankRLS
+    >>> as_backend(RankRLS()), as_backend(ListNet(n_epochs=5))
+    (RankRLS(), RankerAdapter(ranker=ListNet(n_epochs=5)))
+    >>> as_backend("rankrls")
+    Traceback (most recent call last):
+        ...
+    ValueError: backend is the text 'rankrls'; give a ranker: make_backend('rankrls'), or on the command line --backend
+    rankrls
+    """
+    name = type(ranker).__name__
+    if isinstance(ranker, str):
+        raise ValueError(
+            f"backend is the text {ranker!r}; give a ranker: make_backend({ranker!r}), or on the command line "
+            f"--backend {ranker}"
+        )
+    if isinstance(ranker, type):
+        raise ValueError(f"backend is the class {ranker.__name__}; give an object of it: {ranker.__name__}(…)")
+    if callable(getattr(ranker, "fit_population", None)):
+        return cast(FitnessBackend, ranker)
+    lacks = [method for method in ("fit", "predict", "get_params") if not callable(getattr(ranker, method, None))]
+    if lacks:
+        raise ValueError(
+            "backend must have fit_population, or fit, predict and get_params as scikit-learn's estimators have them, "
+            f"and {name} has no {lacks[0]}"
+        )
+    return RankerAdapter(cast(AnyRanker, ranker))

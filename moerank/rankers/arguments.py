@@ -14,7 +14,17 @@ from moerank.data.frames import as_table, column_names
 from moerank.data.missing import fill_missing
 from moerank.data.scaled_tables import name_of_scaled_table
 
-__all__ = ["Mask", "Matrix", "Validation", "Vector", "as_feature_table", "as_ranking_data", "as_validation_data"]
+__all__ = [
+    "Mask",
+    "Matrix",
+    "Validation",
+    "Vector",
+    "as_feature_table",
+    "as_ranking_data",
+    "as_validation_data",
+    "labelled",
+    "one_validation",
+]
 
 Matrix: TypeAlias = NDArray[np.float64]
 Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -37,17 +47,53 @@ def as_ranking_data(
         If y is missing, or given beside a RankingData, for malformed data, and for values too large to train on.
     """
     if isinstance(X, RankingData):
-        for argument, value in (("y", y), ("qid", qid)):
-            if value is not None:
-                raise ValueError(f"{argument} must not be given beside a RankingData, which has its own")
+        _refuse_beside(y, qid)
         data = X
     elif y is None:
-        raise ValueError("y is missing: give the relevance labels, one per row of X, or give a RankingData for X and y")
+        raise ValueError(
+            "y is missing: give the relevance labels, one per row of X, or give a RankingData for X and y (a ranker "
+            "requires y to be passed, but the target y is None)"
+        )
     else:
         data = RankingData(X, y, qid, name=name)
     data.require_pairs()
     data.require_moderate_values()
     return data
+
+
+def one_validation(
+    validation: Validation | None, X_val: ArrayLike | None, y_val: ArrayLike | None, qid_val: ArrayLike | None
+) -> Validation | None:
+    """Return the validation data of a `fit`, which may be given in one piece or in three.
+
+    Raises
+    ------
+    ValueError
+        If they are given both ways, or some piece is missing.
+    """
+    if X_val is None and y_val is None and qid_val is None:
+        return validation
+    if validation is not None:
+        raise ValueError("give either validation, or X_val, y_val and qid_val, not both")
+    if X_val is None or y_val is None:
+        raise ValueError("X_val and y_val go together: give the validation data and their labels, and qid_val")
+    return X_val, y_val, qid_val
+
+
+def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
+    """Return test data for a metric: X if it is a RankingData, else labels and queries beside a feature that is 0.
+
+    Raises
+    ------
+    ValueError
+        As `as_ranking_data`, but for data without a preference pair.
+    """
+    if isinstance(X, RankingData):
+        _refuse_beside(y, qid)
+        return X
+    if y is None:
+        raise ValueError("test data: y is missing: give the relevance labels, one per row of X")
+    return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name="test data")
 
 
 def as_validation_data(validation: Validation | None, train: RankingData) -> RankingData | None:
@@ -94,6 +140,7 @@ def as_feature_table(
     *,
     scaling: Scaling = UNSCALED,
     missing: MissingRule | None = None,
+    estimator: str = "ranker",
 ) -> Matrix:
     """Check the argument of a `predict`, and return it as the table that the fit has seen: complete and scaled.
 
@@ -107,6 +154,8 @@ def as_feature_table(
         The columns of the fit.
     scaling, missing
         Those of the training data.
+    estimator : str
+        What a message calls the one that was fitted.
 
     Returns
     -------
@@ -117,11 +166,13 @@ def as_feature_table(
     ValueError
         For other columns than those of the fit, by number or by name, for values that are infinite, too large, or
         missing without a rule that can be followed, and for data or tables that are scaled in another way.
+    TypeError
+        For tables of objects that no number can be made of.
     """
     known = None if names is None else list(names)
     if isinstance(X, RankingData):
         _check_names(X.given_names, names, "the columns of X", "the fit")
-        _check_width(X.X, n_features)
+        _check_width(X.X, n_features, estimator)
         table = _scaled_alike(X, scaling, missing).X
     else:
         _refuse_scaled_table(X, scaling)
@@ -131,8 +182,9 @@ def as_feature_table(
         except (TypeError, ValueError) as error:
             if str(error).startswith(("X ", "column ")):
                 raise
-            raise ValueError(f"X must be a table of numbers, one row per document ({error})") from None
-        _check_width(table, n_features)
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"X must be a table of numbers, one row per document ({error})") from None
+        _check_width(table, n_features, estimator)
         refuse_infinite_values(table, known)
         if isinstance(missing, str):
             remedy = (
@@ -154,9 +206,17 @@ def as_feature_table(
     return table
 
 
-def _check_width(table: NDArray[Any], n_features: int) -> None:
-    if table.ndim != 2 or table.shape[1] != n_features:
-        raise ValueError(f"X must have shape (n_documents, {n_features}), the features of the fit, not {table.shape}")
+def _check_width(table: NDArray[Any], n_features: int, estimator: str) -> None:
+    if table.ndim != 2:
+        raise ValueError(
+            f"X must have shape (n_documents, {n_features}), not {table.shape}. Reshape your data: one document is "
+            "X.reshape(1, -1)"
+        )
+    if table.shape[1] != n_features:
+        raise ValueError(
+            f"X has {table.shape[1]} features, but {estimator} is expecting {n_features} features as input, those of "
+            f"the fit: shape (n_documents, {n_features})"
+        )
 
 
 def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | None) -> RankingData:
@@ -177,6 +237,13 @@ def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | No
         f"the features of {data.name} are scaled ({data.scaling.kind}), and those of the training data are "
         f"{'not' if scaling == UNSCALED else 'scaled ' + how}; fit to the scaled RankingData itself, or give raw values"
     )
+
+
+def _refuse_beside(y: ArrayLike | None, qid: ArrayLike | None) -> None:
+    """Raise a ValueError for labels or queries that are given beside a RankingData."""
+    for argument, value in (("y", y), ("qid", qid)):
+        if value is not None:
+            raise ValueError(f"{argument} must not be given beside a RankingData, which has its own")
 
 
 def _refuse_scaled_table(X: object, scaling: Scaling) -> None:

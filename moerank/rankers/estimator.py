@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
 from moerank.data.sharded_data import NOT_ON_SHARDS, ShardedData
+from moerank.metrics import MAP, Metric
 from moerank.rankers.arguments import (
     Mask,
     Matrix,
@@ -24,27 +25,22 @@ from moerank.rankers.arguments import (
     as_feature_table,
     as_ranking_data,
     as_validation_data,
+    labelled,
+    one_validation,
 )
-from moerank.rankers.spread import features_apart, varying_in_queries
+from moerank.rankers.cautions import (
+    ConstantFeatureWarning,
+    ScaleWarning,
+    warn_of_constant_features,
+    warn_of_other_scales,
+    warn_of_scales,
+)
+from moerank.rankers.spread import varying_in_queries
 
-__all__ = [
-    "ConstantFeatureWarning",
-    "RankingEstimator",
-    "ScaleWarning",
-    "warn_of_constant_features",
-    "warn_of_scales",
-]
+__all__ = ["ConstantFeatureWarning", "RankingEstimator", "ScaleWarning"]
 
 ROWS = 1 << 16
 """Rows of single precision that are turned into double precision at once to be scored."""
-
-
-class ConstantFeatureWarning(UserWarning):
-    """Features that are constant, and so cannot move a document, are left out of the training."""
-
-
-class ScaleWarning(UserWarning):
-    """Features differ so much in scale that the smallest of them hardly count; scale them."""
 
 
 if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it would have every attribute
@@ -61,6 +57,9 @@ if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it
         def get_support(self, indices: bool = False) -> NDArray[Any]: ...
         def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]: ...
         def set_output(self, *, transform: str | None = None) -> Self: ...
+        def set_fit_request(self, **requests: bool | str | None) -> Self: ...
+        def set_score_request(self, **requests: bool | str | None) -> Self: ...
+        def __sklearn_tags__(self) -> Any: ...
         def fit_transform(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, **fit_params: Any) -> Any: ...
         def inverse_transform(self, X: ArrayLike) -> Any: ...
         def transform(self, X: ArrayLike) -> Any: ...
@@ -85,6 +84,8 @@ class RankingEstimator(_Estimator):
         features interact, in all documents.
     n_features_in_ : int
         Number of features of the training data.
+    n_queries_ : int
+        Number of their queries.
     feature_names_in_ : ndarray of str, shape (n_features,)
         Their names, if the training data have any.
     scaling_ : Scaling
@@ -99,6 +100,10 @@ class RankingEstimator(_Estimator):
     on_shards: ClassVar[bool] = False
     """Whether nothing but sums over the documents is asked of them, so that they may be in shards."""
 
+    # What scikit-learn's metadata routing, where it is switched on, hands on without being asked to.
+    __metadata_request__fit: ClassVar = dict.fromkeys(("qid", "validation", "X_val", "y_val", "qid_val"), True)
+    __metadata_request__score: ClassVar = {"qid": True}
+
     _by_thresholds: ClassVar[bool] = False
     """Whether nothing but the order of a feature's values matters, as to trees: scales do not, then."""
 
@@ -107,6 +112,7 @@ class RankingEstimator(_Estimator):
     scaling_: Scaling
     missing_: MissingRule | None
     n_features_in_: int
+    n_queries_: int
     feature_names_in_: NDArray[np.object_]
 
     def fit(
@@ -116,6 +122,9 @@ class RankingEstimator(_Estimator):
         *,
         qid: ArrayLike | None = None,
         validation: Validation | None = None,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
     ) -> Self:
         """Train on all preference pairs and all features.
 
@@ -132,6 +141,9 @@ class RankingEstimator(_Estimator):
         validation : RankingData or (X, y, qid), optional
             Data that the method may look at without training on them; most ignore them. They may go without qid only
             where the training data are one query.
+        X_val, y_val, qid_val : optional
+            The same one by one, as scikit-learn knows it: ``Pipeline([…], transform_input=["X_val"])`` transforms
+            validation data as it does training data, which it cannot do with `validation`.
 
         Returns
         -------
@@ -141,13 +153,16 @@ class RankingEstimator(_Estimator):
         ------
         ValueError
             If parameters or data are malformed, or the data hold no preference pair; the message names the place.
+        TypeError
+            For tables of objects that no number can be made of.
 
         Warns
         -----
         ConstantFeatureWarning
             If constant features are left out.
         ScaleWarning
-            If the scales of unscaled features differ by a factor of more than 10,000, and it matters.
+            If the scales of unscaled features differ by a factor of more than 10,000, and it matters; if the validation
+            data seem to be scaled otherwise than training data that are an array, as behind a scaler.
         ConvergenceWarning
             If the training stopped at a bound, or found nothing to rank by; the message says what to change.
         """
@@ -155,7 +170,7 @@ class RankingEstimator(_Estimator):
         train = as_ranking_data(X, y, qid)
         if isinstance(train, ShardedData) and not self.on_shards:
             raise ValueError(f"{type(self).__name__} {NOT_ON_SHARDS}")
-        held_out = as_validation_data(validation, train)
+        held_out = as_validation_data(one_validation(validation, X_val, y_val, qid_val), train)
         self._look_at(train)
         self.scaling_, self.missing_ = train.scaling, train.missing
         if train.given_names is not None:
@@ -166,6 +181,8 @@ class RankingEstimator(_Estimator):
             warn_of_constant_features(train, self.varying_, self._constant_in)
         if self._scales_matter():
             warn_of_scales(train)
+        if held_out is not None and train is not X:
+            warn_of_other_scales(train, held_out)
         self._fit(train, held_out)
         for reservation in self._reservations():
             warnings.warn(f"{type(self).__name__} {reservation}", ConvergenceWarning, stacklevel=2)
@@ -186,6 +203,38 @@ class RankingEstimator(_Estimator):
         scores = [self._scores(np.asarray(part, np.float64)).reshape(len(part)) for part in parts]
         return scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
 
+    def score(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
+        """Return the mean average precision of a ranking, by which `tune` chooses; for MOFSRank, its own metric.
+
+        `Metric.scorer` gives any other metric to scikit-learn.
+
+        Parameters
+        ----------
+        X, y, qid
+            As in `fit`. Without `qid` the documents are one query, which they may be only where the training data were.
+
+        Returns
+        -------
+        float
+            Between 0 and 1; LETOR's conventions.
+
+        Raises
+        ------
+        ValueError
+            For malformed data, and a `qid` that is missing.
+        """
+        scores = self.predict(X)
+        if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
+            raise ValueError(
+                f"score needs qid, for the training data had {self.n_queries_} queries; scikit-learn's searches hand "
+                "it on after sklearn.set_config(enable_metadata_routing=True)"
+            )
+        return self._scored_by.score(labelled(X, y, qid), scores)
+
+    @property
+    def _scored_by(self) -> Metric:
+        return MAP()
+
     def transform(self, X: RankingData | ArrayLike) -> Any:
         """Return the columns of X, all features, that the estimator uses: an array, or as ``set_output`` says.
 
@@ -201,7 +250,14 @@ class RankingEstimator(_Estimator):
         """Return X as training saw its data."""
         check_is_fitted(self, "support_")
         names = getattr(self, "feature_names_in_", None)
-        return as_feature_table(X, self.n_features_in_, names, scaling=self._scaling, missing=self._missing)
+        known: dict[str, Any] = {"scaling": self._scaling, "missing": self._missing, "estimator": type(self).__name__}
+        return as_feature_table(X, self.n_features_in_, names, **known)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
     @property
     def _scaling(self) -> Scaling:
@@ -238,7 +294,7 @@ class RankingEstimator(_Estimator):
     def _look_at(self, train: RankingData) -> None:
         """Find the features that vary, and refuse what cannot be computed with."""
         train.require_moderate_values()
-        self.n_features_in_ = train.n_features
+        self.n_features_in_, self.n_queries_ = train.n_features, train.n_queries
         self.varying_ = varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
         if not self.varying_.any():
             raise ValueError(
@@ -271,27 +327,3 @@ class RankingEstimator(_Estimator):
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self, "support_")
         return self.support_
-
-
-def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> None:
-    """Name the features that `fit` leaves out; the warning points at the caller of `fit`."""
-    names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
-    message = f"features constant in {where} are left out: {', '.join(names)}"
-    warnings.warn(message, ConstantFeatureWarning, stacklevel=3)
-
-
-def warn_of_scales(train: RankingData) -> None:
-    """Name the features with the largest and the smallest scale if they are too far apart.
-
-    Data that are scaled, in whatever way, are not looked at. The warning points at the caller of `fit`.
-    """
-    if train.scaling != UNSCALED or (apart := features_apart(train)) is None:
-        return
-    message = (
-        f"{train.name}: the scales of the features differ by a factor of {apart.ratio:.0e}: within queries, feature "
-        f"{train.feature_names[apart.large]!r} has a standard deviation of {apart.largest:.2g}, and feature "
-        f"{train.feature_names[apart.small]!r} one of {apart.smallest:.2g}, so that it hardly counts; scale them: "
-        "query_level_norm(data) or fit_scaling(train, 'standard'), in a problem file normalize = \"query\" or "
-        '"standard"'
-    )
-    warnings.warn(message, ScaleWarning, stacklevel=3)

@@ -89,6 +89,8 @@ class FSMRank(LargestWeightsPath, LinearBackend):
     [True, False]
     """
 
+    on_shards = True
+
     def __init__(
         self,
         lambda1: float = 1e-3,
@@ -199,7 +201,8 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         (max_iter + 1, lanes), receives the objectives of the steps of the last group of individuals.
         """
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
-        if subset is None and pairs is None and train.label_runs.n_pairs > LONGEST_LIST:
+        listable = train.n_shards == 1 and train.n_pairs <= LONGEST_LIST
+        if subset is None and pairs is None and not listable:
             variables, n_iter, objectives = self._by_passes(train, features, start, lambdas)
             if len(history):
                 history[: len(objectives), 0] = objectives[:, -1]
@@ -278,7 +281,7 @@ def importance(data: RankingData) -> NDArray[np.float64]:
     """
 
     def compute() -> NDArray[np.float64]:
-        s = label_correlations(data.X, data.y)
+        s = label_correlations(data)
         s[s < NONE] = 0.0
         return s
 
@@ -301,7 +304,7 @@ def similarity(data: RankingData, form: Similarity = "clipped") -> Matrix:
     check_choice(get_args(Similarity), similarity=form)
 
     def compute() -> Matrix:
-        A = feature_correlations(data.X)
+        A = feature_correlations(data)
         if form == "raw":
             return A
         with one_blas_thread():

@@ -77,7 +77,7 @@ class RankBoost(StumpBoosting):
 
     @property
     def normalisers_(self) -> Matrix:
-        """Z of each round, shape (n_rounds_,)."""
+        """Z of each round, one for each in `n_rounds_`."""
         grown = self.wrong_ * np.exp(self.alphas_) + self.right_ * np.exp(-self.alphas_)
         return np.asarray(1.0 - self.right_ - self.wrong_ + grown)
 

@@ -17,98 +17,71 @@ for (const table of document.querySelectorAll("table")) {
     table.tBodies[0].append(...rows);
   }));
 }
-// Fronts: pointing at a member shows its features and metrics, a click offers its model.json.
-const fronts = JSON.parse(document.getElementById("fronts").textContent);
-for (const { names, members } of Object.values(fronts).flat()) {
-  for (const { model } of members) {
-    const [columns, weights] = model.features;
-    model.features = columns.map((column, i) => ({ name: names[column], column, weight: weights[i] }));
-  }
-}
-const SVG = "http://www.w3.org/2000/svg";
-const parts = { train: "#0072B2", validation: "#E69F00", test: "#009E73" };
-const dashes = { train: "", validation: "7 3", test: "2 3" }; // told apart in grey, too
-function element(name, attributes, parent) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  parent.append(made);
-  return made;
-}
-function describe(member, metrics) {
-  const lines = Object.keys(parts).map((part) =>
-    part + ": " + metrics.map((metric) => metric + " " + member.scores[part][metric].toFixed(4)).join(", "));
-  lines.push(...Object.entries(member.objectives || {}).map(([name, value]) => name + " " + value.toPrecision(4)));
-  const features = member.model.features.map((f) =>
-    f.name + (f.weight === null ? "" : " (" + f.weight.toPrecision(3) + ")")).join(", ");
-  return member.model.features.length + " features" + (member.chosen ? ", chosen" : "") + "\n" + lines.join("\n") + "\n" + features;
-}
-function download(member) {
+
+// Downloads: tables as they stand, figures as they are drawn, only by buttons that say so.
+function save(name, content) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([JSON.stringify(member.model, null, 1)], { type: "application/json" }));
-  link.download = "model.json";
+  link.href = URL.createObjectURL(content);
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000); // the browser may still be reading it
 }
-function draw(box, front) {
-  box.querySelector("svg")?.remove();
-  if (!front) return;
-  const [width, height, left, bottom] = [640, 300, 60, 40];
-  const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" }, box);
-  box.append(box.querySelector("output"));
-  const metric = front.metrics[0];
-  const sizes = front.members.map((m) => m.model.features.length);
-  const values = front.members.flatMap((m) => Object.keys(parts).map((part) => m.scores[part][metric]));
-  const [low, high, most] = [Math.min(...values), Math.max(...values), Math.max(...sizes)];
-  const x = (size) => left + (width - left - 20) * (most > 1 ? (size - 1) / (most - 1) : 0.5);
-  const y = (value) => 20 + (height - bottom - 40) * (1 - (value - low) / (high - low || 1));
-  const text = (content, attributes) => { element("text", { "font-size": 12, ...attributes }, svg).textContent = content; };
-  for (const value of [low, (low + high) / 2, high]) text(value.toFixed(3), { x: 8, y: y(value) + 4 });
-  for (const size of [...new Set([1, Math.round(most / 2), most])]) text(size, { x: x(size) - 4, y: height - bottom + 12 });
-  element("path", { d: `M${left - 8} 16V${height - bottom}H${width}`, fill: "none", stroke: "#111" }, svg);
-  text("number of features", { x: width / 2 - 50, y: height - 8 });
-  text(metric, { x: 8, y: 12 });
-  Object.entries(parts).forEach(([part, colour], i) => {
-    text(part, { x: width - 300 + 110 * i, y: 12 });
-    const at = (m) => [x(m.model.features.length), y(m.scores[part][metric])];
-    const look = { fill: "none", stroke: colour, "stroke-width": 1.5, "stroke-dasharray": dashes[part] };
-    element("polyline", { points: front.members.map((m) => at(m).join(",")).join(" "), ...look }, svg);
-    const key = width - 330 + 110 * i; // beside its name in the legend
-    element("polyline", { points: `${key},8 ${key + 26},8`, ...look }, svg);
-    for (const member of front.members) {
-      const [cx, cy] = at(member);
-      const dot = element("circle", { cx, cy, r: member.chosen ? 7 : 4, fill: colour, tabindex: 0 }, svg);
-      const show = () => { box.querySelector("output").textContent = describe(member, front.metrics); };
-      dot.addEventListener("pointerenter", show);
-      dot.addEventListener("focus", show);
-      dot.addEventListener("click", () => download(member));
-      dot.addEventListener("keydown", (event) => { if (event.key === "Enter") download(member); });
-    }
+
+function button(parent, text, label, pressed) {
+  const made = document.createElement("button");
+  Object.assign(made, { type: "button", textContent: text, className: "save" });
+  made.setAttribute("aria-label", label);
+  made.addEventListener("click", pressed);
+  parent.append(made);
+}
+
+// Words that a spreadsheet would take for a formula begin with a quote.
+const quoted = (text) => `"${(/^[=+@-]/.test(text) && isNaN(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
+
+// What a cell says without its mark, which makes words of numbers.
+function plain(cell) {
+  const mark = cell.querySelector("sup")?.textContent ?? "";
+  return cell.textContent.slice(0, cell.textContent.length - mark.length);
+}
+
+// The rows of a table; a mean and its standard error are two columns.
+function csvOf(table) {
+  const rows = [...table.rows].map((row) => [...row.cells].map(plain));
+  const twofold = rows[0].map((_, column) => rows.some((row) => row[column].includes(" ± ")));
+  const parts = (text, column, head) => {
+    if (!twofold[column]) return [text];
+    return head ? [text, `${text}, standard error`] : [...text.split(" ± "), ""].slice(0, 2);
+  };
+  const lines = rows.map((row, i) => row.flatMap((text, column) => parts(text, column, i === 0)).map(quoted).join(","));
+  return "\ufeff" + lines.join("\r\n") + "\r\n";
+}
+
+for (const box of document.querySelectorAll(".table")) {
+  button(box.querySelector(".caption"), "CSV", `Save the table ${box.id} as CSV`, () => {
+    save(`${box.id}.csv`, new Blob([csvOf(box.querySelector("table"))], { type: "text/csv" }));
   });
 }
-for (const box of document.querySelectorAll(".explorer")) {
-  const mine = fronts[box.dataset.problem] || [];
-  if (!mine.length) { box.remove(); continue; }
-  const choose = (title, values) => {
-    const label = document.createElement("label");
-    const choice = document.createElement("select");
-    for (const value of new Set(values)) choice.add(new Option(value, value));
-    label.append(title, choice, " ");
-    box.append(label);
-    return choice;
+
+const textOf = (figure) => new XMLSerializer().serializeToString(figure.querySelector("svg"));
+
+function savePng(name, text, { width, height }) {
+  const image = new Image();
+  image.onload = () => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 4 * width, height: 4 * height });
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => save(name, blob), "image/png");
   };
-  const solver = choose("What a solver offers: ", mine.map((front) => front.solver));
-  const fold = choose("on fold ", mine.map((front) => front.fold).sort((a, b) => a - b));
-  const hint = document.createElement("p");
-  hint.className = "note";
-  hint.textContent = "First seed. Point at a member for its features and values; click it for its model.json.";
-  const output = document.createElement("output");
-  output.style.whiteSpace = "pre-wrap";
-  box.append(hint, output);
-  const show = () => {
-    const front = mine.find((one) => one.solver === solver.value && String(one.fold) === fold.value);
-    output.textContent = front ? "" : "No finished run of this solver on this fold.";
-    draw(box, front);
-  };
-  for (const choice of [solver, fold]) choice.addEventListener("change", show);
-  show();
+  image.src = "data:image/svg+xml," + encodeURIComponent(text);
+}
+
+for (const figure of document.querySelectorAll("figure")) {
+  const name = figure.dataset.name;
+  const caption = figure.querySelector("figcaption");
+  button(caption, "SVG", `Save the figure ${name} as SVG`, () => {
+    save(`${name}.svg`, new Blob([textOf(figure)], { type: "image/svg+xml" }));
+  });
+  button(caption, "PNG", `Save the figure ${name} as PNG`, () => {
+    savePng(`${name}.png`, textOf(figure), figure.querySelector("svg").viewBox.baseVal);
+  });
 }

@@ -6,16 +6,15 @@ import json
 import re
 from html import escape
 from importlib.resources import files
-from typing import Any
 
+import matplotlib
 from matplotlib.figure import Figure
 
 from moerank.figures.style import encode
 from moerank.reports.content import Entry, Illustration, Section, Table
+from moerank.reports.fronts import fronts_of
 from moerank.reports.report import Progress, Report
 from moerank.reports.sections import sections
-from moerank.runs.result import RunResult, ScoredRanker
-from moerank.runs.result_files import model_of
 
 __all__ = ["html_report"]
 
@@ -25,33 +24,37 @@ POLICY = (
     "script-src 'unsafe-inline'; img-src data:\">"
 )
 
+PARTS = ("page.css", "page.js", "fronts.js")
+
 LONG = 40
 """Letters of text that should not be squeezed into a narrow column."""
 
 
 def html_report(report: Report, progress: Progress | None = None) -> str:
-    """Return the page. It loads nothing from anywhere: all tables can be sorted, the members of fronts pointed at.
+    """Return the page. It loads nothing from anywhere: tables can be sorted, the members of fronts pointed at.
 
     `progress` is as in `sections`, then it hears of the step "page".
     """
     shown = sections(report, progress)
-    contents = "".join(f'<li><a href="#s{i}">{escape(s.title)}</a></li>' for i, s in enumerate(shown))
+    contents = "".join(f'<li><a href="#s{i}">{escape(s.title)}</a></li>' for i, s in enumerate(shown) if i)
     parts = []
     for i, section in enumerate(shown):
         parts.append(_section(i, section))
         if progress is not None:
             progress("page", (i + 1) / len(shown), section.title)
-    data = json.dumps(_fronts(report), separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
-    here = files("moerank.reports")
+    explored = {section.explored for section in shown}
+    fronts = {problem.name: fronts_of(report, problem) for problem in report.problems if problem.name in explored}
+    data = json.dumps(fronts, separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
+    style, tables, explorer = ((files("moerank.reports") / name).read_text(encoding="utf-8") for name in PARTS)
     return (
         "<!doctype html>\n"
         f'<html lang="en"><head><meta charset="utf-8">{POLICY}<title>{escape(report.title)}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>\n{(here / 'page.css').read_text(encoding='utf-8')}</style></head>\n"
-        f"<body><h1>{escape(report.title)}</h1>\n<nav><ol>{contents}</ol></nav>\n"
-        + "".join(parts)
+        f"<style>\n{style}</style></head>\n"
+        f"<body><h1>{escape(report.title)}</h1>\n{parts[0]}<nav><ol>{contents}</ol></nav>\n"
+        + "".join(parts[1:])
         + f'<script type="application/json" id="fronts">{data}</script>\n'
-        f"<script>\n{(here / 'page.js').read_text(encoding='utf-8')}</script></body></html>\n"
+        f"<script>\n{tables}</script>\n<script>\n{explorer}</script></body></html>\n"
     )
 
 
@@ -70,7 +73,8 @@ def _section(number: int, section: Section) -> str:
 
 
 def _figure(name: str, shown: Illustration) -> str:
-    return f"<figure>{_svg(name, shown.figure)}<figcaption>{escape(shown.caption)}</figcaption></figure>\n"
+    caption = f"<figcaption>{escape(shown.caption)}</figcaption>"
+    return f'<figure data-name="{escape(name)}">{_svg(name, shown.figure)}{caption}</figure>\n'
 
 
 def _table(table: Table) -> str:
@@ -96,44 +100,12 @@ def _cell(entry: Entry) -> str:
 
 
 def _svg(name: str, figure: Figure) -> str:
-    """Return a figure as an SVG element, with names in it that no other figure of the page has."""
-    text = encode(figure, "svg").decode()
+    """Return a figure as an SVG element, with names in it that no other figure of the page has.
+
+    Its words stay words: they can be searched, and outlines of letters would be half of the page. Where the font of the
+    layout is missing, Verdana is as wide, and others are narrower.
+    """
+    with matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}):
+        text = encode(figure, "svg").decode()
     named = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
     return named.replace("<svg ", '<svg role="img" ', 1)
-
-
-def _compact(model: dict[str, Any]) -> dict[str, Any]:
-    """Return a model.json with columns and weights in place of features, whose names the script puts back."""
-    columns, weights = ([feature[key] for feature in model["features"]] for key in ("column", "weight"))
-    return {**model, "features": [columns, weights]}
-
-
-def _fronts(report: Report) -> dict[str, list[dict[str, Any]]]:
-    """Return what each solver offers, with its first seed on each fold, for the script of the page."""
-    fronts: dict[str, list[dict[str, Any]]] = {}
-    for result in report.results:
-        if result.seed == 0 and len(result.front) > 1:
-            members = [
-                {
-                    "scores": member.scores,
-                    "chosen": number == result.chosen,
-                    "model": _compact(model_of(result, member)),
-                    **_further(result, member),
-                }
-                for number, member in enumerate(result.front)
-            ]
-            entry = {
-                "solver": result.solver,
-                "fold": result.fold,
-                "metrics": result.metrics,
-                "names": result.feature_names,
-                "members": members,
-            }
-            fronts.setdefault(result.problem, []).append(entry)
-    return fronts
-
-
-def _further(result: RunResult, member: ScoredRanker) -> dict[str, dict[str, float]]:
-    """Return the objectives that the script cannot read off the scores and features."""
-    further = {name: member.objectives[name] for name in result.further_objectives}
-    return {"objectives": further} if further else {}

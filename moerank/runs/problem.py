@@ -39,7 +39,7 @@ SHARDS = 8
 
 
 class MetricSection(Section):
-    """The metric of all objectives, with its conventions (LETOR's by default); see `make_metric`."""
+    """The metric of all objectives, see `make_metric`, with its conventions, see `NDCG`: LETOR's by default."""
 
     name: str = "NDCG@10"
     gain: str | None = None

@@ -134,6 +134,7 @@ class RunResult:
         machine; under "stages" those of each generation. With `versions` all that differs between two runs of the same
         configuration.
     versions : dict of str
+        Of the libraries; and the "machine", for the sake of the times.
     scaling : Scaling
         How the features of all parts were scaled.
     missing : float, str or None

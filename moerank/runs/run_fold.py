@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import warnings
 from collections.abc import Callable, Iterable
@@ -186,6 +187,7 @@ def run_fold(
             "moerank": VERSION,
             "python": platform.python_version(),
             **{library: version(library) for library in LIBRARIES},
+            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
         },
         scaling=train.scaling,
         missing=train.missing,

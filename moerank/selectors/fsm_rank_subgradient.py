@@ -52,6 +52,8 @@ class FSMRankSubgradient(LargestWeightsPath):
         The best point [u; v].
     support_ : ndarray of bool, shape (n_features,)
         Features with a weight other than 0.
+    n_iter_ : int
+        Steps that were taken: `max_iter`.
     objectives_ : ndarray, shape (max_iter + 1,)
         The objective at the start and after each step.
 
@@ -107,6 +109,7 @@ class FSMRankSubgradient(LargestWeightsPath):
         group = next(lane_groups(1, np.float64))
         variables, history = _minimise(train, [self], group)
         self.variables_, self.objectives_ = variables[0], history[:, 0].copy()
+        self.n_iter_ = self.max_iter
         self._set_weights(_weights(variables)[0])
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:

@@ -8,9 +8,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.rankers import Population, SelectionPath
 from moerank.statistics import mean_and_error, smallest_within_error
 
-__all__ = ["Final", "advice_against", "choose_member", "knee"]
+__all__ = ["Final", "advice_against", "best_of_each_size", "choose_member", "knee"]
 
 Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee"]
 """By what the final member of the front is chosen; see `MOFSRank`."""
@@ -43,6 +44,30 @@ def choose_member(rule: Final, sizes: NDArray[np.int64], means: Values, per_quer
     if rule == "one-se":
         return smallest_within_error(per_query(), sizes)
     return knee(sizes, means) if rule == "knee" else int(means.argmax())
+
+
+def best_of_each_size(feature_mask: NDArray[np.bool_], rankers: Population, means: Values) -> SelectionPath:
+    """Return for each k the member of a front with at most k features that is best by the metric.
+
+    Parameters
+    ----------
+    feature_mask : ndarray of bool, shape (n_members, n_features)
+    rankers : Population
+        One for each member.
+    means : ndarray, shape (n_members,)
+        The metric, larger is better; the first of equals is taken.
+
+    Examples
+    --------
+    >>> from moerank.rankers import LinearPopulation
+    >>> W = np.array([[0.0, 0.5, 0.0], [0.3, 0.5, 0.1]])
+    >>> best_of_each_size(W != 0, LinearPopulation(W), np.array([0.6, 0.7])).feature_mask.sum(axis=1).tolist()
+    [1, 1, 3]
+    """
+    sizes, k = np.count_nonzero(feature_mask, axis=1), np.arange(1, feature_mask.shape[1] + 1)
+    best = np.where(sizes <= k[:, None], means, -np.inf).argmax(axis=1)
+    small = sizes[best] <= k  # some member of the front is
+    return SelectionPath(feature_mask[best] & small[:, None], rankers.take(np.where(small, best, -1)))
 
 
 def knee(sizes: NDArray[np.int64], means: Values) -> int:

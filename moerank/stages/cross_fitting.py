@@ -16,8 +16,9 @@ from sklearn.base import clone
 from moerank.data import RankingData
 from moerank.data.draws import Draws
 from moerank.metrics import Metric
+from moerank.rankers import varying_for
 from moerank.rankers.masks import read_masks
-from moerank.stages.subsets import train_on, varying_for
+from moerank.stages.subsets import train_on
 
 __all__ = ["CrossFitting", "OutOfFold"]
 

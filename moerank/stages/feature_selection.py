@@ -27,7 +27,7 @@ from moerank.evolution import (
     redundancy_degrees,
 )
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import FitnessBackend, Population, RankRLS, nested_masks, side_by_side
+from moerank.rankers import AnyRanker, FitnessBackend, Population, RankRLS, as_backend, nested_masks, side_by_side
 from moerank.rankers.rank_rls import TARGETS
 from moerank.selectors.single import single_feature_values
 from moerank.stages.feature_strings import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
@@ -54,7 +54,8 @@ class FeatureSelection(Stage):
     ----------
     train : RankingData
         Training data with at least one preference pair.
-    backend : ranker with ``fit_population``, default RankRLS()
+    backend : ranker, default RankRLS()
+        One with ``fit_population``, or any in the style of scikit-learn, in a `RankerAdapter` then.
     metric : Metric, default NDCG(10)
     pair_masks : ndarray of bool, shape (n_subsets, n_units), optional
         The instance subsets of the first stage; None trains on all pairs.
@@ -97,7 +98,7 @@ class FeatureSelection(Stage):
     def __init__(
         self,
         train: RankingData,
-        backend: FitnessBackend | None = None,
+        backend: FitnessBackend | AnyRanker | None = None,
         metric: Metric | None = None,
         pair_masks: NDArray[np.bool_] | None = None,
         *,
@@ -114,7 +115,7 @@ class FeatureSelection(Stage):
         self.strings = FeatureStrings(train, limits, by_group=by_group)
         n_bits, n_features = self.strings.n_bits, train.n_features
         super().__init__(train, n_bits, objectives, workers=workers, n_counted=n_features, vtype=bool)
-        self.backend = backend or RankRLS()
+        self.backend = RankRLS() if backend is None else as_backend(backend)
         self.metric = metric or NDCG(10)
         self.pair_masks = pair_masks
         self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]

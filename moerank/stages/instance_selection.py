@@ -23,7 +23,7 @@ from moerank.evolution import (
     unpack_rows,
 )
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import FitnessBackend, RankRLS
+from moerank.rankers import AnyRanker, FitnessBackend, RankRLS, as_backend
 from moerank.stages.instance_units import Unit, count_units, n_pairs_kept, train_on_units
 from moerank.stages.objectives import Candidates, ObjectiveLike
 from moerank.stages.stage import PIECE, Stage
@@ -45,7 +45,8 @@ class InstanceSelection(Stage):
     ----------
     train : RankingData
         Training data with at least one preference pair.
-    backend : ranker with ``fit_population``, default RankRLS()
+    backend : ranker, default RankRLS()
+        One with ``fit_population``, or any in the style of scikit-learn, in a `RankerAdapter` then.
     metric : Metric, default NDCG(10)
     unit : {"pair", "document", "query"}, default "pair"
         What a bit stands for: a pair, as in the paper; a document, and a pair counts if both its documents are kept; or
@@ -80,7 +81,7 @@ class InstanceSelection(Stage):
     def __init__(
         self,
         train: RankingData,
-        backend: FitnessBackend | None = None,
+        backend: FitnessBackend | AnyRanker | None = None,
         metric: Metric | None = None,
         *,
         unit: Unit = "pair",
@@ -98,7 +99,7 @@ class InstanceSelection(Stage):
             )
         super().__init__(train, count_units(train, unit), objectives, workers=workers, vtype=bool)
         self.unit = unit
-        self.backend = backend or RankRLS()
+        self.backend = RankRLS() if backend is None else as_backend(backend)
         self.metric = metric or NDCG(10)
         self.density = density
 

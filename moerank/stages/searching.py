@@ -20,7 +20,6 @@ from moerank.checks import check_room, unknown
 from moerank.data import RankingData
 from moerank.data.sharded_data import NOT_ON_SHARDS
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, Journal, PackedProblem, SearchResult, make_algorithm
-from moerank.rankers import RankingEstimator
 from moerank.stages.feature_selection import FeatureSelection
 from moerank.stages.instance_selection import InstanceSelection
 from moerank.stages.settings import StagePlan
@@ -28,7 +27,6 @@ from moerank.stages.stage import Stage
 
 __all__ = [
     "check_algorithm",
-    "check_backend",
     "check_on_shards",
     "digest_of",
     "history_of",
@@ -60,23 +58,6 @@ def check_algorithm(algorithm: object, population: int, n_objectives: int) -> No
             make_algorithm(algorithm, population, {}, n_objectives)
     elif not callable(algorithm):
         raise ValueError(f"algorithm must be a name or a factory of pymoo algorithms, not {algorithm!r}")
-
-
-def check_backend(backend: object) -> None:
-    """Raise a ValueError for what cannot judge the individuals of a search; None stands for the default."""
-    if backend is None or callable(getattr(backend, "fit_population", None)):
-        return
-    name = type(backend).__name__
-    remedy = f"wrap it: RankerAdapter({name}(…))"
-    if isinstance(backend, RankingEstimator):
-        remedy = (
-            f"it would take too long to train for each individual; search with another backend and train it on the "
-            f"members of the front, refit={name}(…), or let a small search go on with it from there, "
-            f'refit={{"ranker": {name}(…), "evaluations": 200}}'
-        )
-    if isinstance(backend, str):
-        remedy = f"give a ranker: make_backend({backend!r}), or on the command line --backend {backend}"
-    raise ValueError(f"backend must have fit_population, and {name} has not; {remedy}")
 
 
 def check_on_shards(backend: object, unit: str, refit: object = None) -> None:

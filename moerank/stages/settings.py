@@ -8,7 +8,7 @@ from math import inf
 from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 from pymoo.core.sampling import Sampling
 from pymoo.core.termination import Termination
 from pymoo.termination import get_termination
@@ -18,6 +18,7 @@ from moerank.checks import check_at_least, check_room, check_switch, unknown
 from moerank.evolution import DECAY, DENSITY, FORM, Decay, Form
 
 __all__ = [
+    "KINDS",
     "STAGES",
     "EnsembleSettings",
     "FeatureSelectionSettings",
@@ -46,7 +47,8 @@ def at_least(least: int, most: int | None = None) -> BeforeValidator:
         check_at_least(least, most, **{str(info.field_name): value})
         return int(value)
 
-    return BeforeValidator(check)
+    # The type is what a JSON schema, and so the reference of the keys, shows of the range.
+    return BeforeValidator(check, json_schema_input_type=Annotated[int, Field(ge=least, le=most)])
 
 
 def _fits(population: int) -> int:
@@ -124,6 +126,11 @@ class EnsembleSettings(StageSettings):
     keep_members: bool = True
     inject: bool = False
 
+
+KINDS: dict[str, type[Any]] = dict(
+    zip(STAGES, (InstanceSelectionSettings, FeatureSelectionSettings, EnsembleSettings), strict=True)
+)
+"""The settings of each stage."""
 
 Settings = TypeVar("Settings", bound=StageSettings)
 

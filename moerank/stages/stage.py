@@ -67,7 +67,12 @@ class Stage(Problem):  # type: ignore[misc]
 
     @abstractmethod
     def operators(self) -> dict[str, Any]:
-        """Return the sampling and the other operators that suit this stage's individuals."""
+        """Return the sampling and the other operators that suit this stage's individuals.
+
+        ``NSGA2(100, **problem.operators())`` takes them all, as most algorithms do. pymoo's MOEAD takes no elimination
+        of duplicates, and does not tell its operators how far the search is:
+        ``make_algorithm("moead", 100, problem.operators())`` of `moerank.evolution` makes one that works.
+        """
 
     @abstractmethod
     def _candidates(self, X: NDArray[Any]) -> Candidates:
@@ -85,6 +90,11 @@ class Stage(Problem):  # type: ignore[misc]
         return np.array([not row.any() for row in X])  # row by row, any() stops at the first bit that is set
 
     def _evaluate(self, X: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        if self.vtype is bool and X.dtype not in (np.bool_, np.uint8):
+            raise ValueError(
+                f"{type(self).__name__}: strings must be bool, and the algorithm makes {X.dtype}; give it the "
+                "operators of the problem, as in NSGA2(100, **problem.operators())"
+            )
         out["F"] = self.evaluate_rows(X, row_digests(X))
 
     def evaluate_rows(self, rows: Sequence[NDArray[Any]] | NDArray[Any], digests: Sequence[bytes]) -> NDArray[Any]:

@@ -22,9 +22,10 @@ from moerank.rankers import (
     RankingEstimator,
     population_of,
     train_population,
+    varying_for,
 )
 
-__all__ = ["train_on", "train_on_each", "varying_for"]
+__all__ = ["train_on", "train_on_each"]
 
 Mask = NDArray[np.bool_]
 
@@ -90,12 +91,3 @@ def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingDat
     if isinstance(ranker, LambdaMART) and held_out is not None:
         ranker = ranker.stopped(part, held_out)
     return clone(ranker)._learn(part, held_out)
-
-
-def varying_for(ranker: Any, train: RankingData) -> Mask:
-    """Return the features that a ranker looks at, shape (n_features,): all, if it is from elsewhere."""
-    if not isinstance(ranker, RankingEstimator):
-        return np.ones(train.n_features, bool)
-    looking = clone(ranker)
-    looking._look_at(train)
-    return looking.varying_

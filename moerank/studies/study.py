@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -232,6 +233,11 @@ class Study:
     def cost(self, cell: Cell) -> float:
         """Return the seconds of the processor that a finished cell took."""
         return float(sum(Store(self.out, write=False).read(cell).times["processor"].values()))
+
+    def days(self) -> list[date]:
+        """Return the days, of UTC, on which files of finished cells were last written, ascending."""
+        times = (path.stat().st_mtime for path in (self.out / "cells").glob("*.json"))
+        return sorted({datetime.fromtimestamp(time, UTC).date() for time in times})
 
     def commands(self) -> list[str]:
         """Return the commands that ask for this study, one for each request, as far as a command can."""

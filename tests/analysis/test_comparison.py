@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -73,3 +75,32 @@ def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):
 def differences(results, everything, metric):
     """The differences of each run from the ranker on all features."""
     return [np.subtract(r.best.per_query["test"][metric], everything[r.fold][metric]) for r in results]
+
+
+def test_the_verdict_of_a_single_run_is_that_of_the_run(results):
+    """With one fold and one seed, its p values are those of the tests on the queries themselves."""
+    for result in results:
+        if result.verdict is not None:
+            (row,) = verdicts(Results([result])).itertuples()
+            assert row.p == pytest.approx(result.verdict.p)
+            assert row.p_equivalent == pytest.approx(result.verdict.p_equivalent)
+            assert (row.n_allowed, row.margin) == (20, 0.005)
+
+
+def test_verdicts_of_two_folds_are_tested_with_the_errors_of_both(results):
+    runs = [r for r in results if (r.solver, r.seed) == ("fsmrank", 0)]
+    (row,) = verdicts(Results(runs)).itertuples()
+    n = np.array([run.verdict.n_queries for run in runs])
+    error = np.sqrt(sum((k * run.verdict.error) ** 2 for k, run in zip(n, runs, strict=True))) / n.sum()
+    t = stats.t(n.sum() - 2)
+    assert row.p == pytest.approx(2 * t.cdf(-abs(row.difference) / error))
+    one_sided = [t.sf((0.005 + side * row.difference) / error) for side in (1, -1)]
+    assert row.p_equivalent == pytest.approx(max(one_sided))
+
+
+def test_verdicts_without_any_spread_are_certain(results):
+    run = next(r for r in results if r.solver == "fsmrank")
+    for difference, error, p, p_equivalent in [(0.0, 0.0, 1, 0), (-0.1, 0.0, 0, 1), (0.0, None, 1, 1)]:
+        changed = dataclasses.replace(run.verdict, difference=difference, error=error)
+        (row,) = verdicts(Results([dataclasses.replace(run, verdict=changed)])).itertuples()
+        assert (row.p, row.p_equivalent) == (p, p_equivalent)

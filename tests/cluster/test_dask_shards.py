@@ -15,7 +15,7 @@ from moerank.data import RankingData, make_web, query_level_norm
 from moerank.data.sharded_data import cut_into_shards
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import RankRLS, RankSVM
+from moerank.rankers import FSMRank, RankRLS, RankSVM
 
 distributed = pytest.importorskip("distributed")
 
@@ -61,7 +61,7 @@ def assert_same(one, other):
 
 @pytest.mark.filterwarnings("ignore::moerank.rankers.estimator.ScaleWarning")
 @pytest.mark.parametrize("unit", ["query", "document"])
-@pytest.mark.parametrize("backend", [RankRLS(alpha=0.01), RankSVM(C=0.05, tol=1e-3)])
+@pytest.mark.parametrize("backend", [RankRLS(alpha=0.01), RankSVM(C=0.05, tol=1e-3), FSMRank(tol=1e-2)])
 def test_two_workers_and_one_process_find_the_same_bits(cluster, data, backend, unit):
     there = searched(cluster.scatter(data, N_SHARDS), backend, unit)
     assert_same(there, searched(cut_into_shards(data, N_SHARDS), backend, unit))

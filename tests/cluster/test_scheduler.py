@@ -2,9 +2,11 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from moerank.data import make_web
 from moerank.data.sharded_data import cut_into_shards
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankRLS
+from moerank.runs.result_files import JOURNAL
 
 distributed = pytest.importorskip("distributed")
 
@@ -63,3 +66,32 @@ def test_a_scheduler_that_dies_ends_the_run_in_a_sentence_and_its_journal_goes_o
     resumed = MOFSRank(RankRLS(), journal=journal, resume=True, **settings).fit(cut_into_shards(data, 2))
     undisturbed = MOFSRank(RankRLS(), **settings).fit(cut_into_shards(data, 2))
     np.testing.assert_array_equal(resumed.front_coefs_, undisturbed.front_coefs_)
+
+
+def waited_for(condition):
+    """Whether something comes true within two minutes."""
+    end = time.monotonic() + 120
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.1)
+    return condition()
+
+
+def test_ctrl_c_of_the_command_leaves_nothing_on_the_cluster_and_a_run_that_goes_on(scheduler, tmp_path):
+    _, address = scheduler
+    settings = ["data.queries=20", "data.shards=2", "backend.name=rankrls"]
+    for stage in ("instance_selection", "feature_selection", "ensemble"):
+        settings += [f"{stage}.population=8", f"{stage}.generations={60 if stage == 'feature_selection' else 2}"]
+    command = [sys.executable, "-m", "moerank", "run", "web", "--dask", address, "--out", str(tmp_path / "run")]
+    command += [word for setting in settings for word in ("--set", setting)]
+    interrupted = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    journal = tmp_path / "run" / f"{JOURNAL}.feature_selection"
+    assert waited_for(lambda: journal.exists() and journal.stat().st_size > 2_000)
+    interrupted.send_signal(signal.SIGINT)
+    said = interrupted.communicate(timeout=120)[1]
+    assert interrupted.returncode == 130
+    assert "--resume" in said
+    with distributed.Client(address, set_as_default=False) as client:
+        assert waited_for(lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
+        assert not any(client.run(lambda dask_worker: list(dask_worker.data)).values())
+    assert subprocess.run([*command, "--resume"], capture_output=True, timeout=300).returncode == 0
+    assert (tmp_path / "run" / "result.json").is_file()

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
+from moerank.data import RankingData
 from moerank.data.correlation import feature_correlations, label_correlations
 
 
@@ -21,9 +22,12 @@ def test_correlations_of_features_are_those_of_scipy(X):
 
 def test_correlations_with_the_labels_are_those_of_scipy(X):
     y = np.random.default_rng(1).integers(0, 4, 60)
-    np.testing.assert_allclose(label_correlations(X, y), [abs(pearsonr(x, y).statistic) for x in X.T], rtol=1e-12)
+    np.testing.assert_allclose(
+        label_correlations(RankingData(X, y)), [abs(pearsonr(x, y).statistic) for x in X.T], rtol=1e-12
+    )
     rising = np.arange(60)
-    np.testing.assert_allclose(label_correlations(np.column_stack([rising, -3.0 * rising]), rising), 1.0, rtol=1e-14)
+    both_ways = RankingData(np.column_stack([rising, -3.0 * rising]), rising)
+    np.testing.assert_allclose(label_correlations(both_ways), 1.0, rtol=1e-14)
 
 
 def test_a_constant_feature_correlates_with_nothing(X):
@@ -31,8 +35,10 @@ def test_a_constant_feature_correlates_with_nothing(X):
     np.testing.assert_array_equal(feature_correlations(level)[2], 0.0)
     np.testing.assert_array_equal(feature_correlations(level)[:, 2], 0.0)
     y = np.random.default_rng(1).integers(0, 4, 60)
-    assert label_correlations(level, y)[2] == 0.0
-    np.testing.assert_allclose(np.delete(label_correlations(level, y), 2), label_correlations(X, y), rtol=1e-12)
+    assert label_correlations(RankingData(level, y))[2] == 0.0
+    np.testing.assert_allclose(
+        np.delete(label_correlations(RankingData(level, y)), 2), label_correlations(RankingData(X, y)), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("factor", [1e-160, 1e-300])
@@ -40,4 +46,6 @@ def test_features_whose_squares_vanish_correlate_as_if_they_were_larger(X, facto
     y = np.random.default_rng(1).integers(0, 4, 60)
     faint = X * [1.0, factor, 1.0, factor, 1.0, 1.0]
     np.testing.assert_allclose(feature_correlations(faint), feature_correlations(X), rtol=1e-9)
-    np.testing.assert_allclose(label_correlations(faint, y), label_correlations(X, y), rtol=1e-9)
+    np.testing.assert_allclose(
+        label_correlations(RankingData(faint, y)), label_correlations(RankingData(X, y)), rtol=1e-9
+    )

@@ -132,7 +132,7 @@ def test_everything_else_is_double(table):
 )
 def test_what_a_frame_does_not_know_is_missing(column):
     frame = pd.DataFrame({"a": VALUES[:, 0], "b": column})
-    with pytest.raises(ValueError, match=r"X\[1, 1\] is nan \(row 1, feature 'b'\)"):
+    with pytest.raises(ValueError, match=r"X\[1, 1\] is NaN \(row 1, feature 'b'\)"):
         made(frame)
     data = RankingData(frame, LABELS, QUERIES, missing=-1.0)
     assert data.X[1, 1] == -1.0
@@ -143,7 +143,7 @@ def test_what_nested_lists_and_arrays_of_objects_do_not_know_is_missing():
     for unknown in (None, pd.NA, float("nan")):
         table = [[0.5, 1], [0.25, unknown], [0.75, decimal.Decimal(2)]]
         for given in (table, np.array(table, dtype=object)):
-            with pytest.raises(ValueError, match=r"X\[1, 1\] is nan"):
+            with pytest.raises(ValueError, match=r"X\[1, 1\] is NaN"):
                 made(given)
             data = RankingData(given, LABELS, QUERIES, missing=-1)
             assert data.X.tolist() == [[0.5, 1.0], [0.25, -1.0], [0.75, 2.0]]
@@ -152,7 +152,7 @@ def test_what_nested_lists_and_arrays_of_objects_do_not_know_is_missing():
 def test_masked_values_are_missing():
     masked = np.ma.MaskedArray(VALUES, mask=[[False, False], [False, True], [False, False]])
     for table in (masked, masked.astype(int)):
-        with pytest.raises(ValueError, match=r"X\[1, 1\] is nan"):
+        with pytest.raises(ValueError, match=r"X\[1, 1\] is NaN"):
             made(table)
     assert RankingData(masked, LABELS, QUERIES, missing=-1.0).X[1, 1] == -1.0
     with pytest.raises(ValueError, match=r"y\[1\] is nan"):

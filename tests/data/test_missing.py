@@ -168,7 +168,7 @@ def test_data_know_their_rule_and_what_was_missing():
 
 def test_without_a_rule_the_refusal_names_place_and_rules():
     message = (
-        r"mine: X\[1, 0\] is nan \(row 1, feature 'a'\); say what missing values become, as in RankingData\(X, y, qid, "
+        r"mine: X\[1, 0\] is NaN \(row 1, feature 'a'\); say what missing values become, as in RankingData\(X, y, qid, "
         r"missing='query-worst'\): a number, 'query-min', 'query-mean' or 'query-worst'"
     )
     with pytest.raises(ValueError, match=message):

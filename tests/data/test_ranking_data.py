@@ -44,7 +44,7 @@ def test_whole_set_is_grouped_like_its_full_subset():
     [
         (dict(X=np.zeros(3)), "shape"),
         (dict(X=np.zeros((0, 2)), y=[], qid=[]), "no rows"),
-        (dict(X=np.zeros((3, 0))), "no columns"),
+        (dict(X=np.zeros((3, 0))), r"0 feature\(s\) \(shape=\(3, 0\)\)"),
         (dict(X=[[1, 2], [3, np.nan], [5, 6]]), r"row 1, feature 2"),
         (dict(X=[[1, 2], [3, 4], [np.inf, 6]]), r"row 2, feature 1"),
         (dict(X=[["a", "b"]] * 3), "table of numbers"),
@@ -66,7 +66,7 @@ def test_whole_set_is_grouped_like_its_full_subset():
         (dict(y=[0, None, 1]), r"y\[1\] is nan"),
         (dict(y=pd.Series([0.0, None, 1.0])), r"y\[1\] is nan"),
         (dict(y=np.array([0, "one", 1], dtype=object)), "y must hold one relevance label per document"),
-        (dict(X=[[1, 2], [3, None], [5, 6]]), r"X\[1, 1\] is nan \(row 1, feature 2\)"),
+        (dict(X=[[1, 2], [3, None], [5, 6]]), r"X\[1, 1\] is NaN \(row 1, feature 2\)"),
         (dict(X=[[1, 2], [3, np.nan], [5, 6]], feature_names=["a", "b"]), r"row 1, feature 'b'"),
         (dict(feature_names=["a"]), "feature_names has 1"),
         (dict(feature_names=["a", "a"]), "distinct"),

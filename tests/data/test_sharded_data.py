@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moerank.data import RankingData, describe, fit_scaling, make_web
-from moerank.data.correlation import feature_correlations
+from moerank.data.correlation import feature_correlations, label_correlations
 from moerank.data.pair_counts import n_pairs_of_documents, n_pairs_of_queries
 from moerank.data.sharded_data import LocalShards, ShardedData, cut_into_shards, shard_ends
 from moerank.data.shares import ByDocument, ByQuery, add_up, runs_of
@@ -73,6 +73,7 @@ def test_each_shard_gets_its_share_of_values_by_query_and_document(data, shards)
 
 def test_correlations_and_fitted_scalings_are_those_of_all_documents(data, shards):
     np.testing.assert_allclose(feature_correlations(shards), feature_correlations(data), atol=1e-13)
+    np.testing.assert_allclose(label_correlations(shards), label_correlations(data), atol=1e-13)
     for kind in ("minmax", "standard"):
         here, there = fit_scaling(data, kind), fit_scaling(shards, kind)
         np.testing.assert_allclose(there.offset, here.offset, rtol=1e-13)
@@ -94,7 +95,9 @@ def test_features_costs_and_declared_scalings_carry_over(data, shards):
 
 def test_what_needs_all_documents_is_refused_with_a_remedy(shards):
     for look in (lambda: shards.X, lambda: shards.pairs, lambda: shards.X64, lambda: shards.label_runs):
-        with pytest.raises(ValueError, match=r"web: the documents are in 5 shards, .* take RankRLS or RankSVM"):
+        with pytest.raises(
+            ValueError, match=r"web: the documents are in 5 shards, .* take RankRLS, RankSVM or FSMRank"
+        ):
             look()
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         shards.nothing  # noqa: B018

@@ -6,12 +6,13 @@ import re
 
 import numpy as np
 import pytest
+from helpers.drawn import texts_on_the_page
 from scipy.stats import rankdata
 
 from moerank.analysis.results import Results
 from moerank.figures.limits import far_below, limits_of
 from moerank.figures.of_study import FIGURES
-from moerank.solvers import solvers
+from moerank.solvers import FAMILIES, solvers
 
 PARTS = ("train", "validation", "test")
 
@@ -181,18 +182,33 @@ def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, prob
     figure = FIGURES["cost"].draw(large, problem)
     axes = panel_of(figure, "_best")
     places = {s: (seconds(large, s), score(large, s, "NDCG@10")) for s in large.solvers}
-    numbers = {text.get_text(): text.xy for text in axes.texts}
-    keys = [re.sub(r"-\n\s*", "-", text.get_text()).split() for other in figure.axes for text in other.texts]
-    key = {words[0]: words[1] for words in keys if words[0] in numbers and len(words) == 2}
-    assert sorted(key.values()) == sorted(places)
-    for number, solver in key.items():
-        assert tuple(numbers[number]) == pytest.approx(places[solver], rel=1e-12), solver
     unbeaten = {
         p for p in places.values() if not any(q != p and q[0] <= p[0] and q[1] >= p[1] for q in places.values())
     }
     stairs = list(zip(*lines_of(axes)["_best"].get_data(), strict=True))
     np.testing.assert_allclose(stairs, sorted(unbeaten), rtol=1e-12)
+    named = {text.get_text(): tuple(text.xy) for text in axes.texts}
+    assert named == {s: pytest.approx(place, rel=1e-12) for s, place in places.items() if place in unbeaten}
     assert axes.get_xscale() == "log"
+    drawn = {FAMILIES[family]: [places[s] for s in places if solvers()[s].family == family] for family in FAMILIES}
+    for family, members in drawn.items():
+        shown = lines_of(axes)[family]
+        marks = [line for line in axes.lines if line.get_marker() == shown.get_marker()]
+        found = sorted(place for line in marks for place in zip(*line.get_data(), strict=True))
+        np.testing.assert_allclose(found, sorted(members), rtol=1e-12)
+
+
+def test_names_of_the_cost_figure_cover_no_marker_and_no_step(large, problem):
+    figure = FIGURES["cost"].draw(large, problem)
+    boxes = dict(texts_on_the_page(figure))
+    axes = panel_of(figure, "_best")
+    places = [place for line in axes.lines for place in line.get_transform().transform(line.get_xydata())]
+    stairs = lines_of(axes)["_best"]
+    x, y = stairs.get_transform().transform(stairs.get_xydata()).T
+    along = [(x[i] + t * (x[i + 1] - x[i]), y[i]) for i in range(len(x) - 1) for t in np.linspace(0, 1, 50)]
+    along += [(x[i + 1], y[i] + t * (y[i + 1] - y[i])) for i in range(len(x) - 1) for t in np.linspace(0, 1, 50)]
+    for text in axes.texts:
+        assert not any(boxes[text.get_text()].contains(*place) for place in [*places, *along]), text
 
 
 def test_ranks_are_over_folds_of_all_problems_or_of_one(results, problem):
@@ -283,9 +299,7 @@ def test_a_solver_far_below_all_others_flattens_no_figure(large, problem):
     assert f"↓ lies below the axis: frank {value:.3f}." in cost._supxlabel.get_text().replace("\n", " ")
     (mark,) = (text for axes in cost.axes for text in axes.texts if "↓" in text.get_text())
     assert mark.xy[0] == pytest.approx(seconds(results, "frank"))
-    assert any(
-        text.get_text().split() == [mark.get_text().strip("↓"), "frank"] for axes in cost.axes for text in axes.texts
-    )
+    assert mark.get_text() == "frank ↓"
     assert far_below({str(i): float(i) for i in range(9)}) == {}
     assert far_below({**{str(i): float(i) for i in range(9)}, "poor": -20.0}) == {"poor": -20.0}
     close = {str(i): 10.0 + 0.01 * i for i in range(20)} | {"best": 30.0}

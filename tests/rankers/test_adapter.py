@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from lightgbm import LGBMRanker
@@ -7,7 +9,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from moerank.rankers import FittedPopulation, RankerAdapter, RankSVM, require_weights, train_population
+from moerank.data import RankingData
+from moerank.rankers import (
+    FittedPopulation,
+    LambdaMART,
+    ListNet,
+    RankerAdapter,
+    RankSVM,
+    as_backend,
+    require_weights,
+    train_population,
+)
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +122,80 @@ def test_an_empty_feature_set_is_refused(noisy_data):
 def test_parameters_of_the_ranker_are_set_through_the_adapter():
     adapter = clone(RankerAdapter(Ridge())).set_params(ranker__alpha=7.0)
     assert adapter.ranker.alpha == 7.0
+
+
+class OneThread(Ridge):
+    """Has CatBoost's interface: queries as `group_id`, threads as `thread_count`."""
+
+    def __init__(self, thread_count=None, alpha=1.0):
+        super().__init__(alpha=alpha)
+        self.thread_count = thread_count
+
+    def fit(self, X, y=None, group_id=None):
+        self.seen_ = (group_id, self.thread_count)
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, 1), (2, 2), (-1, -1)])
+def test_catboosts_interface_is_known_and_open_threads_are_one(noisy_data, given, used):
+    adapter = RankerAdapter(OneThread(given))
+    group_id, threads = adapter.train_on(noisy_data, np.ones(noisy_data.n_features, bool)).seen_
+    np.testing.assert_array_equal(group_id, noisy_data.qid)
+    assert (threads, adapter.ranker.thread_count) == (used, given)
+
+
+def test_xgboost_ranks_as_when_it_is_fitted_directly(noisy_data, features):
+    xgboost = pytest.importorskip("xgboost")
+    ranker = xgboost.XGBRanker(n_estimators=4, max_depth=2, n_jobs=1)
+    scores = as_backend(ranker).fit_population(noisy_data, feature_mask=features).scores(noisy_data.X)
+    for individual, mask in enumerate(features):
+        X = noisy_data.X[:, mask]
+        direct = clone(ranker).fit(X, noisy_data.y, qid=noisy_data.qid).predict(X)
+        np.testing.assert_array_equal(scores[:, individual], direct)
+    assert len(np.unique(scores)) > 20
+
+
+def test_catboost_ranks_as_when_it_is_fitted_directly(noisy_data, features):
+    catboost = pytest.importorskip("catboost")
+    ranker = catboost.CatBoostRanker(iterations=4, depth=2, thread_count=1, verbose=False, allow_writing_files=False)
+    scores = as_backend(ranker).fit_population(noisy_data, feature_mask=features[:1]).scores(noisy_data.X)
+    X = noisy_data.X[:, features[0]]
+    direct = ranker.copy().fit(X, noisy_data.y, group_id=noisy_data.qid).predict(X)
+    np.testing.assert_array_equal(scores[:, 0], direct)
+
+
+def test_a_backend_stays_and_a_ranker_is_adapted():
+    backend, ranker = RankSVM(), Ridge()
+    assert as_backend(backend) is backend
+    adapted = as_backend(ranker)
+    assert isinstance(adapted, RankerAdapter) and adapted.ranker is ranker
+
+
+@pytest.mark.parametrize(
+    ("thing", "message"),
+    [
+        (5, "backend must have fit_population, or fit, predict and get_params .*, and int has no fit"),
+        (Recorder(), "and Recorder has no predict"),
+        (Ridge, r"backend is the class Ridge; give an object of it: Ridge\(…\)"),
+        (RankSVM, r"backend is the class RankSVM; give an object"),
+        ("rankrls", r"give a ranker: make_backend\('rankrls'\), or on the command line --backend rankrls"),
+    ],
+)
+def test_what_is_no_ranker_is_refused_in_words(thing, message):
+    with pytest.raises(ValueError, match=message):
+        as_backend(thing)
+
+
+@pytest.mark.parametrize("ranker", [LambdaMART(n_trees=3), ListNet(n_epochs=5), RankSVM()])
+def test_individuals_of_constant_features_score_all_documents_alike(noisy_data, ranker):
+    X = noisy_data.X.copy()
+    X[:, 2] = 0.5
+    data = RankingData(X, noisy_data.y, noisy_data.qid)
+    features = np.zeros((3, data.n_features), bool)
+    features[0, 2] = features[1, [2, 0]] = features[2, 0] = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        population = train_population(RankerAdapter(ranker), data, feature_mask=features)
+    scores = population.scores(data.X)
+    assert np.ptp(scores[:, 0]) == 0 < np.ptp(scores[:, 2])
+    np.testing.assert_array_equal(scores[:, 1], scores[:, 2])

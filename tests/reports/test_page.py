@@ -1,17 +1,19 @@
+import csv
 import json
 import re
 import shutil
 import subprocess
 from html import unescape
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import pytest
 from helpers.further_objective import cost
 
+from moerank.reports.fronts import run_lengths
 from moerank.reports.markdown import markdown_report
 from moerank.reports.page import html_report
 from moerank.reports.report import Report
-from moerank.runs.result_files import model_of
 
 
 class Reader(HTMLParser):
@@ -57,7 +59,7 @@ class Reader(HTMLParser):
 def test_progress_tells_how_far_the_page_is(page, heard, shown):
     titles = [section.title for section in shown]
     assert [(step, round(share, 3), text) for step, share, text in heard] == [
-        (step, round((i + 1) / 9, 3), title) for step in ("sections", "page") for i, title in enumerate(titles)
+        (step, round((i + 1) / 10, 3), title) for step in ("sections", "page") for i, title in enumerate(titles)
     ]
 
 
@@ -69,22 +71,44 @@ def test_the_page_loads_nothing_and_is_well_formed(page):
     assert page.count("<svg") >= 6
 
 
-def test_the_page_holds_every_table_and_the_models_of_all_members(page, report, shown):
+def test_the_page_holds_every_table(page, report, shown):
     reader = Reader(page)
     for section in shown:
         for table in section.tables:
             head, *rows = reader.tables[table.name]
             assert head == table.columns
             assert rows == [[entry.text + entry.mark for entry in row] for row in table.rows]
-    fronts = json.loads(reader.scripts[0])["tiny"]
-    result = next(result for result in report.results if (result.solver, result.seed) == ("mofsrank", 0))
-    front = next(f for f in fronts if (f["solver"], f["fold"]) == ("mofsrank", result.fold))
-    for member, ranker in zip(front["members"], result.front, strict=True):
-        columns, weights = member["model"]["features"]
-        names = [front["names"][column] for column in columns]
-        features = [dict(name=n, column=c, weight=w) for n, c, w in zip(names, columns, weights, strict=True)]
-        assert {**member["model"], "features": features} == model_of(result, ranker)
-    assert sum(member["chosen"] for member in front["members"]) == 1
+
+
+def test_the_page_holds_every_member_of_every_run(page, report):
+    """Decoded here as the script does, but for the picture."""
+    fronts = json.loads(Reader(page).scripts[0])["tiny"]
+    keys = {(cell.solver.label, cell.fold, cell.seed): cell.key for cell in report.study.cells()}
+    assert len(fronts["runs"]) == len(report.results)
+    for result, (solver, fold, seed, chosen, key, members) in zip(report.results, fronts["runs"], strict=True):
+        cell = fronts["solvers"][solver], fold, seed
+        assert cell == (result.solver, result.fold, result.seed)
+        assert (key, chosen) == (keys[cell], result.chosen)
+        for (lengths, *scores), ranker in zip(members, result.front, strict=True):
+            marks = [i % 2 for i, length in enumerate(lengths) for _ in range(length)]
+            columns = [column for column, mark in enumerate(marks) if mark]
+            assert [fronts["names"][column] for column in columns] == result.names(ranker.features)
+            values = [ranker.scores[part][name] for part in ("train", "validation", "test") for name in result.metrics]
+            assert [score / 10_000 for score in scores] == [round(value, 4) for value in values]
+
+
+def test_members_take_few_letters(page, report):
+    """Of 650 runs with twenty members each that is a third of what a page may have."""
+    n_members = sum(len(result.front) for result in report.results)
+    assert len(Reader(page).scripts[0]) < 80 * n_members
+
+
+@pytest.mark.parametrize("columns", [[], [0], [5], [0, 1, 2], [3, 4, 9], [0, 2, 3, 4, 11, 13]])
+def test_run_lengths_say_which_columns_there_are(columns):
+    lengths = run_lengths(columns)
+    assert len(lengths) % 2 == 0 and all(length > 0 for length in lengths[1:])
+    marks = "".join(" x"[i % 2] * length for i, length in enumerate(lengths))
+    assert [i for i, mark in enumerate(marks) if mark == "x"] == columns
 
 
 def test_hostile_names_are_only_text(tiny_study, monkeypatch):
@@ -94,7 +118,7 @@ def test_hostile_names_are_only_text(tiny_study, monkeypatch):
         result.feature_names[:] = [f"{evil}{number}" for number in range(len(result.feature_names))]
     monkeypatch.setattr(tiny_study, "results", lambda: results)
     reader = Reader(html_report(Report(tiny_study)))
-    assert len(reader.scripts) == 2
+    assert len(reader.scripts) == 3
     assert evil + "1" in json.dumps(json.loads(reader.scripts[0])).replace('\\"', '"')
 
 
@@ -115,17 +139,59 @@ def test_the_same_study_gives_the_same_page(page, tiny_study):
 
 def test_every_figure_has_a_caption(page, shown):
     n_figures = sum(len(section.figures) for section in shown)
-    assert page.count("<figcaption>") == page.count("<figure>") == n_figures
+    assert page.count("<figcaption>") == page.count("<figure ") == n_figures
+
+
+def test_the_words_of_figures_are_words(page):
+    svgs = re.findall(r"<svg.*?</svg>", page, flags=re.S)
+    assert any("Number of features, at most</text>" in svg for svg in svgs)
+    assert "DejaVuSans-" not in page  # no outlines of letters
 
 
 def test_the_page_tells_what_else_was_searched(page, priced_page, priced_report):
-    assert "objectives" not in json.loads(Reader(page).scripts[0])["tiny"][0]["members"][0]
-    fronts = json.loads(Reader(priced_page).scripts[0])["tiny"]
-    offers = [run for run in priced_report.results if run.seed == 0 and len(run.front) > 1]
-    assert [(front["solver"], front["fold"]) for front in fronts] == [(run.solver, run.fold) for run in offers]
-    for front in fronts:
-        for member in front["members"]:
-            assert member["objectives"] == {"cost": cost(member["model"]["features"][0])}
+    plain, priced = (json.loads(Reader(text).scripts[0])["tiny"] for text in (page, priced_page))
+    assert (plain["further"], priced["further"]) == ([], ["cost"])
+    for result, run in zip(priced_report.results, priced["runs"], strict=True):
+        assert [member[-1] for member in run[5]] == [cost(ranker.features) for ranker in result.front]
+
+
+PROBE = """<pre id="probe"></pre><script>
+  const saved = [], made = URL.createObjectURL;
+  URL.createObjectURL = (blob) => { saved.push(blob); return made(blob); };
+  HTMLAnchorElement.prototype.click = () => {};
+  const box = document.querySelector(".explorer");
+  const [fold, seed, part, metric, across] = box.querySelectorAll("select");
+  for (const solver of box.querySelectorAll("input")) {
+    solver.checked = solver.parentNode.textContent === "mofsrank";
+  }
+  fold.value = "2"; seed.value = "1"; part.value = "test"; across.value = ACROSS;
+  fold.dispatchEvent(new Event("change"));
+  const output = box.querySelector("output"), plot = box.querySelector(".plot svg");
+  const said = [];
+  for (let i = 0; i < 40 && said.at(-1) !== output.textContent; i++) {
+    said.push(output.textContent);
+    plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+  }
+  const ring = plot.querySelector(".ring").getBoundingClientRect();
+  const last = output.textContent;
+  plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft" }));
+  const at = { clientX: ring.left + ring.width / 2, clientY: ring.top + ring.height / 2 };
+  plot.dispatchEvent(new PointerEvent("pointerdown", at));
+  const tapped = output.textContent === last && saved.length === 0;
+  const table = document.querySelector("#results-tiny table");
+  table.querySelectorAll("th button")[2].click();
+  document.querySelector("#results-tiny .save").click();
+  for (const save of document.querySelectorAll("figure")[0].querySelectorAll(".save")) save.click();
+  // A picture of points takes the browser a moment.
+  setTimeout(() => Promise.all(saved.map((blob) => blob.text())).then((files) => {
+    document.getElementById("probe").textContent = JSON.stringify({
+      said: said.slice(1), tapped, files, marks: plot.querySelectorAll(".mark").length,
+      sorted: [...table.tBodies[0].rows].map((row) => Number(row.cells[2].dataset.value)),
+      wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      requests: performance.getEntriesByType("resource").length });
+  }), 2000);
+</script>"""
+"""Uses the page as a reader would and writes down what came of it; the log tells whether anything failed."""
 
 
 @pytest.mark.parametrize("kind", ["", "priced_"])
@@ -134,36 +200,45 @@ def test_the_page_runs_in_a_browser(kind, tmp_path, request):
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         pytest.skip("no Chromium is installed")
-    # The probe uses the page as a reader would and writes down what came of it; the log tells whether anything failed.
-    probe = """<pre id="probe"></pre><script>
-      const saved = [], made = URL.createObjectURL;
-      URL.createObjectURL = (blob) => { saved.push(blob); return made(blob); };
-      HTMLAnchorElement.prototype.click = () => {};
-      const [solver, fold] = document.querySelectorAll(".explorer select");
-      solver.value = "mofsrank"; fold.value = "2"; fold.dispatchEvent(new Event("change"));
-      const dot = document.querySelector(".explorer circle");
-      dot.dispatchEvent(new Event("pointerenter")); dot.dispatchEvent(new Event("click"));
-      const table = document.querySelector("#results-tiny table");
-      table.querySelectorAll("th button")[2].click();
-      saved[0].text().then((model) => { document.getElementById("probe").textContent = JSON.stringify({
-        model: JSON.parse(model), said: document.querySelector(".explorer output").textContent,
-        sorted: [...table.tBodies[0].rows].map((row) => Number(row.cells[2].dataset.value)),
-        requests: performance.getEntriesByType("resource").length }); });
-    </script>"""
+    probe = PROBE.replace("ACROSS", '"cost"' if kind else '"features"')
     (tmp_path / "page.html").write_text(page.replace("</body>", probe + "</body>"), encoding="utf-8")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     command += ["--disable-background-networking", "--enable-logging=stderr", "--virtual-time-budget=5000"]
+    command += ["--window-size=500,900"]
     run = subprocess.run(
         [*command, "--dump-dom", (tmp_path / "page.html").as_uri()], capture_output=True, text=True, timeout=120
     )
     shown = re.search(r'<pre id="probe">(.+?)</pre>', run.stdout, re.DOTALL)
     assert shown is not None, run.stderr
     found = json.loads(unescape(shown[1]))
-    result = next(r for r in report.results if (r.solver, r.fold, r.seed) == ("mofsrank", 2, 0))
-    assert found["model"] == model_of(result, result.front[0])
-    assert all(name in found["said"] for name in result.names(result.front[0].features))
-    price = f"cost {cost(result.front[0].features)}"
-    assert (price in found["said"]) == (kind == "priced_")
+    result = next(r for r in report.results if (r.solver, r.fold, r.seed) == ("mofsrank", 2, 1))
+    assert len(found["said"]) == found["marks"] == len(result.front)
+    for row, member in enumerate(result.front, start=1):
+        (text,) = (text for text in found["said"] if f"--member {row} " in text)
+        assert f"mofsrank, fold 2, seed 1: member {row} of {len(result.front)}" in text
+        assert (", chosen" in text) == (member is result.best)
+        assert f"test: NDCG@10 {member.scores['test']['NDCG@10']:.4f}, MAP {member.scores['test']['MAP']:.4f}" in text
+        assert f"{', '.join(result.names(member.features))}The ranker itself" in text
+        assert (f"cost {cost(member.features):g}" in text) == (kind == "priced_")
+    assert found["tapped"]
+    table, figure, points = found["files"]
+    assert points[1:4] == "PNG"
+    head, *rows = csv.reader(table.splitlines())
+    assert head[1:5] == ["runs", "features", "features, standard error", "cost" if kind else "NDCG@10"]
+    assert [row[0] for row in rows] == sorted_by_size(report)
+    place = head.index("NDCG@10")
+    for row in rows:
+        mean, error = report.results.means()[row[0]].mean("test NDCG@10")
+        assert (row[place], row[place + 1]) == (f"{mean:.4f}", f"{error:.4f}")
+    assert figure.startswith("<svg") and "</svg>" in figure
+    ElementTree.fromstring(figure)
     assert found["sorted"] == sorted(found["sorted"])
+    assert found["wide"] == 0  # nothing is wider than the screen of a telephone
     assert found["requests"] == 0
     assert "CONSOLE" not in run.stderr, run.stderr
+
+
+def sorted_by_size(report):
+    """The solvers by mean number of features, in the order of the study where it is equal."""
+    means = {solver: means.mean("n_features")[0] for solver, means in report.results.means().items()}
+    return sorted(means, key=means.__getitem__)

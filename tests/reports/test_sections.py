@@ -1,4 +1,6 @@
 import dataclasses
+import os
+import platform
 import re
 import shutil
 from functools import cache
@@ -15,6 +17,7 @@ from moerank.reports.report import Report
 from moerank.reports.sections import sections
 from moerank.reports.sections.pairs import pairs
 from moerank.reports.sections.results import results
+from moerank.reports.sections.verdict import verdict
 from moerank.runs.problem import Published
 from moerank.studies.study import Study
 
@@ -26,16 +29,84 @@ def titled(report):
 
 def test_sections_are_in_reading_order(report):
     assert list(titled(report)) == [
-        "Question",
-        "Problems",
-        "Solvers",
+        "Verdict",
         "Results: tiny",
         "Tests",
         "All pairs of solvers",
         "Features chosen",
         "Ablations",
+        "Question",
+        "Problems",
+        "Solvers",
         "How to reproduce",
     ]
+
+
+def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_study):
+    """Chosen from the frame of the runs; the numbers behind are those of `chosen_solver`, with tests of its own."""
+    frame = tiny_study.frame()
+    selecting = frame[frame["solver"] != "ranksvm-primal"]
+    folds = selecting.groupby(["solver", "fold"])[["validation NDCG@10", "test NDCG@10", "n_features"]].mean()
+    means = folds.groupby("solver").mean()
+    best = means["validation NDCG@10"].idxmax()
+    answer, grounds = titled(report)["Verdict"].paragraphs
+    assert answer.startswith(f"tiny: {best}, with {means.loc[best, 'n_features']:.1f} of 20 features. Against ")
+    assert f"on {len(report.results[0].queries['test']) * 2} test queries" in answer
+    assert (
+        "Chosen among 4 solvers that select features, by the mean NDCG@10 of validation queries on 2 folds" in grounds
+    )
+    assert f"On test queries it has {means.loc[best, 'test NDCG@10']:.4f} ± " in grounds
+    by_test = means["test NDCG@10"].round(10)
+    assert ("With test values in sight" in grounds) == (by_test[best] < by_test.max())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (dict(difference=-0.02, error=0.001), "by −0.0200 ± 0.0010 on 8 test queries, too few to tell: a loss is det"),
+        (dict(difference=0.02, error=0.001), "+0.0200 ± 0.0010 on 8 test queries, too few to tell: a gain is detected"),
+        (dict(difference=0.0, error=0.0), "no difference is detected (p = 1.000), and equivalence within 0.005 is sho"),
+        (dict(difference=0.02, error=0.05, n_queries=40), "40 test queries: no difference is detected (p = 0.691)"),
+        (dict(difference=0.02, error=None), "by +0.0200 on 8 test queries, too few to tell: no difference is detected"),
+    ],
+)
+def test_the_verdict_says_how_sure_it_is(changes, words, tiny_study, monkeypatch):
+    (run, *_) = [result for result in tiny_study.results() if result.solver == "fsmrank"]
+    judged = dataclasses.replace(run.verdict, **({"n_queries": 8} | changes))
+    monkeypatch.setattr(tiny_study, "results", lambda: [dataclasses.replace(run, verdict=judged)])
+    answer, grounds, unfinished = verdict(Report(tiny_study)).paragraphs
+    assert words in answer
+    assert "Chosen as the only one that selects, by the mean NDCG@10 of validation queries on one fold." in grounds
+    assert unfinished.startswith("1 of 18 runs are finished")
+
+
+def test_without_a_selection_there_is_no_verdict(tiny_study, monkeypatch):
+    kept = [result for result in tiny_study.results() if result.solver == "ranksvm-primal"]
+    monkeypatch.setattr(tiny_study, "results", lambda: kept)
+    said = verdict(Report(tiny_study)).paragraphs[0]
+    assert said == "tiny: no finished run selects features and was judged by test queries, so that there is no verdict."
+
+
+def test_no_best_is_marked_where_solvers_have_other_folds(report, tiny_study, monkeypatch):
+    def bold(of):
+        tables = results(of, tiny_study.problems[0]).tables
+        return [entry.text for table in tables for row in table.rows for entry in row if entry.best], tables[0].caption
+
+    found, caption = bold(report)
+    assert found and "the best of a column is bold" in caption
+    kept = [result for result in tiny_study.results() if (result.solver, result.fold) != ("fsmrank", 2)]
+    monkeypatch.setattr(tiny_study, "results", lambda: kept)
+    found, caption = bold(Report(tiny_study))
+    assert not found and "no best is marked, for some solvers lack folds that others have" in caption
+
+
+def test_the_days_and_the_machine_of_the_results_are_told(tiny_study, tmp_path):
+    shutil.copytree(tiny_study.out, tmp_path / "copy")
+    for day, path in enumerate(sorted((tmp_path / "copy" / "cells").iterdir())):
+        os.utime(path, (0, 86_400 * min(day, 3)))
+    section = titled(Report(Study.load(tmp_path / "copy")))["How to reproduce"]
+    assert "written from 1970-01-01 to 1970-01-04 (UTC)" in section.paragraphs[1]
+    assert platform.machine() in {row[0].text: row[1].text for row in section.tables[0].rows}["machine"]
 
 
 def test_results_are_means_over_folds_after_seeds(report, tiny_study):

@@ -4,10 +4,12 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+from pymoo.algorithms.moo.moead import MOEAD
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.optimize import minimize
+from sklearn.linear_model import Ridge
 
-from moerank.evolution import row_digests, search
+from moerank.evolution import make_algorithm, row_digests, search
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.rankers import FSMRank, RankRLS, RankSVM
@@ -79,6 +81,34 @@ def test_identical_documents_tie_under_every_backend(small_data):
         scores = linear_scores(small_data.X, backend.fit_population(small_data, pair_mask=masks))
         for a, b in twins:
             np.testing.assert_array_equal(scores[a], scores[b])
+
+
+@pytest.mark.parametrize("name", STAGES[:2])
+def test_an_algorithm_without_the_operators_of_the_stage_is_told_so(small_data, name):
+    with pytest.raises(ValueError, match="strings must be bool, and the algorithm makes float64; give it the op"):
+        minimize(make_stage(name, small_data), NSGA2(16), ("n_gen", 2), seed=1)
+
+
+def test_moead_works_as_it_is_made_here_and_says_so_elsewhere(small_data):
+    stage = make_stage("features", small_data)
+    directions = np.column_stack([np.linspace(0, 1, 12), np.linspace(1, 0, 12)])
+    kept = {name: operator for name, operator in stage.operators().items() if name != "eliminate_duplicates"}
+    with pytest.raises(TypeError, match=r'how far the search is, .* make_algorithm\("moead", …\)'):
+        minimize(stage, MOEAD(directions, n_neighbors=5, **kept), ("n_gen", 2), seed=1)
+    result = minimize(stage, make_algorithm("moead", 12, stage.operators()), ("n_gen", 3), seed=1)
+    np.testing.assert_array_equal(stage.measure_again(result.X), result.F)
+
+
+def test_any_ranker_of_scikit_learns_style_judges_feature_strings(small_data):
+    stage = FeatureSelection(small_data, Ridge(alpha=0.3), NDCG(5))
+    X = np.eye(stage.n_var, dtype=bool)[:4] | (np.arange(stage.n_var) == 4)
+    expected = [
+        1.0 - NDCG(5).score(small_data, Ridge(alpha=0.3).fit(columns, small_data.y).predict(columns))
+        for columns in (small_data.X[:, row] for row in X)
+    ]
+    np.testing.assert_allclose(stage.evaluate(X)[:, 1], expected, rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="Ridge is trained on documents, and a pair_mask chooses preference pairs"):
+        InstanceSelection(small_data, Ridge()).evaluate(np.ones((1, len(small_data.pairs)), bool))
 
 
 def test_at_least_one_worker(small_data):

@@ -16,7 +16,7 @@ def main() -> None:
     mr.CombinedRegressionRanking(loss="hinge")  # error: arg-type
     mr.NDCG(10, gain="exp")  # error: arg-type
     mr.RankSVM(C="1")  # error: arg-type
-    mr.FeatureSelection(train, backend=mr.ListNet())  # error: arg-type
+    mr.FeatureSelection(train, backend="listnet")  # error: arg-type
     train_population(mr.ListNet(), train)  # error: arg-type
     mr.SingleFeatures(ranker="ranksvm")  # error: arg-type
     mr.RankSVM().fit(train, validation=5)  # error: arg-type

@@ -69,6 +69,10 @@ def main() -> None:
     chosen.fit(train.X, train.y, qid=train.qid, validation=(vali.X, vali.y, vali.qid))
     path = chosen.path(train)
     assert path.scores(test.X).shape == (test.n_documents, train.n_features)
+    own: float = chosen.score(test.X, test.y, qid=test.qid)
+    assert own == mr.MAP().score(test, chosen.predict(test)) and callable(mr.MAP().scorer())
+    adapted = mr.MOFSRank(Mean(), instance_selection=False, ensemble=False)
+    assert adapted.set_params(feature_selection__generations=2).get_params()["feature_selection__generations"] == 2
     trees = mr.SingleFeatures(5, ranker=Mean()).fit(train)
     assert np.isfinite(mr.NDCG(10).score(test, trees.predict(test)))
 

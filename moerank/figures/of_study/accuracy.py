@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     Up to eight solvers share a panel, in which one that selects nothing is a point at the number of features it uses.
     More have a panel for each family, see `panels.by_family`, and a last panel has a column for each ranker that
     selects nothing, the best first, with the number of features it uses. Published results with a number of features
-    are grey, each with its own marker, in the panel of their solver.
+    are grey, each with its own marker, in the panel of their solver; those of one method are joined, as a front.
 
     Parameters
     ----------
@@ -49,16 +50,18 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     curves = {solver: mean_by_size(folds, "test", metric) for solver, folds in found.items() if offers_sizes(folds)}
     points = {solver: (_size(folds), means[solver]) for solver, folds in found.items() if solver not in curves}
     entries = () if view.problem is None else view.problem.published
-    theirs = [entry for entry in entries if entry.features is not None and metric in entry.scores]
-    published = {
-        f"{entry.method}, published": (entry, marker) for entry, marker in zip(theirs, cycle(PUBLISHED), strict=False)
-    }
+    published: dict[str, list[Published]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
+        if entry.features is not None and metric in entry.scores:
+            published.setdefault(f"{entry.method}, published", []).append(entry)
+    markers = dict(zip(published, cycle(PUBLISHED), strict=False))
     apart = [solver for solver in points if family_of(solver) == "ranker"] if len(found) > MOST_LINES else []
     groups = by_family([solver for solver in found if solver not in apart]) if len(found) > len(apart) else {"": []}
-    for label, (entry, _) in published.items():
-        groups[_home(entry, groups)].append(label)
+    for label, theirs in published.items():
+        groups[_home(theirs[0], groups)].append(label)
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
-    limits = limits or limits_of(values, [entry.scores[metric] for entry, _ in published.values()])
+    shown = [entry.scores[metric] for theirs in published.values() for entry in theirs]
+    limits = limits or limits_of(values, shown)
 
     def draw(axes: Axes, _: str, look: Look) -> None:
         if look.label in curves:
@@ -67,11 +70,10 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
             size, value = points[look.label]
             look.plot(axes, [size], [value], linestyle="none")
         elif not look.faint:
-            entry, marker = published[look.label]
-            place = np.array([[entry.features], [entry.scores[metric]]], float)
-            axes.plot(
-                *place, label=look.label, marker=marker, color=GREY, markersize=5, linestyle="none", clip_on=False
-            )
+            theirs = published[look.label]
+            places = np.array([(entry.features, entry.scores[metric]) for entry in theirs], float).T
+            style: dict[str, Any] = {"marker": markers[look.label], "markersize": 5, "color": GREY, "linewidth": 0.7}
+            axes.plot(*places, label=look.label, linestyle="-" if len(theirs) > 1 else "none", clip_on=False, **style)
 
     with in_style():
         names = [_column_name(solver, points[solver][0]) for solver in apart]

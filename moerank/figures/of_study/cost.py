@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from moerank.analysis.results import Runs
-from moerank.figures.lettering import put_key, width_of
+from moerank.figures.lettering import width_of
 from moerank.figures.limits import far_below
 from moerank.figures.notes import errors_noted, named
 from moerank.figures.panels import MOST_LINES, Look, Panels, family_of
@@ -26,21 +26,24 @@ __all__ = ["FIGURE"]
 LEAST = 1e-3
 """Seconds; less cannot be told from nothing, nor drawn on a logarithmic scale."""
 
-NUMBER_SIZE = 6
+NAME_SIZE = 6
 MARKER = 3.5
 NOTE = "Filled, joined by the line: solvers that no other one beats in both."
+FAR = 12.0
+"""Points from its marker at which a name needs a line to it."""
 
 Place: TypeAlias = tuple[float, float]
+Box: TypeAlias = NDArray[np.float64]
 
 
 def cost_figure(view: View) -> Figure:
     """Draw processor time of tuning and training on one fold against the test metric, means over folds and seeds.
 
     A staircase joins the solvers that no other one beats in both; their markers are filled. Up to eight solvers have
-    a marker each. More have that of their family and a number, which the key below the axes explains.
+    a marker each. More have that of their family, and only those on the staircase stand with their names.
 
-    Solvers whose metric is `limits.far_below` those of the others are at the lower edge, with an arrow, and the note
-    below the figure has their values.
+    Solvers whose metric is `limits.far_below` those of the others are at the lower edge, with their names and an arrow,
+    and the note below the figure has their values.
     """
     found, metric = view.results.by_solver(), view.metric
     means = view.results.means()
@@ -55,7 +58,6 @@ def cost_figure(view: View) -> Figure:
     families = [family for family in FAMILIES if any(family_of(solver) == family for solver in found)]
     members = {FAMILIES[f]: [solver for solver in found if family_of(solver) == f] for f in families}
     groups = {"": list(members)} if many else {"": list(found)}
-    order = [solver for group in members.values() for solver in group]
 
     def draw(axes: Axes, _: str, look: Look) -> None:
         mine = members[look.label] if many else [look.label]
@@ -65,7 +67,6 @@ def cost_figure(view: View) -> Figure:
             look.plot(axes, x, y, linestyle="none", markersize=MARKER, markevery=1, **changes)
 
     with in_style():
-        names = [f"{number}  {solver}" for number, solver in enumerate(order, start=1)] if many else []
         panels = Panels(
             groups,
             [""],
@@ -73,7 +74,6 @@ def cost_figure(view: View) -> Figure:
             xlabel="Processor seconds of tuning and training",
             ylabel=f"Test {metric}",
             notes=[NOTE, errors_noted(view.results, metric), named("↓ lies below the axis", below)],
-            key=names,
         )
         panels.draw(draw)
         (axes,) = panels.axes.values()
@@ -85,10 +85,9 @@ def cost_figure(view: View) -> Figure:
         axes.xaxis.set_minor_formatter(NullFormatter())
         stairs = np.array([places[solver] for solver in best])
         axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
-        if panels.key is not None:
-            put_key(panels.key, names, [name for name, solver in zip(names, order, strict=True) if solver in best])
-            marks = [f"{number}↓" if solver in poor else str(number) for number, solver in enumerate(order, start=1)]
-            _number(panels.figure, axes, marks, [places[solver] for solver in order], [s in best for s in order])
+        if many:
+            names = {solver: solver for solver in best} | {solver: f"{solver} ↓" for solver in poor}
+            _name(panels.figure, axes, names, places, stairs)
     return panels.figure
 
 
@@ -109,44 +108,50 @@ def _unbeaten(places: Mapping[str, Place]) -> list[str]:
     return best
 
 
-def _number(figure: Figure, axes: Axes, numbers: Sequence[str], places: Sequence[Place], bold: Sequence[bool]) -> None:
-    """Write its number beside each place, where it covers neither a marker nor another number."""
+def _name(figure: Figure, axes: Axes, names: Mapping[str, str], places: Mapping[str, Place], stairs: Box) -> None:
+    """Write names beside places, where they cover neither a marker nor another name nor the staircase."""
     figure.draw_without_rendering()  # only now is it known where the axes are
-    points = axes.transData.transform(np.asarray(places)) * 72.0 / figure.dpi
+
+    def points(data: object) -> Box:
+        return np.asarray(axes.transData.transform(np.asarray(data)) * 72.0 / figure.dpi)
+
     frame = axes.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
     inside = np.ravel(frame.get_points() * 72.0)
-    taken = [_box(x, y, (MARKER, MARKER)) for x, y in points]
-    for number, (x, y), place, strong in zip(numbers, points, places, bold, strict=True):
-        size = (72.0 * width_of(number, NUMBER_SIZE, "bold") + 1.5, 1.2 * NUMBER_SIZE)
-        dx, dy = _free(x, y, size, taken, inside)
-        taken.append(_box(x + dx, y + dy, size))
-        far = hypot(dx, dy) > 2.0 * NUMBER_SIZE
+    corners = points(np.repeat(stairs, 2, axis=0))
+    corners[1:-1:2, 0], corners[1:-1:2, 1] = corners[2::2, 0], corners[:-2:2, 1]  # level, then straight up
+    steps = np.stack([corners[:-1], corners[1:]])
+    taken = [_box(x, y, (MARKER, MARKER)) for x, y in points(list(places.values()))]
+    taken += list(np.hstack([steps.min(axis=0) - 0.5, steps.max(axis=0) + 0.5]))
+    for solver, name in names.items():
+        (here,) = points([places[solver]])
+        size = (72.0 * width_of(name, NAME_SIZE) + 1.5, 1.2 * NAME_SIZE)
+        dx, dy = _free(here[0], here[1], size, taken, inside)
+        taken.append(_box(here[0] + dx, here[1] + dy, size))
+        gap = hypot(max(0.0, abs(dx) - size[0] / 2.0), max(0.0, abs(dy) - size[1] / 2.0))
+        line = {"arrowstyle": "-", "linewidth": 0.3, "color": GREY, "shrinkA": 0, "shrinkB": 2}
         axes.annotate(
-            number,
-            place,
+            name,
+            places[solver],
             (dx, dy),
             textcoords="offset points",
             ha="center",
             va="center",
-            fontsize=NUMBER_SIZE,
-            fontweight="bold" if strong else "normal",
-            arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": GREY, "shrinkA": 2, "shrinkB": 1}
-            if far
-            else None,
+            fontsize=NAME_SIZE,
+            arrowprops=line if gap > FAR else None,
         ).set_in_layout(False)
 
 
-def _box(x: float, y: float, size: Place) -> NDArray[np.float64]:
+def _box(x: float, y: float, size: Place) -> Box:
     """Return left, bottom, right and top of a box of this size around a place."""
     return np.array([x - size[0] / 2.0, y - size[1] / 2.0, x + size[0] / 2.0, y + size[1] / 2.0])
 
 
-def _free(x: float, y: float, size: Place, taken: Sequence[NDArray[np.float64]], inside: NDArray[np.float64]) -> Place:
+def _free(x: float, y: float, size: Place, taken: Sequence[Box], inside: Box) -> Place:
     """Return the nearest offset, in points, at which a box of this size touches nothing; the first if there is none."""
     offsets = [
-        (radius * cos(turn * pi / 8.0), 0.9 * radius * sin(turn * pi / 8.0))
-        for radius in np.arange(6.5, 60.0, 2.0)
-        for turn in (1, 0, 2, 15, 14, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
+        ((radius + size[0] / 2.0) * cos(turn * pi / 8.0), (radius + size[1] / 2.0) * sin(turn * pi / 8.0))
+        for radius in np.arange(3.5, 120.0, 2.0)
+        for turn in (4, 5, 3, 6, 2, 7, 1, 8, 0, 12, 11, 13, 10, 14, 9, 15)
     ]
     others = np.array(taken)
     for dx, dy in offsets:

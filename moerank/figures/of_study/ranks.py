@@ -51,11 +51,11 @@ def ranks_figure(view: View) -> Figure:
         figure = Figure(figsize=(WIDTH, 0.4 + heights.sum() + note_height(caption)), layout="constrained")
         axes, bars = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 0.05 + BAR * len(groups)))
         axes.hlines(y, 0.4, test.ranks, color="0.85", linewidth=0.5, zorder=0)
-        axes.plot(test.ranks, y, "o", color="black", markersize=3, label="mean rank")
+        axes.plot(test.ranks, y, "o", color="black", markersize=3, label="mean rank", clip_on=False)
         axes.set_yticks(y, rows, fontsize=NAME_SIZE)
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(heights.sum(), 0.0)
-        axes.set_xlim(0.4, max(test.ranks) + 0.4)
+        axes.set_xlim(0.4, 1.02 * max(test.ranks) + 0.4)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
         axes.set_xlabel("Mean rank")
         for number, (first, last) in enumerate(groups):

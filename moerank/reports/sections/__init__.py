@@ -16,13 +16,18 @@ from moerank.reports.sections.reproduction import reproduction
 from moerank.reports.sections.results import results
 from moerank.reports.sections.solvers import solvers
 from moerank.reports.sections.tests import tests
+from moerank.reports.sections.verdict import verdict
 from moerank.runs.problem import Problem
 
 __all__ = ["sections"]
 
-FIRST: tuple[Callable[[Report], Section], ...] = (question, problems, solvers)
+FIRST: tuple[Callable[[Report], Section], ...] = (verdict,)
 OF_EACH_PROBLEM: tuple[Callable[[Report, Problem], Section], ...] = (results,)
-LAST: tuple[Callable[[Report], Section], ...] = (tests, pairs, features, ablations, reproduction)
+LAST: tuple[Callable[[Report], Section], ...] = (
+    *(tests, pairs, features, ablations),
+    *(question, problems, solvers, reproduction),
+)
+"""The answer first, then what it rests on; what was asked, of what data and whom, for those who doubt it."""
 
 
 def sections(report: Report, progress: Progress | None = None) -> list[Section]:

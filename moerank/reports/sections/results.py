@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from moerank.analysis.comparison import against_reference
-from moerank.analysis.results import NoResultsError
+from moerank.analysis.results import NoResultsError, Results
 from moerank.reports.content import Section, Table, mark_best, number, text, with_error
 from moerank.reports.illustrations import illustrations
 from moerank.reports.report import ALPHA, Report
@@ -15,6 +15,8 @@ from moerank.runs.problem import Problem
 from moerank.statistics import mean_and_error
 
 __all__ = ["results"]
+
+UNEQUAL = "no best is marked, for some solvers lack folds that others have"
 
 
 def results(report: Report, problem: Problem) -> Section:
@@ -36,9 +38,11 @@ def _means(report: Report, problem: Problem) -> Table:
     for metric in metrics:
         columns += [metric, *(["published"] if published else [])]
     on_training = f" {', '.join(further)}: on the training data." if further else ""
+    comparable = _have_the_same_folds(mine)
+    best = "the best of a column is bold" if comparable else UNEQUAL
     table = Table(
         f"results-{problem.name}",
-        f"{problem.name}: test queries, means over folds, after seeds, ± standard error; the best of a column is bold. "
+        f"{problem.name}: test queries, means over folds, after seeds, ± standard error; {best}. "
         f"Seconds are the processor's.{on_training}",
         [*columns, "training (s)", "tuning (s)"],
         note=f"* differs from {report.reference} on the same queries (paired t test, Holm, {ALPHA:.0%})",
@@ -56,10 +60,15 @@ def _means(report: Report, problem: Problem) -> Table:
                 entries.append(number(scores.get(metric, np.nan)))
         entries += [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]
         table.rows.append(entries)
-    for metric in metrics:
+    for metric in metrics if comparable else ():
         column = table.columns.index(metric)
         mark_best([row[column] for row in table.rows])
     return table
+
+
+def _have_the_same_folds(results: Results) -> bool:
+    """Whether means over folds can be compared: those of some folds are better for all solvers."""
+    return len({frozenset(folds) for folds in results.by_solver().values()}) == 1
 
 
 def _significant(report: Report, problem: Problem, metric: str) -> set[str]:
@@ -84,8 +93,9 @@ def _fronts(report: Report, problem: Problem) -> Table:
         folds = rows.groupby("fold").mean(numeric_only=True)
         values = [with_error(*mean_and_error(folds[name])) for name in ("hypervolume", "igd_plus")]
         table.rows.append([text(solver), *values])
-    mark_best([row[1] for row in table.rows])
-    mark_best([row[2] for row in table.rows], largest=False)
+    if _have_the_same_folds(report.results.of(problem.name)):
+        mark_best([row[1] for row in table.rows])
+        mark_best([row[2] for row in table.rows], largest=False)
     return table
 
 

@@ -1,0 +1,91 @@
+"""Settings of the site: sphinx-build -W docs docs/_build."""
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+os.environ.pop("MOERANK_DATA", None)  # the examples run on embedded data alone, whatever is on this machine
+
+from making.write import write_reference  # noqa: E402
+
+from moerank.rankers import ConstantFeatureWarning  # noqa: E402
+from moerank.version import VERSION  # noqa: E402
+
+warnings.filterwarnings("ignore", category=ConstantFeatureWarning)  # three pixels of the digits never vary
+
+project = "moerank"
+author = "moerank developers"
+copyright = "2026, moerank developers"
+version = release = VERSION
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "making.mathml",
+    "making.docstrings",
+]
+exclude_patterns = ["_build", "making", "examples", "**/README.md", "**/GALLERY_HEADER.rst"]
+default_role = "py:obj"  # docstrings name classes in single backticks
+highlight_language = "python"
+
+myst_enable_extensions = ["amsmath", "attrs_block", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"  # numpydoc says them, with shapes
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # autodoc shows them
+numpydoc_class_members_toctree = False
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "min_reported_time": 1,
+    "image_scrapers": ("matplotlib", "making.figures.scrape"),
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,  # a page of its own, with scripts from the network
+    "abort_on_example_error": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"moerank {VERSION}"
+html_static_path = ["_static"]
+html_css_files = ["moerank.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "pygments_light_style": "a11y-light",
+    "pygments_dark_style": "a11y-dark",
+}
+html_sidebars = {page: [] for page in ("index", "benchmarks", "large_study", "contributing", "changes")}
+
+
+def skip_foreign(app, what, name, member, skip, options):
+    """Leave out what other libraries write into our classes: it is described there."""
+    owner = getattr(member, "__module__", None)
+    return True if isinstance(owner, str) and not owner.startswith(("moerank", "builtins")) else None
+
+
+def setup(app):
+    """Write the pages that are made from the code before Sphinx looks for pages."""
+    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("builder-inited", lambda app: write_reference(HERE / "reference" / "made"), priority=100)

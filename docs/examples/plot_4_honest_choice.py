@@ -1,0 +1,39 @@
+"""
+The choice of a member
+======================
+
+Training error, validation, one standard error, the bend of the front: four rules, one front, and what queries that took
+no part say of each.
+"""
+
+import matplotlib.pyplot as plt
+
+import moerank as mr
+from moerank.figures.style import in_style
+
+train, vali, test = mr.load_digits_fold(2)
+budget = {"generations": 20, "population": 60}
+stages = {"instance_selection": False, "feature_selection": budget, "ensemble": False}
+
+# %%
+# The same seed gives the same front; only the rule differs.
+
+chosen = {}
+for rule in ("train", "validation", "one-se", "knee"):
+    solver = mr.MOFSRank(final=rule, random_state=0, **stages).fit(train, validation=vali)
+    chosen[rule] = (int(solver.support_.sum()), solver.front_)
+    print(f"{rule:>10}: {solver.verdict(test).sentence}")
+
+# %%
+# The training error goes down to the end. The validation metric does not go up as long.
+
+with in_style():
+    figure, axes = plt.subplots(figsize=(5, 2.8), layout="constrained")
+    front = chosen["train"][1]
+    axes.plot(front["n_features"], 1 - front["error"], marker="o", markersize=3, label="training")
+    axes.plot(front["n_features"], front["validation"], marker="s", markersize=3, label="validation")
+    for (rule, (size, _)), height in zip(chosen.items(), (0.12, 0.24, 0.36, 0.48), strict=True):
+        axes.axvline(size, color="0.7", linewidth=0.8)
+        axes.text(size, height, f" {rule}", transform=axes.get_xaxis_transform(), fontsize=7)
+    axes.set(xlabel="Number of features", ylabel="NDCG@10")
+    axes.legend(loc="lower right")

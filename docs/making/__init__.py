@@ -1,0 +1,1 @@
+"""What the site makes from the code: the pages of the reference, formulas, and links between neighbours."""

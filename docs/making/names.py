@@ -1,0 +1,140 @@
+"""The reference of public names: a page for each name of moerank, and one for each further module that is public."""
+
+import ast
+import inspect
+from importlib import import_module
+from pathlib import Path
+
+import moerank as mr
+
+TITLES = {
+    "mofsrank": "The search",
+    "stages": "Its stages, as pymoo problems",
+    "rankers": "Rankers",
+    "selectors": "Feature selection of others",
+    "solvers": "The table of solvers",
+    "metrics": "Metrics",
+    "data": "Data",
+    "studies": "Studies",
+    "exports": "Export",
+    "cluster": "Dask",
+}
+"""The rooms of public names, in the order of the page; a room without a title goes by its name, behind these."""
+
+MODULES = {
+    "moerank.stages.objectives": "Objectives of the search, and how to add one",
+    "moerank.stages.refit": "The ranker that serves",
+    "moerank.stages.cross_fitting": "The search that goes on with it",
+    "moerank.evolution": "Operators, searches, archive, journal",
+    "moerank.statistics": "Tests and fronts",
+    "moerank.verdict": "The verdict",
+    "moerank.rankers.model": "A ranker as it is stored",
+    "moerank.runs.problem_files": "Problem files in Python",
+    "moerank.runs.run_fold": "Runs in Python",
+    "moerank.runs.result": "Their results",
+    "moerank.runs.result_files": "Folders of runs",
+    "moerank.analysis.results": "Results read back",
+    "moerank.analysis.comparison": "Solvers against each other",
+    "moerank.analysis.pairs": "All pairs of solvers",
+    "moerank.analysis.fronts": "Fronts of a study",
+    "moerank.analysis.stability": "How stable a choice is",
+    "moerank.figures.of_run": "Figures of a run",
+    "moerank.figures.of_study": "Figures of a study",
+    "moerank.reports.report": "Reports",
+}
+
+
+def public_rooms():
+    """Return the names that ``import moerank`` offers, by the room that its stub loads them from."""
+    rooms = {}
+    stub = Path(mr.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    for line in ast.parse(stub).body:
+        if isinstance(line, ast.ImportFrom):
+            rooms.setdefault(line.module.split(".")[0], []).extend(alias.name for alias in line.names)
+    order = [*TITLES, *rooms]
+    return {room: sorted(rooms[room], key=str.lower) for room in sorted(rooms, key=order.index)}
+
+
+def summary(thing):
+    """Return the first line of a docstring, without its full stop."""
+    text = (inspect.getdoc(thing) or "").partition("\n\n")[0]
+    return " ".join(text.split()).removesuffix(".")
+
+
+def pages():
+    """Return the text of each page by the name of its file."""
+    made = {"api.rst": _index()}
+    for names in public_rooms().values():
+        for name in names:
+            made[f"api/{name}.rst"] = _page(name)
+    for module in MODULES:
+        made[f"api/{module}.rst"] = _module_page(module)
+    return made
+
+
+def _index():
+    lines = [
+        *_title("Public names", "="),
+        "All of these are there after ``import moerank as mr``, and loaded when they are first used.",
+        "",
+    ]
+    for room, names in public_rooms().items():
+        lines += _title(TITLES.get(room, room), "-")
+        lines += _table((f":doc:`{name} <api/{name}>`", summary(getattr(mr, name))) for name in names)
+    lines += [*_title("Further modules", "-"), "For those who extend moerank, or read results in Python.", ""]
+    lines += _table((f":doc:`{module} <api/{module}>`", title) for module, title in MODULES.items())
+    lines += [".. toctree::", "   :hidden:", ""]
+    lines += [f"   api/{name}" for names in public_rooms().values() for name in names]
+    lines += [f"   api/{module}" for module in MODULES]
+    return "\n".join(lines) + "\n"
+
+
+def _page(name):
+    thing = getattr(mr, name)
+    kind = "class" if inspect.isclass(thing) else "function"
+    lines = [*_title(name, "="), f".. auto{kind}:: moerank.{name}"]
+    return "\n".join(lines + _members(thing)) + "\n"
+
+
+def _members(thing):
+    if not inspect.isclass(thing):
+        return []
+    return ["   :members:", f"   :inherited-members: {','.join(_foreign_bases(thing))}"]
+
+
+def _foreign_bases(thing):
+    """Return the bases that other libraries own: what comes from them is described there."""
+    bases = [base.__name__ for base in thing.__mro__[1:] if not base.__module__.startswith("moerank")]
+    return sorted(set(bases) | {"object"})
+
+
+def _module_page(module):
+    loaded = import_module(module)
+    lines = [*_title(module, "="), f".. automodule:: {module}", ""]
+    for name in _public(loaded):
+        thing = getattr(loaded, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            if hasattr(mr, name):  # has a page of its own
+                continue
+            kind = "class" if inspect.isclass(thing) else "function"
+            lines += ["", f".. auto{kind}:: {module}.{name}", *_members(thing)]
+    return "\n".join(lines) + "\n"
+
+
+def _public(module):
+    if hasattr(module, "__all__"):
+        return module.__all__
+    return sorted(
+        name for name, thing in vars(module).items() if getattr(thing, "__module__", "").startswith(module.__name__)
+    )
+
+
+def _title(text, sign):
+    return [text, sign * len(text), ""]
+
+
+def _table(rows):
+    lines = [".. list-table::", "   :class: names", "   :widths: 30 70", ""]
+    for first, second in rows:
+        lines += [f"   * - {first}", f"     - {second}".replace("|", r"\|")]
+    return [*lines, ""]

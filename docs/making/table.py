@@ -1,0 +1,37 @@
+"""The table of solvers, with the class, the paper and the parameters of each."""
+
+from itertools import groupby
+
+import moerank as mr
+from moerank.solvers import FAMILIES, solvers
+
+INTRODUCTION = """\
+# The table of solvers
+
+`mr.make_solver(NAME)` makes one, `moerank run PROBLEM --solver NAME` runs it, `NAME[key=value]` sets parameters.
+A *backend* can judge the individuals of a search. Installed packages add theirs through the entry points
+`moerank.rankers` and `moerank.solvers`. Which one to take is said in the [guide](../../guide/index.md).
+"""
+
+
+def pages():
+    """Return the text of the page by the name of its file."""
+    lines = [INTRODUCTION]
+    order = list(FAMILIES)
+    own = [entry for entry in solvers().values() if entry.family in FAMILIES]
+    for family, entries in groupby(sorted(own, key=lambda entry: order.index(entry.family)), lambda e: e.family):
+        lines += [f"## {FAMILIES[family]}", "", "| solver | class | features | linear | needs | published |"]
+        lines += ["|---|---|---|---|---|---|", *map(_row, entries), ""]
+    return {"solvers.md": "\n".join(lines)}
+
+
+def _row(entry):
+    name = type(entry.make()).__name__
+    link = f"[{name}](api/{name}.rst)" if hasattr(mr, name) else f"`{name}`"
+    needs = ", ".join(entry.needs)
+    marks = [mark for flag, mark in ((entry.recommended, "recommended"), (entry.backend, "backend")) if flag]
+    shown = f"`{entry.name}`" + (f" ({', '.join(marks)})" if marks else "")
+    selects = "selects" if entry.selects else "all"
+    return (
+        f"| {shown} | {link} | {selects} | {'yes' if entry.linear else 'no'} | {needs} | {entry.paper}, {entry.year} |"
+    )

@@ -1,0 +1,119 @@
+"""The solver that validation queries choose on a problem, and what its test queries say of that choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from moerank.analysis.comparison import against_reference, verdicts
+from moerank.analysis.results import NoResultsError, Results
+from moerank.verdict import LEVEL
+
+__all__ = ["Choice", "by_validation", "chosen_solver"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to take from a study of one problem.
+
+    Attributes
+    ----------
+    solver : str
+        The one with the best mean of the error's metric on validation queries; ties to fewer features.
+    others : list of str
+        The other solvers that select features, on the same folds.
+    folds : list of int
+        Those that all of them have; everything here is of these folds.
+    n_features : float
+        Mean number of features it takes, over folds after seeds.
+    value, error : float
+        Mean of the test metric over the folds, after seeds, and its standard error.
+    loss : Series
+        Its row of `verdicts`: against the same ranker on all features.
+    better, worse, undecided : int
+        Solvers, rankers that select nothing among them, that test queries show to be better and worse than it, by
+        paired t tests at the level .05 after Holm, and those of which they show neither.
+    best_on_test : str
+        The solver with the best test mean of those that select: what one would take with the test values in sight.
+    """
+
+    solver: str
+    others: list[str]
+    folds: list[int]
+    n_features: float
+    value: float
+    error: float
+    loss: pd.Series
+    better: int
+    worse: int
+    undecided: int
+    best_on_test: str
+
+
+def by_validation(results: Results) -> list[str]:
+    """Return the solvers that select features, the one that validation queries like best first.
+
+    The order is by the mean of the error's metric over folds, after seeds; ties to fewer features. Test queries have no
+    say in it. Solvers without a verdict select nothing.
+
+    Parameters
+    ----------
+    results : Results
+        Of one problem.
+    """
+    selecting = dict.fromkeys(result.solver for result in results if result.verdict is not None)
+    means = results.among(list(selecting)).means() if selecting else {}
+    column = f"validation {results.metric}"
+    # The last bits of a mean depend on the order of its sum: what agrees to ten places is a tie.
+    order = {solver: (-round(mean.mean(column)[0], 10), mean.mean("n_features")[0]) for solver, mean in means.items()}
+    return sorted(order, key=order.__getitem__)
+
+
+def chosen_solver(results: Results) -> Choice:
+    """Choose a solver by validation queries, and look at its test queries.
+
+    Parameters
+    ----------
+    results : Results
+        Of one problem.
+
+    Raises
+    ------
+    NoResultsError
+        If no solver selects features and has test queries, or those that do have no fold in common.
+
+    Notes
+    -----
+    Since test queries have no say in the choice, its difference from all features needs no adjustment for the number of
+    solvers; its tests against the others are adjusted by Holm's method.
+    """
+    candidates = by_validation(results)
+    if not candidates:
+        raise NoResultsError("no finished run selects features and was judged by test queries")
+    mine = results.by_solver()
+    folds = sorted(set.intersection(*(set(mine[solver]) for solver in candidates)))
+    if not folds:
+        raise NoResultsError("the solvers that select features have no fold in common yet")
+    shared = Results(result for result in results if result.fold in folds)
+    solver, *others = by_validation(shared)
+    means = shared.means()
+    test = f"test {results.metric}"
+    found = against_reference(shared, solver, results.metric)
+    shown = found["holm"] <= LEVEL
+    better, worse = (int(np.count_nonzero(shown & side)) for side in (found["difference"] > 0, found["difference"] < 0))
+    value, error = means[solver].mean(test)
+    return Choice(
+        solver=solver,
+        others=others,
+        folds=folds,
+        n_features=means[solver].mean("n_features")[0],
+        value=value,
+        error=error,
+        loss=verdicts(shared.among([solver])).iloc[0],
+        better=better,
+        worse=worse,
+        undecided=len(found) - better - worse,
+        best_on_test=max([solver, *others], key=lambda name: round(means[name].mean(test)[0], 10)),
+    )

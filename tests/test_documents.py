@@ -1,0 +1,171 @@
+"""Every block of code in README, CONTRIBUTING and the pages of the site, in a clean folder.
+
+The blocks of a page run in order, those of Python in one namespace. A ``text`` block behind one of Python that is
+marked as ``<!-- compared -->`` is what that prints. Of ``sh`` blocks the lines that begin with moerank are run, a
+``toml`` block that begins with ``# NAME.toml`` is written to that file, and ``<!-- not run: REASON -->`` skips the
+block behind it.
+"""
+
+import doctest
+import io
+import re
+import shlex
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from helpers.pages import blocks
+
+from moerank.data import make_planted
+from moerank.exports.names import read_features
+from moerank.rankers import lambda_mart
+from moerank.runs import sources
+from moerank.stages import staged_search
+from moerank.version import VERSION
+
+PROJECT = Path(__file__).resolve().parents[1]
+MADE = ("docs/_build/", "docs/gallery/", "docs/reference/made/")
+WRITTEN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
+FILES = {path.relative_to(PROJECT).as_posix(): path for pattern in WRITTEN for path in sorted(PROJECT.glob(pattern))}
+PAGES = {name: path.read_text(encoding="utf-8") for name, path in FILES.items() if not name.startswith(MADE)}
+WITH_CODE = [name for name, text in PAGES.items() if any(block.runs for block in blocks(text)) and name != "README.md"]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.fixture
+def small_searches(monkeypatch):
+    """Whatever a page asks for, no search takes more than a few generations of a few individuals, no forest many trees.
+
+    Only the command line has fewer digits: what a page prints of data in Python is so for whoever types it.
+    """
+    from pymoo import optimize
+
+    arguments, minimize = staged_search.search_arguments, optimize.minimize
+    boosted, digits = lambda_mart.boosted_trees, sources.load_digits_fold
+
+    def few(name, stage, algorithm, plan):
+        settings = plan.settings
+        less = {"population": min(settings.population, 12), "generations": min(settings.generations, 3)}
+        return arguments(name, stage, algorithm, replace(plan, settings=settings.model_copy(update=less)))
+
+    def few_generations(problem, algorithm, termination=None, **others):
+        kind, most = termination
+        return minimize(problem, algorithm, (kind, min(most, {"n_gen": 3, "n_eval": 100}[kind])), **others)
+
+    def few_digits(fold, *, n_queries, n_documents, seed):
+        return digits(fold, n_queries=min(n_queries, 30), n_documents=min(n_documents, 30), seed=seed)
+
+    def few_trees(train, n_trees, *others):
+        return boosted(train, min(n_trees, 5), *others)
+
+    monkeypatch.setattr(sources, "load_digits_fold", few_digits)
+    monkeypatch.setattr(lambda_mart, "boosted_trees", few_trees)
+    monkeypatch.setattr(staged_search, "search_arguments", few)
+    monkeypatch.setattr(optimize, "minimize", few_generations)
+
+
+@pytest.fixture
+def own_data(tmp_path):
+    """What somebody has who follows a page on own data: a table, and two folds of LETOR files."""
+    data = make_planted(n_queries=30, n_documents=10, n_relevant=2, n_redundant=1, n_noise=2).data
+    frame = pd.DataFrame(data.X, columns=["price", "stars", "age", "clicks", "stock"]).round(4)
+    frame = frame.assign(session=[f"s{query}" for query in data.qid], bought=data.y)
+    frame.loc[np.arange(len(frame)) % 7 == 0, "stars"] = np.nan
+    frame.to_csv(tmp_path / "shop.csv", index=False)
+    for fold, beginning in ((1, 0), (2, 10)):
+        folder = tmp_path / "my_data" / f"Fold{fold}"
+        folder.mkdir(parents=True)
+        for part, query in zip(("train", "vali", "test"), (beginning, 10, 20), strict=True):
+            rows = range(query * 10, query * 10 + 100)
+            lines = [
+                f"{data.y[row]} qid:{data.qid[row]} " + " ".join(f"{f}:{v}" for f, v in enumerate(data.X[row], start=1))
+                for row in rows
+            ]
+            (folder / f"{part}.txt").write_text("\n".join(lines))
+
+
+@pytest.fixture
+def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
+    """Do what a page says, block by block; return what its commands print."""
+    monkeypatch.setenv("MOERANK_CACHE", "off")
+
+    def follow(page):
+        names, printed, told = {"__name__": "page"}, "", []
+        for block in blocks(PAGES[page]):
+            place = f"{page}, line {block.line}"
+            if block.file:
+                (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+            elif block.compared:
+                right = doctest.OutputChecker().check_output(block.text, printed, FLAGS)
+                assert right, f"{place}: what is printed is\n{printed}"
+            elif block.runs and block.kind == "python":
+                with redirect_stdout(io.StringIO()) as output:
+                    exec(compile("\n" * block.line + block.text, page, "exec"), names)
+                printed = output.getvalue()
+            elif block.runs:
+                for line in re.sub(r"\\\n", " ", block.text).splitlines():
+                    if line.startswith("moerank "):
+                        outcome = command(*shlex.split(line, comments=True)[1:])
+                        assert outcome.exit_code == 0, (place, line, outcome.stderr)
+                        told.append((line.split()[1], outcome.stdout))
+        return told
+
+    with sklearn.config_context():  # which pages may change
+        yield follow
+
+
+@pytest.mark.parametrize("page", WITH_CODE)
+def test_a_page_does_what_it_says(page, follow):
+    follow(page)
+
+
+def test_the_readme_does_what_it_says_of_own_data_and_their_export(follow, tmp_path):
+    told = follow("README.md")
+    names = [name for name, _ in told]
+    assert [names.count(name) for name in ("data", "export")] == [2, 2]
+    described = next(text for name, text in told if name == "data")
+    assert ["missing", "values", "43"] in [line.split() for line in described.splitlines()]
+    assert (tmp_path / "results" / "shop-fold1-seed0" / "result.json").is_file()
+    assert (tmp_path / "results" / "my_problem-seed0" / "fold2" / "result.json").is_file()
+    assert (tmp_path / "results" / "served" / "solr-features.json").is_file()
+    assert (tmp_path / "ranker.onnx").is_file()
+    told = read_features(tmp_path / "features.toml")["BM25 of the title"]
+    assert (told.name, told.vespa, told.solr.class_) == ("bm25_title", "bm25(title)", "SolrFeature")
+    assert told.elasticsearch.template == {"match": {"title": "{{q}}"}}
+
+
+def test_a_page_that_is_wrong_is_noticed(follow, monkeypatch):
+    for text in (
+        "```python\nprint(1 + 1)\n```\n\n<!-- compared -->\n```text\n3\n```\n",
+        "```python\nundefined\n```\n",
+        "```sh\nmoerank run nothing\n```\n",
+        "# NAME\n\n```toml\n# a.toml\nname = 1\n```\n```sh\nmoerank run a.toml\n```\n",
+    ):
+        monkeypatch.setitem(PAGES, "wrong", text)
+        with pytest.raises((AssertionError, NameError)):
+            follow("wrong")
+    skipped = "<!-- not run: it would fail -->\n```python\nundefined\n```\n```sh\npip install nothing\n```\n"
+    monkeypatch.setitem(
+        PAGES, "wrong", skipped + "```python\nprint(2.0)\n```\n\n<!-- compared -->\n```text\n2...\n```\n"
+    )
+    assert follow("wrong") == []
+
+
+def test_no_link_from_a_page_is_dead():
+    for page, text in PAGES.items():
+        without_code = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+        for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", without_code):
+            made = any(part in link for part in ("made/", "gallery/")) and page.startswith("docs/")
+            if not made and not re.match(r"https?://", link):
+                assert (PROJECT / page).parent.joinpath(link).exists(), (page, link)
+
+
+def test_the_version_is_the_same_everywhere():
+    assert f"\nversion: {VERSION}\n" in (PROJECT / "CITATION.cff").read_text(encoding="utf-8")
+    newest = re.search(r"^## (\S+?),? ", PAGES["CHANGELOG.md"], re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == VERSION

@@ -1,0 +1,80 @@
+"""The reference is made from the code, and leaves nothing out."""
+
+import re
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import moerank as mr
+from moerank.runs.problem import Problem
+from moerank.runs.sources import SOURCES
+from moerank.runs.stored import StoredResult
+from moerank.solvers import solvers
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """The pages by the names of their files."""
+    pytest.importorskip("numpydoc", reason="pip install '.[docs]'")
+    sys.path.insert(0, str(DOCS))
+    try:
+        from making import commands, keys, names, stored, table
+
+        return {name: text for made in (commands, keys, names, stored, table) for name, text in made.pages().items()}
+    finally:
+        sys.path.remove(str(DOCS))
+
+
+def rows(text, title):
+    """The rows of the table below a title by the first cell."""
+    section = text.partition(f"{title}\n")[2].partition("\n## ")[0]
+    lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    return {line[0].strip("`"): line[1:] for line in lines}
+
+
+def test_every_key_of_a_problem_file_has_its_row(pages):
+    text = pages["problem_files.md"]
+    shared = rows(text, "## [data], whatever the source")
+    for source in SOURCES:
+        name = get_args(source.model_fields["source"].annotation)[0]
+        assert {"source", *shared, *rows(text, f'## [data] with source = "{name}"')} == set(source.model_fields)
+    for name, field in Problem.model_fields.items():
+        if name not in ("name", "data", "published"):
+            assert list(rows(text, f"## [{name}]")) == list(field.annotation.model_fields)
+
+
+def test_a_key_is_there_with_type_range_and_default(pages):
+    text = pages["problem_files.md"]
+    assert rows(text, "## [feature_selection]")["population"][:2] == ["whole number from 2", "`100`"]
+    assert rows(text, "## [data] split")["folds"][0] == "whole number from 3 to 1,000"
+    assert rows(text, "## [search]")["margin"][:2] == ["number above 0", "`0.005`"]
+    assert rows(text, '## [data] with source = "digits"')["n_queries"][0] == "whole number from 5"
+    assert rows(text, "## [data], whatever the source")["normalize"][1] == '`"none"`'
+
+
+def test_every_public_name_has_its_page(pages):
+    names = set(mr.__all__) - {"__version__"}
+    assert names <= {Path(page).stem for page in pages}
+    assert all(f":doc:`{name} <api/{name}>`" in pages["api.rst"] for name in names)
+
+
+def test_every_solver_has_its_row(pages):
+    assert all(f"\n| `{name}`" in pages["solvers.md"] for name in solvers())
+
+
+def test_every_key_of_a_result_has_its_row(pages):
+    assert all(f"\n| `{name}` | " in pages["result_json.md"] for name in StoredResult.model_fields)
+
+
+def test_every_option_of_a_command_has_its_row(pages, command):
+    titles = re.findall(r"^## moerank (.*)$", pages["commands.md"], re.MULTILINE)
+    assert {"run", "study", "report", "plot", "export", "solvers", "data describe"} <= set(titles)
+    for title in titles:
+        shown = re.findall(r"(?<![\w-])--[a-z-]+", command(*title.split(), "--help").stdout)
+        assert set(shown) - {"--help"} <= {
+            name.split()[0] for name in rows(pages["commands.md"], f"## moerank {title}")
+        }

@@ -1,0 +1,213 @@
+"""Rankers and solvers in scikit-learn's own tools, as a user puts them together."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score, cross_validate
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import moerank as mr
+from moerank.rankers import ScaleWarning
+
+BUDGET = {"population": 8, "generations": 3}
+TINY = dict(instance_selection=False, feature_selection=BUDGET, ensemble=BUDGET, random_state=0)
+RAW = np.array([1.0, 50.0, 0.2, 7.0, 300.0, 1.0])
+"""Scales of the features as they come."""
+
+
+@pytest.fixture(scope="module")
+def fold():
+    """Training, validation and test data of raw features, as (X, y, qid)."""
+    size = dict(n_queries=30, n_documents=12, n_relevant=2, n_redundant=1, n_noise=3)
+    return [(data.X * RAW + 5 * RAW, data.y, data.qid) for data in mr.load_planted_fold(1, **size, seed=3)]
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+def by_hand(ranker, metric, X, y, qid, cv):
+    """The metric on each part of a cross-validation."""
+    values = []
+    for train, test in cv.split(X, y, qid):
+        scores = clone(ranker).fit(X[train], y[train], qid=qid[train]).predict(X[test])
+        values.append(metric.score(mr.RankingData(X[test], y[test], qid[test]), scores))
+    return values
+
+
+def test_score_is_the_metric_of_the_predictions(fold):
+    (X, y, qid), _, (X_test, y_test, qid_test) = fold
+    test = mr.RankingData(X_test, y_test, qid_test)
+    ranker = mr.RankRLS().fit(X, y, qid=qid)
+    expected = mr.MAP().score(test, ranker.predict(X_test))
+    assert ranker.score(X_test, y_test, qid=qid_test) == ranker.score(test) == expected
+    solver = mr.MOFSRank(**TINY, metric="P@3").fit(X, y, qid=qid)
+    assert solver.score(test) == mr.Precision(3).score(test, solver.predict(X_test))
+    with pytest.raises(ValueError, match=r"score needs qid, for the training data had \d+ queries"):
+        ranker.score(X_test, y_test)
+    with pytest.raises(ValueError, match="qid must not be given beside a RankingData"):
+        ranker.score(test, qid=qid_test)
+    with pytest.raises(ValueError, match="test data: y is missing"):
+        ranker.score(X_test, qid=qid_test)
+    one = qid == qid[0]
+    assert 0 <= mr.RankRLS().fit(X[one], y[one]).score(X[one], y[one]) <= 1
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("metric", [mr.NDCG(3), mr.MAP()])
+def test_cross_validation_scores_whole_queries(fold, metric):
+    X, y, qid = fold[0]
+    cv, params = GroupKFold(3), {"qid": qid, "groups": qid}
+    found = cross_validate(mr.RankRLS(), X, y, cv=cv, scoring=metric.scorer(), params=params)
+    assert found["test_score"].tolist() == by_hand(mr.RankRLS(), metric, X, y, qid, cv)
+    own = cross_val_score(mr.RankRLS(), X, y, cv=cv, params=params)
+    assert own.tolist() == by_hand(mr.RankRLS(), mr.MAP(), X, y, qid, cv)
+    other = cross_val_score(Ridge(), X, y, cv=cv, scoring=metric.scorer(), params=params)  # a ranker from elsewhere
+    assert len(set(other)) == 3 and (other > 0).all()
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_grid_search_chooses_what_is_best_by_the_metric(fold):
+    X, y, qid = fold[0]
+    grid = {"rank__alpha": [1e-4, 1e2, 1e6], "scale__with_mean": [True, False]}
+    pipeline = Pipeline([("scale", StandardScaler()), ("rank", mr.RankRLS())])
+    search = GridSearchCV(pipeline, grid, scoring=mr.MAP().scorer(), cv=GroupKFold(3)).fit(X, y, qid=qid, groups=qid)
+    for setting, value in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
+        parts = []
+        for train, test in GroupKFold(3).split(X, y, qid):
+            ranker = clone(pipeline).set_params(**setting).fit(X[train], y[train], qid=qid[train])
+            parts.append(mr.MAP().score(mr.RankingData(X[test], y[test], qid[test]), ranker.predict(X[test])))
+        assert value == pytest.approx(np.mean(parts), abs=1e-15)
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+    direct = clone(pipeline).set_params(**search.best_params_).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(search.predict(X), direct.predict(X))
+    assert search.score(X, y, qid=qid) == mr.MAP().score(mr.RankingData(X, y, qid), direct.predict(X))
+
+
+def test_without_routing_predictions_are_scored_afterwards(fold):
+    X, y, qid = fold[0]
+    scores = cross_val_predict(mr.RankRLS(), X, y, groups=qid, cv=GroupKFold(3), params={"qid": qid})
+    expected = np.empty(len(y))
+    for train, test in GroupKFold(3).split(X, y, qid):
+        expected[test] = mr.RankRLS().fit(X[train], y[train], qid=qid[train]).predict(X[test])
+    np.testing.assert_array_equal(scores, expected)
+    with pytest.raises(ValueError, match=r"a ranking metric needs the query of each document: .*enable_metadata_rout"):
+        mr.NDCG(10).scorer()(mr.RankRLS().fit(X, y, qid=qid), X, y)
+
+
+def test_a_scorer_can_be_sent_to_another_process(fold):
+    X, y, qid = fold[0]
+    ranker = mr.RankRLS().fit(X, y, qid=qid)
+    again = pickle.loads(pickle.dumps(mr.NDCG(3).scorer()))
+    with config_context(enable_metadata_routing=True):
+        assert again(ranker, X, y, qid=qid) == mr.NDCG(3).score(mr.RankingData(X, y, qid), ranker.predict(X))
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_pipeline_scales_validation_data_that_come_one_by_one(fold):
+    (X, y, qid), (X_val, y_val, qid_val), (X_test, _, _) = fold
+    solver = mr.MOFSRank(**TINY)
+    pipeline = make_pipeline(StandardScaler(), solver, transform_input=["X_val"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScaleWarning)
+        pipeline.fit(X, y, qid=qid, X_val=X_val, y_val=y_val, qid_val=qid_val)
+    scaler = StandardScaler().fit(X)
+    direct = clone(solver).fit(scaler.transform(X), y, qid=qid, validation=(scaler.transform(X_val), y_val, qid_val))
+    assert direct.front_["validation"].tolist() == pipeline[-1].front_["validation"].tolist()
+    np.testing.assert_array_equal(pipeline.predict(X_test), direct.predict(scaler.transform(X_test)))
+
+
+def test_validation_data_behind_a_scaler_are_warned_of(fold):
+    (X, y, qid), vali, _ = fold
+    pipeline = make_pipeline(StandardScaler(), mr.RankRLS())
+    with pytest.warns(
+        ScaleWarning, match=r"validation data seem to be scaled otherwise .* give X_val, y_val and qid_v"
+    ):
+        pipeline.fit(X, y, rankrls__qid=qid, rankrls__validation=vali)
+    with pytest.warns(ScaleWarning, match="test seem to be scaled otherwise"):
+        data = mr.RankingData(*vali, name="test")
+        pipeline.fit(X, y, rankrls__qid=qid, rankrls__validation=data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScaleWarning)
+        mr.RankRLS().fit(X, y, qid=qid, validation=vali)
+        few = slice(0, 12)
+        mr.RankRLS().fit(X, y, qid=qid, validation=(9 * vali[0][few], vali[1][few], vali[2][few]))
+
+
+@pytest.mark.parametrize("name", ["MQ2008/Fold1", "OHSUMED/Fold2"])
+def test_validation_data_of_the_same_source_are_not_warned_of(name, letor_folder):
+    train, vali, test = mr.load_fold(letor_folder / name)
+    for held_out in (vali, test):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ScaleWarning)
+            mr.RankRLS().fit(np.array(train.X), train.y, qid=train.qid, validation=held_out)
+
+
+def test_validation_data_come_in_one_piece_or_in_three(fold):
+    (X, y, qid), vali, _ = fold
+    fitted = [
+        mr.MOFSRank(**TINY).fit(X, y, qid=qid, **given)
+        for given in (dict(validation=vali), dict(zip(("X_val", "y_val", "qid_val"), vali, strict=True)))
+    ]
+    assert fitted[0].front_["validation"].tolist() == fitted[1].front_["validation"].tolist()
+    with pytest.raises(ValueError, match="give either validation, or X_val, y_val and qid_val"):
+        mr.RankRLS().fit(X, y, qid=qid, validation=vali, X_val=vali[0], y_val=vali[1])
+    for lone in (dict(X_val=vali[0]), dict(y_val=vali[1]), dict(qid_val=vali[2])):
+        with pytest.raises(ValueError, match="X_val and y_val go together"):
+            mr.RankRLS().fit(X, y, qid=qid, **lone)
+    with pytest.raises(ValueError, match=r"validation has no qid, .* give \(X, y, qid\)"):
+        mr.RankRLS().fit(X, y, qid=qid, X_val=vali[0], y_val=vali[1])
+
+
+@pytest.mark.usefixtures("routing")
+def test_settings_of_the_stages_are_searched_through_a_pipeline(fold):
+    X, y, qid = fold[0]
+    pipeline = make_pipeline(StandardScaler(), mr.MOFSRank(mr.RankSVM(), **TINY))
+    grid = {"mofsrank__feature_selection__generations": [1, 2], "mofsrank__backend__C": [0.5]}
+    search = GridSearchCV(pipeline, grid, scoring=mr.NDCG(5).scorer(), cv=GroupKFold(2)).fit(X, y, qid=qid, groups=qid)
+    best = search.best_estimator_[-1]
+    n_generations = search.best_params_["mofsrank__feature_selection__generations"]
+    assert len(best.history_["feature_selection"]) == n_generations
+    assert (best.backend_.C, best.feature_selection["population"], BUDGET["generations"]) == (0.5, 8, 3)
+
+
+@pytest.mark.usefixtures("routing")
+def test_recursive_elimination_drops_the_smallest_weight(fold):
+    X, y, qid = fold[0]
+    X = StandardScaler().fit_transform(X)
+    left = list(range(X.shape[1]))
+    while len(left) > 2:
+        left.pop(int(np.argmin(mr.RankSVM().fit(X[:, left], y, qid=qid).coef_ ** 2)))
+    selector = RFE(mr.RankSVM(), n_features_to_select=2).fit(X, y, qid=qid)
+    assert np.flatnonzero(selector.support_).tolist() == left
+    chosen = SelectFromModel(mr.RankSVM(), max_features=2, threshold=-np.inf).fit(X, y, qid=qid)
+    weights = np.abs(mr.RankSVM().fit(X, y, qid=qid).coef_)
+    assert chosen.get_support(indices=True).tolist() == sorted(np.argsort(weights)[-2:].tolist())
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_selection_is_a_step_among_columns_with_names(fold):
+    X, y, qid = fold[0]
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    halves = ColumnTransformer(
+        [("first", mr.SingleFeatures(1), ["a", "b", "c"]), ("second", mr.SingleFeatures(1), ["d", "e", "f"])],
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    chosen = halves.fit_transform(frame, y, qid=qid)
+    best = [
+        mr.SingleFeatures(1).fit(frame[list(names)], y, qid=qid).get_feature_names_out()[0] for names in ("abc", "def")
+    ]
+    pd.testing.assert_frame_equal(chosen, frame[best])
+    ranker = make_pipeline(halves, mr.RankRLS()).fit(frame, y, qid=qid)
+    np.testing.assert_array_equal(ranker.predict(frame), mr.RankRLS().fit(frame[best], y, qid=qid).predict(frame[best]))
