@@ -3,7 +3,7 @@
     python docs/benchmarks.py [--data DIR] [NAME …]
 
 Runs what stands in `BENCHMARKS` one after another, or only what is named, and writes docs/benchmarks.md with the
-machine and the date. What is not measured again stays as it is on the page. It takes about ten minutes.
+machine and the date. What is not measured again stays as it is on the page. It takes about ten minutes on two quiet cores.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ BEGIN = """\
 # Benchmarks
 
 Nothing here gates a build: `tests/benchmarks/` prints what it measures, beside ordinary tools in the same run, and this
-page keeps it. Ratios travel from machine to machine, seconds do not. The tables are made again by
+page keeps it. Ratios travel from machine to machine, seconds do not; and where the processor is shared with other work,
+even the ratio of a single row that is timed by the clock may be off by two or more. The tables are made again by
 
 ```sh
 python docs/benchmarks.py --data DIR
