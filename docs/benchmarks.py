@@ -25,12 +25,11 @@ PAGE = PROJECT / "docs" / "benchmarks.md"
 
 BENCHMARKS = {
     "fitness": ("How fast individuals are judged", [], True),
-    "search": ("What the search adds, and whole runs", [], True),
     "greedy": ("Greedy RankRLS", [], True),
     "fsm_rank": ("FSMRank", [], True),
     "kernels": ("Kernel maps, and counted pairs", [], True),
     "training": ("Every linear solver", ["--repeats", "1"], True),
-    "reading": ("Reading LETOR files", ["--megabytes", "50"], False),
+    "reading": ("Reading LETOR files", ["--megabytes", "20"], False),
 }
 """Title, arguments, and whether it takes the data of LETOR, by the name of the file in tests/benchmarks/."""
 

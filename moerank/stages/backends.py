@@ -31,8 +31,9 @@ def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instance
         name = type(found.ranker).__name__
         raise ValueError(
             f"{name} is trained on documents, one individual after the other: it serves feature selection without "
-            "instance selection, so give instance_selection=False, and ensemble=False unless it has weights (coef_); "
-            f"or search with another backend and train it on the members of the front alone, refit={name}(…)"
+            "instance selection, so give instance_selection=False, and ensemble=False unless it has weights (coef_). "
+            f"Sooner done is to search with another backend and train it on the members of the front, refit={name}(…), "
+            f'or let a small search go on with it from there, refit={{"ranker": {name}(…), "evaluations": 200}}'
         )
     return found
 

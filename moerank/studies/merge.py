@@ -39,6 +39,13 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     Notes
     -----
     Reads all results once: O(bytes of the studies).
+
+    Examples
+    --------
+    >>> merge_studies(["results/office"], "results/both")
+    Traceback (most recent call last):
+        ...
+    ValueError: name at least two studies to merge
     """
     given = [Path(folder) for folder in folders]
     if len(given) < 2:

@@ -41,9 +41,11 @@ def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
     >>> read_results("results/nowhere")
     Traceback (most recent call last):
         ...
-    FileNotFoundError: results/nowhere: No such file or directory
+    FileNotFoundError: results/nowhere holds no finished run or study
     """
     place = Path(folder)
+    if not place.exists():
+        raise FileNotFoundError(f"{place} holds no finished run or study")
     if (place / "study.json").exists():
         return Study.load(place).frame(members=members)
     folds = sorted(place.glob("fold*/result.json"), key=lambda file: (len(file.parent.name), file))

@@ -210,8 +210,9 @@ def test_wrong_values_are_refused_before_the_search(fold, given, sentence):
     assert str(error.value).startswith(sentence)
 
 
-def test_a_ranker_that_cannot_judge_is_refused_with_the_two_ways_to_use_it(fold):
+def test_a_ranker_that_cannot_judge_instances_is_refused_with_the_ways_to_use_it(fold):
     with pytest.raises(ValueError) as error:
-        fitted(fold, backend=LambdaMART())
+        fitted(fold, backend=LambdaMART(), instance_selection=True)
+    assert "give instance_selection=False, and ensemble=False" in str(error.value)
     assert "refit=LambdaMART(…)" in str(error.value)
     assert 'refit={"ranker": LambdaMART(…), "evaluations": 200}' in str(error.value)
