@@ -3,7 +3,7 @@
     python docs/benchmarks.py [--data DIR] [NAME …]
 
 Runs what stands in `BENCHMARKS` one after another, or only what is named, and writes docs/benchmarks.md with the
-machine and the date. What is not measured again stays as it is on the page. It takes about ten minutes on two quiet cores.
+machine and the date. What is not measured again stays as it is on the page. All of it takes many minutes.
 """
 
 from __future__ import annotations
