@@ -19,7 +19,7 @@ from moerank.figures.style import WIDTH
 from moerank.solvers import FAMILIES, with_ablations
 from moerank.solvers import solvers as solver_table
 
-__all__ = ["FEW_LINES", "MOST_LINES", "Look", "Panels", "by_family", "family_of", "solver_style"]
+__all__ = ["FEW_LINES", "MOST_LINES", "TITLES", "Look", "Panels", "by_family", "family_of", "solver_style"]
 
 MOST_LINES = 8
 """More lines than these in one panel cannot be told apart."""
@@ -38,6 +38,9 @@ FAINT = "0.84"
 
 GIVEN = "given"
 """What stands for the family of a solver that is not in the table."""
+
+TITLES: dict[str, str] = {**dict(FAMILIES.items()), GIVEN: "Given in Python"}
+"""What panels and keys call the families."""
 
 PAD = 0.05
 """Inches between rows."""
@@ -93,7 +96,7 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
         *panels,
         *neighbours,
         (FAMILIES["ranker"], members_of["ranker"]),
-        ("Given in Python", given),
+        (TITLES[GIVEN], given),
     ]:
         n_parts = _n_parts(members)
         for part in range(n_parts):

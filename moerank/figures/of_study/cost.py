@@ -16,10 +16,9 @@ from moerank.analysis.results import Runs
 from moerank.figures.lettering import width_of
 from moerank.figures.limits import far_below
 from moerank.figures.notes import errors_noted, named
-from moerank.figures.panels import MOST_LINES, Look, Panels, family_of
+from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
 from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import GREY, in_style
-from moerank.solvers import FAMILIES
 
 __all__ = ["FIGURE"]
 
@@ -55,8 +54,8 @@ def cost_figure(view: View) -> Figure:
     places |= {solver: (places[solver][0], edge) for solver in poor}
     below = [f"{solver} {value:.3f}" for solver, value in poor.items()]
     many = len(found) > MOST_LINES
-    families = [family for family in FAMILIES if any(family_of(solver) == family for solver in found)]
-    members = {FAMILIES[f]: [solver for solver in found if family_of(solver) == f] for f in families}
+    families = {f: title for f, title in TITLES.items() if any(family_of(solver) == f for solver in found)}
+    members = {title: [solver for solver in found if family_of(solver) == f] for f, title in families.items()}
     groups = {"": list(members)} if many else {"": list(found)}
 
     def draw(axes: Axes, _: str, look: Look) -> None:
