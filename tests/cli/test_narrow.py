@@ -123,7 +123,7 @@ def test_a_front_prints_every_column(monkeypatch):
 
 
 def test_help_breaks_its_paragraphs_where_the_terminal_ends(command, monkeypatch):
-    monkeypatch.setenv("TERMINAL_WIDTH", "60")
+    monkeypatch.setenv("COLUMNS", "60")
     lines = [line.strip() for line in command("run", "-h").stdout.splitlines()]
     begin = next(number for number, line in enumerate(lines) if line.startswith("The table shows"))
     paragraph = lines[begin : lines.index("", begin)]
