@@ -116,8 +116,8 @@ def speed(data, arguments):
                     others(train, data, cluster)
     print(
         f"two workers against one: {rows[1][0] / rows[2][0]:.2f} times as fast on the clock, "
-        f"{(rows[1][1] + rows[1][2]) / (rows[2][1] + rows[2][2]):.2f} by the processor (limit 1.7); two "
-        f"loops that have nothing to do with each other are {2 * loops(2) / loops(1):.2f} times as fast as one on this machine"
+        f"{(rows[1][1] + rows[1][2]) / (rows[2][1] + rows[2][2]):.2f} by the processor (limit 1.7); "
+        f"two loops that have nothing to do with each other are {2 * loops(2) / loops(1):.2f} times as fast as one here"
     )
 
 
