@@ -170,7 +170,7 @@ def _folder() -> Path | None:
         folder = _usable(Path(tempfile.gettempdir()).absolute() / f"moerank-{getattr(os, 'geteuid', int)()}-{name}")
         refused = refused or "neither the installation nor the user's cache folder can be used"
     if refused:
-        where = f"kept in {folder}" if folder else "not kept, so that each start takes half a minute"
+        where = f"kept in {folder}" if folder else "not kept, so that each start takes up to a minute"
         _say(f"compiled kernels are {where}: {refused} (it must be writable, by this user alone)")
     if folder is not None:
         for path in folder.iterdir():

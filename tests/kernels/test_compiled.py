@@ -188,7 +188,7 @@ def test_a_folder_where_somebody_else_may_write_is_not_read(package, tmp_path, h
     own.chmod(0o777)
     output, errors = start(TMPDIR=str(temporary), **NOWHERE).communicate()
     assert output == "2 False False\n"
-    assert errors.startswith("moerank: compiled kernels are not kept, so that each start takes half a minute: NUMBA_")
+    assert errors.startswith("moerank: compiled kernels are not kept, so that each start takes up to a minute: NUMBA_")
     assert errors.count("\n") == 1
 
 
