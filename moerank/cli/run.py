@@ -105,7 +105,7 @@ def run(
     features, the best single feature and FSMRank. The output folder gets
     result.json, front.csv, model.json, front.png, convergence.png and
     features.png; a folder where other files have these names is refused. The
-    very first run compiles its kernels, which takes up to a minute.
+    very first run compiles its kernels, which takes about a minute.
     --quiet prints the verdict alone, and what is wrong.
 
     The exit code is 0 if all is done, 1 if only the figures could not be
@@ -220,7 +220,7 @@ def _run(
     from moerank.runs.result_files import FILES
 
     if not is_on_disk(newton_lanes):
-        remark("first run: the kernels are compiled for this machine, which takes up to a minute once")
+        remark("first run: the kernels are compiled for this machine, which takes about a minute once")
     results, undrawn = [], ""
     drawn: list[str] = []
     for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=remark, cluster=cluster):
