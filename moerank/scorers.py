@@ -12,6 +12,7 @@ from sklearn import config_context
 from sklearn.metrics import make_scorer
 
 from moerank.data import RankingData
+from moerank.data.labels_alone import labels_alone
 
 __all__ = ["ranking_scorer"]
 
@@ -64,5 +65,4 @@ class _OfRanking:
                 "GridSearchCV(…).fit(X, y, qid=qid, groups=qid), or cross_validate(…, params={'qid': qid, 'groups': "
                 "qid})"
             )
-        scores = np.asarray(y_pred, np.float64)
-        return self.score(RankingData(np.zeros((len(scores), 1)), y_true, qid, name="test data"), scores)
+        return self.score(labels_alone(y_true, qid), np.asarray(y_pred, np.float64))

@@ -24,6 +24,7 @@ __all__ = [
     "mean_and_error",
     "signed_rank_p",
     "smallest_within_error",
+    "t_tail",
 ]
 
 Array: TypeAlias = NDArray[np.float64]
@@ -163,13 +164,8 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     """
     d = np.asarray(first, float) - np.asarray(second, float)
     difference, error = mean_and_error(d)
-    from scipy import stats  # takes a second to load, and few need it
-
-    if len(d) < 2:
-        p = 1.0
-    else:
-        p = 2.0 * stats.t.sf(abs(difference) / error, len(d) - 1) if error > 0 else float(not d.any())
-    return PairedTest(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), float(p))
+    p = min(1.0, 2.0 * t_tail(abs(difference), error, len(d) - 1))
+    return PairedTest(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p)
 
 
 def equivalence_p(first: ArrayLike, second: ArrayLike, margin: float) -> float:
@@ -198,13 +194,32 @@ def equivalence_p(first: ArrayLike, second: ArrayLike, margin: float) -> float:
     """
     d = np.asarray(first, float) - np.asarray(second, float)
     difference, error = mean_and_error(d)
-    if len(d) < 2:
-        return 1.0
-    if error == 0:
-        return float(abs(difference) >= margin)
-    from scipy import stats
+    return t_tail(margin - abs(difference), error, len(d) - 1)
 
-    return float(stats.t.sf((margin - abs(difference)) / error, len(d) - 1))
+
+def t_tail(value: float, error: float, freedom: float) -> float:
+    """Return the chance that a mean of nothing but noise is at least `value`, by the t distribution.
+
+    Parameters
+    ----------
+    value : float
+    error : float
+        The standard error of the mean; NaN for a single value, which shows nothing: the chance is 1 then.
+    freedom : float
+        Degrees of freedom of the error.
+
+    Examples
+    --------
+    >>> t_tail(0.0, 0.1, 5), t_tail(0.2, 0.0, 5), t_tail(0.2, float("nan"), 0)
+    (0.5, 0.0, 1.0)
+    """
+    if np.isnan(error):
+        return 1.0
+    if error == 0.0:
+        return 0.0 if value > 0.0 else 1.0
+    from scipy import stats  # takes a second to load, and few need it
+
+    return float(stats.t.sf(value / error, freedom))
 
 
 def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:

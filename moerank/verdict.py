@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike
 
 from moerank.statistics import compare_paired, equivalence_p
 
-__all__ = ["LEVEL", "MARGIN", "Part", "Verdict", "judge"]
+__all__ = ["LEVEL", "MARGIN", "Part", "Verdict", "detected", "judge"]
 
 Part: TypeAlias = Literal["test", "validation"]
+
+Finding: TypeAlias = Literal["loss", "gain", "none"]
 
 MARGIN = 0.005
 """A difference of a metric below which two rankers are alike in practice, unless the user names another."""
@@ -66,11 +68,9 @@ class Verdict:
     against: str = ""
 
     @property
-    def finding(self) -> Literal["loss", "gain", "none"]:
+    def finding(self) -> Finding:
         """What the t test detects at the level of .05."""
-        if self.p >= LEVEL or self.difference == 0:
-            return "none"
-        return "loss" if self.difference < 0 else "gain"
+        return detected(self.difference, self.p)
 
     @property
     def equivalent(self) -> bool:
@@ -111,6 +111,19 @@ class Verdict:
         if self.part == "validation":
             return f" (optimistic: these queries chose it{', and they are too few' if few else ''})"
         return " (too few queries to tell)" if few else ""
+
+
+def detected(difference: float, p: float) -> Finding:
+    """Return what a t test of no difference detects at the level of .05.
+
+    Examples
+    --------
+    >>> detected(-0.01, 0.03), detected(0.01, 0.2)
+    ('loss', 'none')
+    """
+    if p >= LEVEL or difference == 0:
+        return "none"
+    return "loss" if difference < 0 else "gain"
 
 
 def judge(

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from moerank.analysis.results import NoResultsError, Results
-from moerank.statistics import PairedTest, RankTest, compare_paired, friedman, holm
+from moerank.statistics import PairedTest, RankTest, compare_paired, friedman, holm, t_tail
 
 __all__ = ["SolverRanks", "against_reference", "compare_runs", "pooled", "solver_ranks", "verdicts"]
 
@@ -121,9 +121,9 @@ def verdicts(results: Results) -> pd.DataFrame:
                 "n_allowed": found[0][1].n_allowed,
                 "difference": difference,
                 "error": error,
-                "p": min(1.0, 2.0 * _tail(abs(difference), error, freedom)),
+                "p": min(1.0, 2.0 * t_tail(abs(difference), error, freedom)),
                 "margin": margin,
-                "p_equivalent": _tail(margin - abs(difference), error, freedom),
+                "p_equivalent": t_tail(margin - abs(difference), error, freedom),
                 "queries": int(folds["queries"].sum()),
                 "loss": sum(verdict.finding == "loss" for _, verdict in found),
                 "gain": sum(verdict.finding == "gain" for _, verdict in found),
@@ -131,17 +131,6 @@ def verdicts(results: Results) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def _tail(value: float, error: float, freedom: float) -> float:
-    """Return the chance that a mean of nothing but noise with this standard error is at least `value`."""
-    if np.isnan(error):  # a single query shows nothing
-        return 1.0
-    if error == 0.0:
-        return 0.0 if value > 0.0 else 1.0
-    from scipy import stats  # takes a second to load
-
-    return float(stats.t.sf(value / error, freedom))
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ moerank run digits --resume
 moerank run digits --member 3 --member 7
 """
 
-RESULT, SUMMARY = "result.json", "summary.json"
+SUMMARY = "summary.json"
 
 
 def run(
@@ -129,6 +129,7 @@ def run(
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible([*command, "--resume"]):
         from moerank.runs.folders import FoldRuns
         from moerank.runs.problem_files import load_problem
+        from moerank.runs.result_files import RESULT
         from moerank.runs.solver_spec import read_solver
         from moerank.solvers import make_backend
 

@@ -14,6 +14,7 @@ from moerank.rankers.arguments import Mask, Matrix
 from moerank.rankers.estimator import RankingEstimator
 from moerank.rankers.masks import read_masks
 from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, population_of
+from moerank.rankers.rank_rls import RankRLS
 
 __all__ = ["RankerAdapter", "as_backend", "varying_for"]
 
@@ -112,8 +113,8 @@ def varying_for(ranker: Any, train: RankingData) -> Mask:
     return looking.varying_
 
 
-def as_backend(ranker: FitnessBackend | AnyRanker) -> FitnessBackend:
-    """Return a ranker as the fitness backend that it is, or else in a `RankerAdapter`.
+def as_backend(ranker: FitnessBackend | AnyRanker | None) -> FitnessBackend:
+    """Return a ranker as the fitness backend that it is, or else in a `RankerAdapter`; None stands for RankRLS.
 
     Raises
     ------
@@ -131,6 +132,8 @@ def as_backend(ranker: FitnessBackend | AnyRanker) -> FitnessBackend:
     ValueError: backend is the text 'rankrls'; give a ranker: make_backend('rankrls'), or on the command line --backend
     rankrls
     """
+    if ranker is None:
+        return RankRLS()
     name = type(ranker).__name__
     if isinstance(ranker, str):
         raise ValueError(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
 from moerank.data.checked import RULES, refuse_infinite_values, refuse_large_values, refuse_missing_values
 from moerank.data.frames import as_table, column_names
+from moerank.data.labels_alone import labels_alone
 from moerank.data.missing import fill_missing
 from moerank.data.scaled_tables import name_of_scaled_table
 
@@ -93,7 +94,7 @@ def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | N
         return X
     if y is None:
         raise ValueError("test data: y is missing: give the relevance labels, one per row of X")
-    return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name="test data")
+    return labels_alone(y, qid)
 
 
 def as_validation_data(validation: Validation | None, train: RankingData) -> RankingData | None:

@@ -154,9 +154,13 @@ class Model:
         table = self._table(X)
         if self.trees is not None:
             return self.trees.scores(np.asarray(table, np.float64))
-        coef = np.zeros((1, table.shape[1]))
-        coef[0, np.array(self.columns, np.int64)] = self.weights
-        return linear_scores(table, coef)[:, 0]
+        return linear_scores(table, self.coef(table.shape[1])[None])[:, 0]
+
+    def coef(self, n_features: int) -> NDArray[np.float64]:
+        """Return the weights of all features of a table, shape (n_features,), of a model that has weights."""
+        coef = np.zeros(n_features)
+        coef[np.array(self.columns, np.int64)] = self.weights
+        return coef
 
     def _table(self, X: ArrayLike) -> Matrix:
         """Check X, and return it as the ranker saw its table: its own columns complete and scaled."""

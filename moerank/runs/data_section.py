@@ -62,6 +62,11 @@ class DataSection(Section):
             )
         return self
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the data can be read: all but those in memory that a folder knows by their digest alone."""
+        return True
+
     def n_folds(self, places: Places) -> int:
         """Return how many folds there are."""
         return N_FOLDS

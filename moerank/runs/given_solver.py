@@ -70,6 +70,11 @@ class GivenSolver:
         return self.description
 
     @property
+    def is_held(self) -> bool:
+        """Whether the object is here; the folder of a study keeps its description alone."""
+        return self.source is not None
+
+    @property
     def tune(self) -> bool:
         """Whether validation MAP chooses parameters before it is fitted: never."""
         return False
@@ -106,7 +111,7 @@ class GivenSolver:
         ValueError
             If the solver is known from the folder of a study alone, or a function returns nothing that can be fitted.
         """
-        if self.source is None:
+        if not self.is_held:
             raise ValueError(f"{self.label} was given as a Python object; give it to Study again to run it")
         of_run = {name: offered[name] for name in OF_THE_RUN if name in offered}
         seed = int(offered["random_state"]) % 2**31  # other libraries have no larger ones

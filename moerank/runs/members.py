@@ -64,6 +64,4 @@ def _values(result: RunResult, number: int, test: RankingData, metric: Metric) -
             f"--member {number}: its ranker has no weights, and of such a front the chosen member alone is kept "
             f"({result.chosen + 1})"
         )
-    coef = np.zeros((1, test.n_features))
-    coef[0, list(member.features)] = member.weights
-    return metric.of_linear(test, coef)[:, 0]
+    return metric.of_linear(test, member.model.coef(test.n_features)[None])[:, 0]

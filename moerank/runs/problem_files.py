@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import reprlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -68,14 +69,10 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
     """
     path = _problem_path(problem)
     overrides = overrides or {}
-    document = _document(path)
-    for key, value in overrides.items():
-        _put(document, key, value)
-    try:
+    document = _changed(_document(path), overrides)
+    with _sentences(str(path), overrides):
         read = Problem.model_validate(document)
-        return read if str(problem) in shipped_problems() else read.beside(path.parent)
-    except ValidationError as error:
-        raise ValueError(_sentence(error, str(path), overrides)) from None
+    return read if str(problem) in shipped_problems() else read.beside(path.parent)
 
 
 def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None = None) -> Problem:
@@ -102,13 +99,10 @@ def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None =
     >>> problem.metric.name, problem.n_folds()
     ('MAP', 1)
     """
-    document: dict[str, Any] = {"name": name}
-    for key, value in (settings or {}).items():
-        _put(document, key, value)
-    try:
+    settings = settings or {}
+    document = _changed({"name": name}, settings)
+    with _sentences(f"problem {name!r}", settings):
         return Problem.model_validate({**document, "data": read_memory(data, document.get("data", {}))})
-    except ValidationError as error:
-        raise ValueError(_sentence(error, f"problem {name!r}", settings or {})) from None
 
 
 def with_settings(problem: Problem, settings: Mapping[str, Any]) -> Problem:
@@ -127,19 +121,15 @@ def with_settings(problem: Problem, settings: Mapping[str, Any]) -> Problem:
     """
     if not settings:
         return problem
-    document = problem.model_dump(exclude_unset=True)
-    for key, value in settings.items():
-        _put(document, key, value)
+    document = _changed(problem.model_dump(exclude_unset=True), settings)
     if isinstance(problem.data, MemoryData):
         if of_data := [key for key in settings if key.startswith("data.")]:
             raise ValueError(
                 f"{of_data[0]}: the data of {problem.name} are in memory; make_problem takes their settings"
             )
         document["data"] = problem.data
-    try:
+    with _sentences(f"problem {problem.name!r}", settings):
         changed = Problem.model_validate(document)
-    except ValidationError as error:
-        raise ValueError(_sentence(error, f"problem {problem.name!r}", settings)) from None
     return changed.beside(problem.folder) if problem.folder else changed
 
 
@@ -166,6 +156,22 @@ def _problem_path(problem: str | Path) -> Path:
     if Path(problem).suffix == ".toml":
         raise FileNotFoundError(f"there is no problem file {problem}; shipped problems are {', '.join(shipped)}")
     raise FileNotFoundError(unknown("problem", str(problem), shipped) + " (or give the path of a problem file)")
+
+
+@contextmanager
+def _sentences(place: str, settings: Mapping[str, Any]) -> Iterator[None]:
+    """Turn what pydantic says of a problem into a ValueError of one sentence."""
+    try:
+        yield
+    except ValidationError as error:
+        raise ValueError(_sentence(error, place, settings)) from None
+
+
+def _changed(document: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document, into which settings are put."""
+    for key, value in settings.items():
+        _put(document, key, value)
+    return document
 
 
 def _put(document: dict[str, Any], key: str, value: Any) -> None:

@@ -16,6 +16,7 @@ __all__ = [
     "FILES",
     "JOURNAL",
     "MOST_BYTES",
+    "RESULT",
     "find_result",
     "is_of_a_run",
     "model_of",

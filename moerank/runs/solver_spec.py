@@ -79,6 +79,11 @@ class SolverSpec:
         return "seed" in solvers()[self.name].needs
 
     @property
+    def is_held(self) -> bool:
+        """Whether it can be run: what a table has by name always can."""
+        return True
+
+    @property
     def selects(self) -> bool:
         """Whether a verdict on it depends on the problem's margin."""
         return isinstance(self.plain(), Selection)

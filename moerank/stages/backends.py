@@ -7,7 +7,7 @@ from typing import Any, cast
 from sklearn.base import clone
 
 from moerank.data import RankingData
-from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, RankRLS, as_backend
+from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend
 
 __all__ = ["read_backend", "tuned_backend"]
 
@@ -26,7 +26,7 @@ def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instance
     >>> read_backend(Ridge(), selects_instances=False)
     RankerAdapter(ranker=Ridge())
     """
-    found = RankRLS() if backend is None else as_backend(backend)
+    found = as_backend(backend)
     if selects_instances and isinstance(found, RankerAdapter):
         name = type(found.ranker).__name__
         raise ValueError(

@@ -115,7 +115,7 @@ class FeatureSelection(Stage):
         self.strings = FeatureStrings(train, limits, by_group=by_group)
         n_bits, n_features = self.strings.n_bits, train.n_features
         super().__init__(train, n_bits, objectives, workers=workers, n_counted=n_features, vtype=bool)
-        self.backend = RankRLS() if backend is None else as_backend(backend)
+        self.backend = as_backend(backend)
         self.metric = metric or NDCG(10)
         self.pair_masks = pair_masks
         self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]

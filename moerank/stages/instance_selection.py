@@ -23,7 +23,7 @@ from moerank.evolution import (
     unpack_rows,
 )
 from moerank.metrics import NDCG, Metric
-from moerank.rankers import AnyRanker, FitnessBackend, RankRLS, as_backend
+from moerank.rankers import AnyRanker, FitnessBackend, as_backend
 from moerank.stages.instance_units import Unit, count_units, n_pairs_kept, train_on_units
 from moerank.stages.objectives import Candidates, ObjectiveLike
 from moerank.stages.stage import PIECE, Stage
@@ -99,7 +99,7 @@ class InstanceSelection(Stage):
             )
         super().__init__(train, count_units(train, unit), objectives, workers=workers, vtype=bool)
         self.unit = unit
-        self.backend = RankRLS() if backend is None else as_backend(backend)
+        self.backend = as_backend(backend)
         self.metric = metric or NDCG(10)
         self.density = density
 

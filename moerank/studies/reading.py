@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from moerank.runs.frame import results_frame
-from moerank.runs.result_files import find_result
+from moerank.runs.result_files import RESULT, find_result
 from moerank.studies.study import Study
 
 __all__ = ["read_results"]
@@ -48,6 +48,6 @@ def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
         raise FileNotFoundError(f"{place} holds no finished run or study")
     if (place / "study.json").exists():
         return Study.load(place).frame(members=members)
-    folds = sorted(place.glob("fold*/result.json"), key=lambda file: (len(file.parent.name), file))
-    runs = [file.parent for file in folds] if folds and not (place / "result.json").exists() else [place]
+    folds = sorted(place.glob(f"fold*/{RESULT}"), key=lambda file: (len(file.parent.name), file))
+    runs = [file.parent for file in folds] if folds and not (place / RESULT).exists() else [place]
     return results_frame([find_result(run) for run in runs], members=members)

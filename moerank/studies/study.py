@@ -191,8 +191,8 @@ class Study:
         if workers > 1 or dask is not None:
             check_can_be_sent(self.solvers)
         for problem in self.problems:
-            absent = isinstance(problem.data, MemoryData) and not problem.data.is_held  # needed if a cell is open
-            if not absent and (dask is None or problem.data.shards is None):  # else read where they are to be held
+            # Else they are needed only if a cell is open, or read where they are to be held.
+            if problem.data.is_held and (dask is None or problem.data.shards is None):
                 problem.load_fold(1, self.data)
         with Store(self.out) as store:
             for grid in self._grids:
@@ -269,9 +269,6 @@ class Study:
         for cell in cells:
             if cell.key in done[0] or cell.key in done[1]:
                 continue
-            for name, known in (
-                (cell.solver.label, not isinstance(cell.solver, GivenSolver) or cell.solver.source is not None),
-                (cell.problem.name, not isinstance(cell.problem.data, MemoryData) or cell.problem.data.is_held),
-            ):
-                if not known:
+            for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
+                if not given.is_held:
                     raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")

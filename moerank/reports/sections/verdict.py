@@ -9,7 +9,7 @@ from moerank.analysis.results import NoResultsError
 from moerank.reports.content import Section, p_value
 from moerank.reports.report import Report
 from moerank.runs.problem import Problem
-from moerank.verdict import ENOUGH, LEVEL
+from moerank.verdict import ENOUGH, LEVEL, detected
 
 __all__ = ["verdict"]
 
@@ -38,15 +38,14 @@ def _answer(problem: Problem, choice: Choice, metric: str) -> str:
     loss = choice.loss
     spread = "" if isnan(loss["error"]) else f" ± {loss['error']:.4f}"
     change = f"{'−' if loss['difference'] < 0 else '+'}{abs(loss['difference']):.4f}{spread}"
-    detected = "no difference is detected"
-    if loss["p"] < LEVEL and loss["difference"] != 0.0:
-        detected = "a loss is detected" if loss["difference"] < 0.0 else "a gain is detected"
+    finding = detected(loss["difference"], loss["p"])
+    found = "no difference is detected" if finding == "none" else f"a {finding} is detected"
     few = ", too few to tell" if loss["queries"] < ENOUGH else ""
     equivalent = "is" if loss["p_equivalent"] < LEVEL else "is not"
     return (
         f"{problem.name}: {choice.solver}, with {choice.n_features:.1f} of {loss['n_allowed']} features. "
         f"Against {loss['against'] or 'the same ranker'} with all of them its {metric} changes by {change} on "
-        f"{loss['queries']:,} test queries{few}: {detected} ({_p(loss['p'])}), and equivalence within "
+        f"{loss['queries']:,} test queries{few}: {found} ({_p(loss['p'])}), and equivalence within "
         f"{loss['margin']:g} {equivalent} shown ({_p(loss['p_equivalent'])})."
     )
 
