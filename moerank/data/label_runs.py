@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.kernels.label_runs import number_runs
-
 __all__ = ["LabelRuns"]
 
 
@@ -65,8 +63,14 @@ class LabelRuns:
     @classmethod
     def of(cls, y: NDArray[np.int64], offsets: NDArray[np.int64]) -> LabelRuns:
         """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
-        run, size, first = number_runs(y, offsets)
-        n_runs = np.diff(first)
+        query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        order = np.lexsort((y, query))
+        begins = np.ones(len(y), np.bool_)
+        begins[1:] = (np.diff(y[order]) != 0) | (np.diff(query[order]) != 0)
+        run = np.empty(len(y), np.int32)
+        run[order] = np.cumsum(begins) - 1
+        first = np.searchsorted(query[order][begins], np.arange(len(offsets)))
+        size, n_runs = np.bincount(run), np.diff(first)
         before = np.cumsum(size) - size
         n_worse = before - np.repeat(offsets[:-1], n_runs)
         n_better = np.repeat(offsets[1:], n_runs) - before - size

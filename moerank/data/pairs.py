@@ -43,6 +43,10 @@ class PreferencePairs:
     first: NDArray[np.int64]
     winner: NDArray[np.int32]
 
+    def __post_init__(self) -> None:
+        for array in (self.better, self.worse, self.first, self.winner):
+            array.setflags(write=False)  # all of them, or kernels would be compiled twice
+
     @classmethod
     def of(cls, y: NDArray[np.int64], offsets: NDArray[np.int64]) -> PreferencePairs:
         """Enumerate the pairs of documents with labels `y` in queries that begin at `offsets`: O(n_pairs)."""
@@ -50,8 +54,6 @@ class PreferencePairs:
         first = np.concatenate(([0], np.cumsum(beaten[beaten > 0]))).astype(np.int64)
         winner = np.flatnonzero(beaten).astype(np.int32)
         better, worse = enumerate_pairs(y, offsets, int(first[-1]))
-        for array in (better, worse, first, winner):
-            array.setflags(write=False)
         return cls(better, worse, first, winner)
 
     def __len__(self) -> int:

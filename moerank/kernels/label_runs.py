@@ -1,4 +1,4 @@
-"""Documents by query and label: all that sums over preference pairs have to know of the labels."""
+"""Documents by query and label: what the sums over all preference pairs are made of."""
 
 from __future__ import annotations
 
@@ -10,47 +10,12 @@ from numpy.typing import NDArray
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, lanes, load, spread, store
 
-__all__ = ["centred_stack", "number_runs"]
+__all__ = ["centred_stack"]
 
 Floats = NDArray[np.floating[Any]]
 
 ABREAST = lanes(np.float64)
 """Features that are centred side by side."""
-
-
-@kernel
-def number_runs(
-    y: NDArray[np.int64], offsets: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Give a number to each run, the documents of one label in one query: by query, then by label, the least first.
-
-    Returns
-    -------
-    run : ndarray of int32, shape (n_documents,)
-        The run of each document.
-    size : ndarray of int64, shape (n_runs,)
-    first : ndarray of int64, shape (n_queries + 1,)
-        Query q has the runs ``first[q]`` to ``first[q + 1]``. O(n_documents log n_documents).
-    """
-    run = np.empty(len(y), np.int32)
-    size = np.zeros(len(y), np.int64)
-    first = np.zeros(len(offsets), np.int64)
-    n_runs = 0
-    for q in range(len(offsets) - 1):
-        begin, end = offsets[q], offsets[q + 1]
-        labels = np.sort(y[begin:end])
-        distinct = 0
-        for k in range(len(labels)):
-            if k == 0 or labels[k] > labels[k - 1]:
-                labels[distinct] = labels[k]
-                distinct += 1
-        for i in range(begin, end):
-            low = np.searchsorted(labels[:distinct], y[i])
-            run[i] = n_runs + low
-            size[n_runs + low] += 1
-        n_runs += distinct
-        first[q + 1] = n_runs
-    return run, size[:n_runs].copy(), first
 
 
 @kernel

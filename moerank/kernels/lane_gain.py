@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, lanes, load, spread, store
+from moerank.kernels.tiles import longest_query
 
 __all__ = ["individuals_share_features", "lane_gain"]
 
@@ -99,7 +100,7 @@ def lane_gain(
     if len(query) and len(W):
         width = lanes(X.dtype.type)
         used = _used_by_groups(W, width)
-        group, feature = np.nonzero(used)
+        group, feature = map(np.ascontiguousarray, np.nonzero(used))
         weights = np.zeros((len(used) * width, W.shape[1]), X.dtype)
         weights[: len(W)] = W
         by_feature = weights.reshape(len(used), width, -1).transpose(0, 2, 1)[group, feature]
@@ -125,7 +126,7 @@ def _blocks(
 ) -> None:
     """Fill `values` block by block; group g has the features and weights ``begin[g]`` to ``begin[g + 1]``."""
     n_individuals, width = values.shape[1], weights.shape[1]
-    longest = (offsets[query + 1] - offsets[query]).max()
+    longest = longest_query(offsets, query)
     scores = np.empty((longest, width), X.dtype)
     best = np.empty((CLASSES, width), X.dtype)
     kept = np.empty((longest + 1, width), X.dtype)

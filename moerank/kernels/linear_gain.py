@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
-from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block
+from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query
 
 __all__ = ["few_ranks_count", "linear_gain"]
 
@@ -79,7 +79,7 @@ def linear_gain(
     if len(query) and len(W):
         used = np.flatnonzero(W.any(axis=0))
         weights = W[:, used].astype(columns.dtype)
-        individual, place = np.nonzero(W[:, used])
+        individual, place = map(np.ascontiguousarray, np.nonzero(W[:, used]))
         width = lanes(columns.dtype.type)
         # Word l has the bits of the lanes behind lane l.
         later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], word_type(width))
@@ -110,7 +110,7 @@ def _blocks(
 ) -> None:
     """Fill `values` block by block; individual i has the weights ``begin[i]`` to ``begin[i + 1]``."""
     n_individuals, width = len(begin) - 1, len(later)
-    longest = (offsets[query + 1] - offsets[query]).max()
+    longest = longest_query(offsets, query)
     room = (max(BLOCK, longest) // DEEPEST + 1) * (DEEPEST // width) + TILE  # vectors
     tiles = np.zeros((room * len(used), width), columns.dtype)
     scores = np.empty((n_individuals * room, width), columns.dtype)

@@ -126,7 +126,15 @@ def project(X: Floats, weights: Floats, used: NDArray[np.int64], scores: Floats)
 @kernel
 def used_features(weights: Floats) -> NDArray[np.int64]:
     """Return the features with a weight other than 0 in any lane: those that `project` needs."""
-    return np.flatnonzero((weights != 0).sum(axis=1))
+    used = np.empty(len(weights), np.int64)
+    count = 0
+    for f in range(len(weights)):
+        for lane in range(weights.shape[1]):
+            if weights[f, lane] != 0:
+                used[count] = f
+                count += 1
+                break
+    return used[:count]
 
 
 @kernel

@@ -82,14 +82,21 @@ def proximal_lanes(
 
     L = np.empty(lanes)
     share = np.empty(lanes)  # of a pair in the mean
+    finished = np.empty(lanes, np.bool_)
+    alike, n_going = False, 0
     for lane in range(lanes):
-        L[lane] = (4.0 + 2.0 * lambda1[lane]) * max(1, feature_mask[lane].sum()) / 2.0**10
+        size = 0
+        for f in range(n_features):
+            size += feature_mask[lane, f]
+        L[lane] = (4.0 + 2.0 * lambda1[lane]) * max(1, size) / 2.0**10
         share[lane] = 1.0 / max(1, n_kept[lane])
-    alike = lambda1.any()
+        finished[lane] = n_kept[lane] == 0
+        n_going += not finished[lane]
+        alike = alike or lambda1[lane] > 0.0
     alpha = np.ones(lanes)
     momentum = np.zeros(lanes)
-    objective = np.zeros(lanes)
-    finished = n_kept == 0
+    objective, reached = np.zeros(lanes), np.empty(lanes)
+    searching = np.empty(lanes, np.bool_)
     n_iter = np.zeros(lanes, np.int64)
 
     _split(w, weights, sizes)
@@ -108,12 +115,15 @@ def proximal_lanes(
         smooth_z = _smooth(scores, documents, slack_sum, share, sizes, similar, lambda1)
         _gradient(sums, similar, share, lambda1, gradient)
         if step == 0:  # z is w here
-            objective = smooth_z + lambda2 * _total_cost(sizes, cost)
-            history[:1] = objective
+            _add_cost(smooth_z, lambda2, sizes, cost, objective)
+            for lane in range(lanes if len(history) else 0):
+                history[0, lane] = objective[lane]
 
         # The proximal step to `trial`, with L doubled until the quadratic model at z is not below ℓ.
-        searching = ~finished
-        while searching.any():
+        for lane in range(lanes):
+            searching[lane] = not finished[lane]
+        n_searching = n_going
+        while n_searching:
             for lane in range(lanes):
                 if searching[lane]:
                     _proximal_step(z, gradient, L[lane], lambda2[lane], cost, feature_mask[lane], lane, trial)
@@ -129,20 +139,25 @@ def proximal_lanes(
                     searching[lane] = smooth[lane] > model + ROUNDING * smooth_z[lane]
                     if searching[lane]:
                         L[lane] *= 2.0
+                    else:
+                        n_searching -= 1
 
-        reached = smooth + lambda2 * _total_cost(sizes, cost)
+        _add_cost(smooth, lambda2, sizes, cost, reached)
         for lane in range(lanes):
             if not finished[lane]:
-                w_before[:, lane] = w[:, lane]
-                w[:, lane] = trial[:, lane]
+                for i in range(2 * n_features):
+                    w_before[i, lane] = w[i, lane]
+                    w[i, lane] = trial[i, lane]
                 n_iter[lane] = step + 1
                 finished[lane] = abs(reached[lane] - objective[lane]) <= tol * abs(objective[lane])
+                n_going -= finished[lane]
                 objective[lane] = reached[lane]
-                history[step + 1 : step + 2, lane] = reached[lane]
+                if len(history):
+                    history[step + 1, lane] = reached[lane]
                 following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * alpha[lane] ** 2))
                 momentum[lane] = (alpha[lane] - 1.0) / following
                 alpha[lane] = following
-        if finished.all():
+        if n_going == 0:
             break
         scores_before, scores_w, scores = scores_w, scores, scores_before
     return w.T.copy(), n_iter
@@ -192,11 +207,12 @@ def subgradient_lanes(
         hinge_pass(first, winner, worse, kept, scores, 1.0, True, active, documents, slack_sum)
         project(A, sizes, every, similar)
         smooth = _smooth(scores, documents, slack_sum, share, sizes, similar, lambda1)
-        history[step] = smooth + lambda2 * _total_cost(sizes, cost)
+        _add_cost(smooth, lambda2, sizes, cost, history[step])
         for lane in range(lanes):
             if history[step, lane] < least[lane]:
                 least[lane] = history[step, lane]
-                best[:, lane] = w[:, lane]
+                for i in range(2 * n_features):
+                    best[i, lane] = w[i, lane]
         if step < max_iter:
             pull_back(X, documents, every, partial, sums)
             _gradient(sums, similar, share, lambda1, gradient)
@@ -254,17 +270,20 @@ def _smooth(
     for f in range(len(sizes)):
         for lane in range(len(loss)):
             quadratic[lane] += sizes[f, lane] * similar[f, lane]
-    return share * loss + 0.5 * lambda1 * quadratic
+    for lane in range(len(loss)):
+        loss[lane] = share[lane] * loss[lane] + 0.5 * lambda1[lane] * quadratic[lane]
+    return loss
 
 
 @kernel
-def _total_cost(sizes: Matrix, cost: Matrix) -> Vector:
-    """Σ cᵢ (uᵢ + vᵢ) of every lane."""
-    total = np.zeros(sizes.shape[1])
+def _add_cost(smooth: Vector, lambda2: Vector, sizes: Matrix, cost: Matrix, objective: Vector) -> None:
+    """Write ℓ + λ₂ Σ cᵢ (uᵢ + vᵢ) of every lane to `objective`."""
+    total = np.zeros(len(smooth))
     for f in range(len(sizes)):
         for lane in range(len(total)):
             total[lane] += sizes[f, lane] * cost[f, lane]
-    return total
+    for lane in range(len(total)):
+        objective[lane] = smooth[lane] + lambda2[lane] * total[lane]
 
 
 @kernel

@@ -20,6 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
+from moerank.kernels.tiles import longest_query
 
 __all__ = ["average_precision", "mean_over_queries", "normalised_gain", "sum_over_queries"]
 
@@ -147,7 +148,7 @@ def _workspace(
     offsets: NDArray[np.int64], query: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Room for the longest query: scores and gains of the documents kept, and the gains by rank."""
-    longest = (offsets[query + 1] - offsets[query]).max()
+    longest = longest_query(offsets, query)
     return np.empty((longest, LANES)), np.empty(longest), np.empty((longest, LANES))
 
 

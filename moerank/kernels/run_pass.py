@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import fused, load, spread, store, sum_four
 from moerank.kernels.run_pairs import add_all_curvature, add_all_residuals, add_curvature, add_residuals
-from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block
+from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query
 
 __all__ = ["CURVATURE", "IDLE", "RESIDUALS", "centres", "rows_by_run", "run_pass"]
 
@@ -115,7 +115,7 @@ def run_pass(
     slack : (n_individuals,), receives Σ t d
     """
     n_individuals, width, n_used = len(begin) - 1, len(prefix), len(used)
-    longest = (offsets[query + 1] - offsets[query]).max()
+    longest = longest_query(offsets, query)
     step = TILE * width
     room = (max(BLOCK, longest) + step - 1) // step * step
     tiles = np.zeros((room // width * n_used, width), w.dtype)

@@ -68,7 +68,9 @@ def values_by_blocks(
     for begin, end in blocks:
         within = offsets[begin : end + 1]
         scores = linear_scores(np.ascontiguousarray(X[within[0] : within[-1]]), W)
-        values[begin:end] = measure(scores, within - within[0], *_part_of_plan(plan, begin, end, within))
+        from_0 = within - within[0]
+        from_0.flags.writeable = False  # like those of a RankingData, or kernels would be compiled twice
+        values[begin:end] = measure(scores, from_0, *_part_of_plan(plan, begin, end, within))
     return values
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, first_bit, least, load, load_at, spread, store
+from moerank.kernels.tiles import longest_query
 
 __all__ = ["single_gain"]
 
@@ -67,7 +68,7 @@ def single_gain(
         return
     width = 1 << shift
     n_features = values.shape[1] // 2
-    longest = (offsets[query + 1] - offsets[query]).max()
+    longest = longest_query(offsets, query)
     room = (max(BLOCK, longest) >> shift) + BLOCK  # vectors: those that are filled, and one more for each query
     tiles = np.empty((n_features * room, width), flat.dtype)
     scores = np.empty(((longest >> shift) + 1, width), flat.dtype)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import load_converted, prefetch, spread, store
 
-__all__ = ["BLOCK", "TILE", "copy_to_tiles", "cut_block"]
+__all__ = ["BLOCK", "TILE", "copy_to_tiles", "cut_block", "longest_query"]
 
 Floats = NDArray[np.floating[Any]]
 
@@ -27,6 +27,15 @@ BLOCK = 512
 
 AHEAD = 4
 """Features between the one that is copied and the one that is asked for."""
+
+
+@kernel
+def longest_query(offsets: NDArray[np.int64], query: NDArray[np.int64]) -> int:
+    """Return how many documents the longest of these queries has."""
+    longest = 0
+    for q in query:
+        longest = max(longest, offsets[q + 1] - offsets[q])
+    return longest
 
 
 @kernel

@@ -100,7 +100,7 @@ class _Rows(NamedTuple):
 def _places(feature_mask: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return where a pass finds the features of each individual: `used`, `begin` and `place` of `run_pass`."""
     used = np.flatnonzero(feature_mask.any(axis=0))
-    individual, place = np.nonzero(feature_mask[:, used])
+    individual, place = map(np.ascontiguousarray, np.nonzero(feature_mask[:, used]))
     begin = np.searchsorted(individual, np.arange(len(feature_mask) + 1))
     return used, begin, place
 

@@ -50,7 +50,7 @@ class PairProblem:
         pairs = data.pairs if keep is None else data.pairs.subset(keep)
         rows, ends = np.unique(np.concatenate([pairs.winner, pairs.worse]), return_inverse=True)
         winner, worse = np.split(ends.astype(np.int32), [len(pairs.winner)])
-        self.pairs = PreferencePairs(np.repeat(winner, np.diff(pairs.first)), worse, pairs.first.copy(), winner)
+        self.pairs = PreferencePairs(np.repeat(winner, np.diff(pairs.first)), worse, pairs.first, winner)
         # Only differences inside a query matter, so centring per query changes nothing but the rounding.
         self.X = np.ascontiguousarray(centre_in_queries(data.X, data.offsets)[rows])
         self._models: dict[tuple[float, PairLoss], QuadraticModel] = {}

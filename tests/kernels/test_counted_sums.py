@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from helpers.read_only import read_only
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +26,7 @@ def explicit(y, offsets, z, s):
 
 
 def check(y, offsets, z, s):
-    pairs, expected = CountedPairs(y, offsets), explicit(y, offsets, z, s)
+    pairs, expected = CountedPairs(read_only(y), read_only(offsets)), explicit(y, offsets, z, s)
     near = pairs.within_margin(z)
     everything = PreferencePairs.of(y, offsets)
     assert pairs.n_pairs == len(everything)
@@ -81,7 +82,7 @@ def test_both_documents_of_a_pair_agree_at_the_edge_of_the_margin(seed, digits):
     rng = np.random.default_rng(seed)
     y, offsets = some_queries(rng, 4, sizes=(25, 25))
     z = rng.integers(0, 3 * 10**digits, len(y)) / 10.0**digits
-    near = CountedPairs(y, offsets).within_margin(z)
+    near = CountedPairs(read_only(y), read_only(offsets)).within_margin(z)
     assert near.n_worse.sum() == near.n_better.sum()
     np.testing.assert_array_equal(near.n_worse, explicit(y, offsets, z, z)["n_worse"])
 
@@ -89,7 +90,7 @@ def test_both_documents_of_a_pair_agree_at_the_edge_of_the_margin(seed, digits):
 def test_a_constant_added_to_the_scores_of_a_query_changes_nothing():
     rng = np.random.default_rng(1)
     y, offsets = some_queries(rng, 3)
-    pairs, z = CountedPairs(y, offsets), rng.normal(size=len(y))
+    pairs, z = CountedPairs(read_only(y), read_only(offsets)), rng.normal(size=len(y))
     shifted = z + np.repeat(2.0 ** np.arange(len(offsets) - 1) * 1000, np.diff(offsets))
     plain, far = pairs.within_margin(z), pairs.within_margin(shifted)
     assert far.loss == pytest.approx(plain.loss, rel=1e-9)
@@ -97,7 +98,7 @@ def test_a_constant_added_to_the_scores_of_a_query_changes_nothing():
 
 
 def test_pairs_without_any_within_the_margin_lose_nothing():
-    near = CountedPairs(np.array([0, 1, 2]), np.array([0, 3])).within_margin(np.array([0.0, 5.0, 9.0]))
+    near = CountedPairs(read_only([0, 1, 2]), read_only([0, 3])).within_margin(np.array([0.0, 5.0, 9.0]))
     assert near.n_pairs == near.loss == 0
     np.testing.assert_array_equal(near.product(np.array([1.0, 2.0, 3.0])), 0.0)
 
@@ -105,7 +106,7 @@ def test_pairs_without_any_within_the_margin_lose_nothing():
 def test_the_product_is_the_derivative_of_the_gradient():
     rng = np.random.default_rng(2)
     y, offsets = some_queries(rng, 5)
-    pairs, z, s = CountedPairs(y, offsets), rng.normal(size=len(y)), rng.normal(size=len(y))
+    pairs, z, s = CountedPairs(read_only(y), read_only(offsets)), rng.normal(size=len(y)), rng.normal(size=len(y))
     step = 1e-9
     numeric = (pairs.within_margin(z + step * s).gradient - pairs.within_margin(z - step * s).gradient) / (2 * step)
     np.testing.assert_allclose(pairs.within_margin(z).product(s), numeric, rtol=1e-4, atol=1e-4)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from helpers.read_only import read_only
 
 from moerank.kernels.lane_gain import NETWORK, individuals_share_features, lane_gain
 from moerank.kernels.linear_gain import linear_gain
@@ -18,7 +19,7 @@ def make(seed, n_individuals, dtype, depth):
     discount = 1.0 / np.log2(1.0 + np.arange(1, offsets[-1] + 1))
     depths = np.minimum(depth, np.diff(offsets)[query])
     ideal = rng.uniform(1.0, 9.0, len(query))
-    return X, W, offsets, query, gain, discount, depths, ideal
+    return read_only(X), W, read_only(offsets), query, gain, discount, depths, ideal
 
 
 def by_sorting(X, W, offsets, query, gain, discount, depth, ideal):
@@ -46,8 +47,9 @@ def test_values_are_those_of_a_stable_sort(dtype, depth, n_individuals):
 def test_rounded_scores_have_the_bits_of_the_other_kernel(dtype):
     X, W, *plan = make(1, 50, dtype, 10)
     rng = np.random.default_rng(2)
-    X, W = rng.normal(size=X.shape).astype(dtype), W * rng.normal(size=W.shape)
-    np.testing.assert_array_equal(lane_gain(X, W, *plan), linear_gain(np.ascontiguousarray(X.T), W, *plan))
+    X, W = read_only(rng.normal(size=X.shape).astype(dtype)), W * rng.normal(size=W.shape)
+    columns = read_only(np.ascontiguousarray(X.T))
+    np.testing.assert_array_equal(lane_gain(X, W, *plan), linear_gain(columns, W, *plan))
 
 
 def test_the_network_sorts_all_zeros_and_ones():

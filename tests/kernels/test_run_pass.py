@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.read_only import read_only
 
 from moerank.data.label_runs import LabelRuns
 from moerank.kernels.lanes import lanes
@@ -20,7 +21,7 @@ class Documents:
 
     def __init__(self, dtype):
         rng = np.random.default_rng(4)
-        self.offsets = np.append(0, np.cumsum(SIZES))
+        self.offsets = read_only(np.append(0, np.cumsum(SIZES)))
         n = self.offsets[-1]
         self.X = (rng.normal(size=(n, N_FEATURES)) + 3.0).astype(dtype)
         self.y = rng.choice(4, n, p=[0.5, 0.3, 0.15, 0.05])
@@ -35,14 +36,14 @@ class Documents:
         self, feature_mask, W, V, task, precision, *, margin=1.0, shift=None, hinge=True, documents=None, queries=None
     ):
         used = np.flatnonzero(feature_mask.any(axis=0))
-        individual, place = np.nonzero(feature_mask[:, used])
+        individual, place = map(np.ascontiguousarray, np.nonzero(feature_mask[:, used]))
         begin = np.searchsorted(individual, np.arange(len(W) + 1))
         row, start = rows_by_run(self.runs.run, len(self.runs.n_worse))
         width = lanes(precision)
         prefix = np.array([2**lane - 1 for lane in range(width)], {16: np.uint16, 8: np.uint8}[width])
         nobody = np.zeros((0, 0), bool)
         found, slack = np.empty(len(place)), np.empty(len(W))
-        columns = np.ascontiguousarray(self.X.T)
+        columns = read_only(np.ascontiguousarray(self.X.T))
         run_pass(
             columns, centres(columns, self.offsets), self.offsets, np.flatnonzero(self.runs.n_pairs_of),
             self.runs.first, start, row, used, begin, place, W[individual, used[place]].astype(precision),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.read_only import read_only
 
 from moerank.kernels.single_gain import single_gain
 
@@ -34,13 +35,14 @@ def test_gains_are_those_of_sorted_documents(longest, levels, dtype):
     values = np.zeros((25, 6))
     padded = np.pad(columns, ((0, 0), (5, 2)))
     shift = {np.float32: 4, np.float64: 3}[dtype]
-    arguments = offsets, query, gain, discount, depth, ideal
-    single_gain(padded.reshape(-1), padded.shape[1], 5, shift, *arguments, values)
+    arguments = read_only(offsets), query, gain, discount, depth, ideal
+    single_gain(read_only(padded.reshape(-1)), padded.shape[1], 5, shift, *arguments, values)
     np.testing.assert_array_equal(values, by_sorting(columns, *arguments))
 
 
 def test_without_a_query_that_counts_nothing_is_written():
     values = np.full((1, 2), 7.0)
     nothing, none = np.empty(0), np.empty(0, np.int64)
-    single_gain(np.array([1.0, 2.0]), 2, 0, 3, np.array([0, 2]), none, np.ones(2), np.ones(2), none, nothing, values)
+    flat, offsets = read_only([1.0, 2.0]), read_only([0, 2])
+    single_gain(flat, 2, 0, 3, offsets, none, np.ones(2), np.ones(2), none, nothing, values)
     assert (values == 7.0).all()
