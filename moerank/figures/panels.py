@@ -232,10 +232,8 @@ class Panels:
         numbers = len(columns) if not self.many and not same_x else 1
         titles = 0 if len(columns) == 1 else 1 if self.many else len(columns)
         gaps = PAD * len(heights) + 0.16 * (numbers + titles) + 0.05
-        self.figure = Figure(figsize=(WIDTH, sum(heights) + gaps + below + note_height(note)), layout="constrained")
-        layout = self.figure.get_layout_engine()
-        if isinstance(layout, ConstrainedLayoutEngine):
-            layout.set(h_pad=PAD / 2.0, w_pad=0.02, hspace=0.0, wspace=0.0)
+        layout = ConstrainedLayoutEngine(h_pad=PAD / 2.0, w_pad=0.02, hspace=0.0, wspace=0.0)
+        self.figure = Figure(figsize=(WIDTH, sum(heights) + gaps + below + note_height(note)), layout=layout)
         grid = GridSpec(len(heights), len(columns) if self.many else 1, self.figure, height_ratios=heights)
         self.axes: dict[tuple[str, str], Axes] = {}
         self._legends: dict[str, Axes] = {}
