@@ -14,7 +14,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.figures.lettering import legend_height, note_height, put_legend, put_note
+from moerank.figures.lettering import fit_height, put_legend, put_note
 from moerank.figures.style import WIDTH
 from moerank.solvers import FAMILIES, with_ablations
 from moerank.solvers import solvers as solver_table
@@ -44,6 +44,9 @@ TITLES: dict[str, str] = {**dict(FAMILIES.items()), GIVEN: "Given in Python"}
 
 PAD = 0.05
 """Inches between rows."""
+
+THIN = 1e-3
+"""Inches of a row that is there for what stands above it."""
 
 
 def solver_style(number: int) -> dict[str, Any]:
@@ -197,8 +200,6 @@ class Panels:
         Sentences below the figure, such as what is not drawn; empty ones are none.
     strip : float, default 0
         Inches of a last row for something else, its axes in `strip`.
-    below : float, default 0
-        Inches that the names below it take.
 
     Attributes
     ----------
@@ -219,21 +220,14 @@ class Panels:
         same_x: bool = True,
         notes: Sequence[str] = (),
         strip: float = 0.0,
-        below: float = 0.0,
     ) -> None:
-        self.groups, self.columns = groups, columns
-        note = " ".join(filter(None, notes))
+        self.groups, self.columns, self.height = groups, columns, height
         self.many = len(groups) > 1
-        legends = [legend_height(labels, title) for title, labels in groups.items()]
-        heights: list[float] = []
-        for legend in legends:
-            heights += [legend, *([height] * (1 if self.many else len(columns)))]
-        heights += [*([0.15] if xlabel else []), *([strip] if strip else [])]
-        numbers = len(columns) if not self.many and not same_x else 1
-        titles = 0 if len(columns) == 1 else 1 if self.many else len(columns)
-        gaps = PAD * len(heights) + 0.16 * (numbers + titles) + 0.05
+        # A legend and the name of the x axis stand above rows without height, for which layout makes room.
+        heights = [THIN, *([height] * (1 if self.many else len(columns)))] * len(groups)
+        heights += [*([THIN] if xlabel else []), *([strip] if strip else [])]
         layout = ConstrainedLayoutEngine(h_pad=PAD / 2.0, w_pad=0.02, hspace=0.0, wspace=0.0)
-        self.figure = Figure(figsize=(WIDTH, sum(heights) + gaps + below + note_height(note)), layout=layout)
+        self.figure = Figure(figsize=(WIDTH, sum(heights)), layout=layout)
         grid = GridSpec(len(heights), len(columns) if self.many else 1, self.figure, height_ratios=heights)
         self.axes: dict[tuple[str, str], Axes] = {}
         self._legends: dict[str, Axes] = {}
@@ -245,7 +239,7 @@ class Panels:
                 self.axes[title, column] = self._panel(here, column, same_x=same_x)
             row += 2 if self.many else 1 + len(columns)
         if xlabel:
-            self._empty(grid, row).text(0.5, 1.0, xlabel, ha="center", va="top", fontsize=8)
+            self._empty(grid, row).set_title(xlabel, fontsize=8, pad=0.0)
             row += 1
         self.strip = self.figure.add_subplot(grid[row, :], sharey=next(iter(self.axes.values()))) if strip else None
         self._inner_labels(same_x=same_x)
@@ -253,10 +247,10 @@ class Panels:
             next(iter(self.axes.values())).set_ylabel(ylabel)
         else:
             self.figure.supylabel(ylabel, fontsize=8)
-        put_note(self.figure, note)
+        put_note(self.figure, " ".join(filter(None, notes)))
 
     def draw(self, draw: Draw) -> None:
-        """Draw every solver in its panels, and those of the other groups behind."""
+        """Draw every solver in its panels, and those of the other groups behind; the strip is drawn before."""
         for (title, column), axes in self.axes.items():
             for other, labels in self.groups.items():
                 if other != title:
@@ -267,6 +261,7 @@ class Panels:
                 draw(axes, column, Look(label, number, self.many))
         for title, place in self._legends.items():
             put_legend(place, self.axes[title, self.columns[0]], title)
+        fit_height(self.figure, next(iter(self.axes.values())), self.height)
 
     def _empty(self, grid: GridSpec, row: int) -> Axes:
         axes = self.figure.add_subplot(grid[row, :])

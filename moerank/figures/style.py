@@ -44,6 +44,7 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.major.width": 0.6,
     "lines.linewidth": 1.0,
     "lines.markersize": 3.5,
+    "figure.dpi": 200,  # that of the files, or letters would be measured as others than those that are drawn
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
     "svg.hashsalt": "moerank",  # else every file has its own names inside

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.lettering import note_height, put_note
+from moerank.figures.lettering import put_note
 from moerank.figures.objectives import title_of
 from moerank.figures.run_figure import RunFigure
 from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, in_style
@@ -34,7 +34,7 @@ def front_figure(result: RunResult) -> Figure:
     several = len(set(result.objectives) - {counted, "error"}) > 0
     note = f"Searched: {', '.join(result.objectives)}. Shown: {title.lower()} and {metric}." if several else ""
     with in_style():
-        figure = Figure(figsize=(WIDTH, 3.1 + note_height(note)), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.25 if note else 3.1), layout="constrained")
         axes = figure.subplots()
         front = sorted(result.front, key=lambda member: _amount(member, counted))
         x = [_amount(member, counted) for member in front]

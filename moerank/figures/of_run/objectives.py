@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from moerank.analysis.fronts import front_points
-from moerank.figures.lettering import folded, note_height, put_note
+from moerank.figures.lettering import put_note
 from moerank.figures.objectives import non_dominated, title_of
 from moerank.figures.run_figure import RunFigure
 from moerank.figures.style import CHOSEN, GREY, WIDTH, in_style
@@ -42,7 +44,7 @@ def objectives_figure(result: RunResult) -> Figure:
     n = len(names) - 1
     with in_style():
         corner = n > 1  # the panels are below the diagonal, so that the legend has room above it
-        height = ROW * n + 0.25 + (0.0 if corner else 0.3) + note_height(NOTE)
+        height = ROW * n + 0.25 + (0.0 if corner else 0.3) + 0.15
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         grid = figure.subplots(n, n, squeeze=False, sharex="col", sharey="row")
         for row in range(n):
@@ -54,9 +56,9 @@ def objectives_figure(result: RunResult) -> Figure:
                 _members(axes, points[:, [column, row + 1]], result.chosen)
                 _ticks(axes, whole=[names[column] == "features", names[row + 1] == "features"])
                 if row == n - 1:
-                    axes.set_xlabel(folded(titles[column], 7, (WIDTH - 0.6) / n - 0.15), fontsize=7)
+                    axes.set_xlabel(fill(titles[column], 50 // n), fontsize=7)
                 if column == 0:
-                    axes.set_ylabel(folded(titles[row + 1], 7, ROW - 0.15), fontsize=7)
+                    axes.set_ylabel(fill(titles[row + 1], 20), fontsize=7)
         handles, labels = grid[0, 0].get_legend_handles_labels()
         if corner:
             grid[0, -1].legend(handles, labels, loc="upper right", borderaxespad=0.0).set_in_layout(False)

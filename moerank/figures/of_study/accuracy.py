@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from matplotlib.figure import Figure
 
 from moerank.analysis.results import Runs
 from moerank.analysis.sizes import mean_by_size, offers_sizes
-from moerank.figures.lettering import folded, width_of
 from moerank.figures.limits import beyond, limits_of
 from moerank.figures.notes import errors_noted, named
 from moerank.figures.panels import MOST_LINES, Look, Panels, by_family, family_of
@@ -27,7 +27,8 @@ PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, which no solver has."""
 
 NAME_SIZE = 6
-NAME_WIDTH = 1.2
+NAME_LENGTH = 26
+"""Characters of a line below a column."""
 
 
 def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) -> Figure:
@@ -76,7 +77,6 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
             axes.plot(*places, label=look.label, linestyle="-" if len(theirs) > 1 else "none", clip_on=False, **style)
 
     with in_style():
-        names = [_column_name(solver, points[solver][0]) for solver in apart]
         panels = Panels(
             groups,
             [""],
@@ -88,11 +88,10 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
                 named("Some values lie beyond the axis", beyond(values, limits)),
             ],
             strip=0.62 if apart else 0.0,
-            below=max((width_of(line, NAME_SIZE) for name in names for line in name.split("\n")), default=0.0) + 0.2,
         )
-        panels.draw(draw)
         if panels.strip is not None:
             _columns(panels.strip, {solver: points[solver] for solver in apart}, limits[0])
+        panels.draw(draw)
         next(iter(panels.axes.values())).set_ylim(*limits)
     return panels.figure
 
@@ -133,7 +132,7 @@ def _columns(axes: Axes, points: Mapping[str, tuple[float, float]], low: float) 
 
 def _column_name(solver: str, size: float) -> str:
     """Return the name below a column, with the number of features."""
-    return folded(f"{solver} ({size:.0f})", NAME_SIZE, NAME_WIDTH)
+    return fill(f"{solver} ({size:.0f})", NAME_LENGTH)
 
 
 FIGURE = StudyFigure(

@@ -13,7 +13,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from moerank.analysis.results import Runs
-from moerank.figures.lettering import width_of
 from moerank.figures.limits import far_below
 from moerank.figures.notes import errors_noted, named
 from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
@@ -123,7 +122,9 @@ def _name(figure: Figure, axes: Axes, names: Mapping[str, str], places: Mapping[
     taken += list(np.hstack([steps.min(axis=0) - 0.5, steps.max(axis=0) + 0.5]))
     for solver, name in names.items():
         (here,) = points([places[solver]])
-        size = (72.0 * width_of(name, NAME_SIZE) + 1.5, 1.2 * NAME_SIZE)
+        label = axes.text(*places[solver], name, fontsize=NAME_SIZE)
+        size = (label.get_window_extent().width * 72.0 / figure.dpi + 1.5, 1.2 * NAME_SIZE)
+        label.remove()
         dx, dy = _free(here[0], here[1], size, taken, inside)
         taken.append(_box(here[0] + dx, here[1] + dy, size))
         gap = hypot(max(0.0, abs(dx) - size[0] / 2.0), max(0.0, abs(dy) - size[1] / 2.0))

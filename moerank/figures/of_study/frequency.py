@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 from moerank.analysis.results import NoResultsError
 from moerank.analysis.sizes import offers_sizes
 from moerank.analysis.stability import feature_stability
-from moerank.figures.lettering import folded, lines_of, note_height, put_note, shorten, width_of
+from moerank.figures.lettering import fit_height, lines_of, put_note, shorten
 from moerank.figures.notes import named
 from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import WIDTH, in_style
@@ -18,7 +19,12 @@ from moerank.figures.style import WIDTH, in_style
 __all__ = ["FIGURE"]
 
 NAME_SIZE, FEATURE_SIZE = 6, 5
-LABEL_WIDTH, STABILITY_WIDTH = 1.4, 0.75
+LABEL_LENGTH = 30
+"""Characters of a line of a solver's label."""
+
+LETTER, STABILITY_WIDTH = 0.048, 0.75
+"""Inches of a letter of a label, about, and of the column beside the map."""
+
 COLUMN = 0.085
 """Inches of a feature, so that the names below do not touch."""
 
@@ -50,15 +56,13 @@ def frequency_figure(view: View) -> Figure:
             share[row, features] += 1.0 / len(runs)
     note = named("Left out, for they offer one size", [solver for solver in found if solver not in chosen])
     with in_style():
-        labels = [folded(solver, NAME_SIZE, LABEL_WIDTH) for solver in chosen]
-        widest = max(width_of(line, NAME_SIZE) for label in labels for line in label.split("\n"))
-        room = WIDTH - widest - STABILITY_WIDTH
+        labels = [fill(solver, LABEL_LENGTH) for solver in chosen]
+        room = WIDTH - LETTER * max(len(line) for label in labels for line in label.split("\n")) - STABILITY_WIDTH
         used = int((share > 0).any(axis=0).sum())
         order = np.argsort(-share.sum(axis=0), kind="stable")[: min(used, int(room / COLUMN))]
         below = [shorten(names[i]) for i in order]
         rows = len(labels) * (0.15 + 0.1 * (max(map(lines_of, labels)) - 1))
-        deepest = max(width_of(name, FEATURE_SIZE) for name in below)
-        figure = Figure(figsize=(WIDTH, 0.95 + rows + deepest + note_height(note)), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 1.0 + rows), layout="constrained")
         axes = figure.subplots()
         image = axes.imshow(share[:, order], cmap="Greys", vmin=0, vmax=1, aspect="auto")
         for line in np.arange(1, len(chosen)) - 0.5:
@@ -73,6 +77,7 @@ def frequency_figure(view: View) -> Figure:
         right.set_ylabel("Stability\n(corrected)", fontsize=6)
         figure.colorbar(image, ax=figure.axes, label="Share of runs", location="top", shrink=0.7, aspect=30)
         put_note(figure, note)
+        fit_height(figure, axes, rows)
     return figure
 
 

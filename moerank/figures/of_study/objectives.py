@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.analysis.fronts import front_points
 from moerank.analysis.results import NoResultsError, Results
-from moerank.figures.lettering import folded
 from moerank.figures.notes import fronts_of_fold, named
 from moerank.figures.objectives import non_dominated, pairs_of, title_of
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
@@ -44,10 +45,10 @@ def objectives_figure(view: View) -> Figure:
         titles = {"": pairs[0]}
         xlabel, ylabel = words[objectives[0]], f"{words[objectives[1]]}, training, fold {fold}"
     elif len(groups) == 1:
-        titles = {folded(f"{words[y]} against {words[x][0].lower()}{words[x][1:]}", 8, 2.8): (x, y) for x, y in pairs}
+        titles = {fill(f"{words[y]} against {words[x][0].lower()}{words[x][1:]}", 44): (x, y) for x, y in pairs}
     else:
         pairs, left_out = pairs[:MOST_COLUMNS], pairs[MOST_COLUMNS:]
-        titles = {folded(f"{y} by {x}".replace("_", " "), 7, 0.72): (x, y) for x, y in pairs}
+        titles = {fill(f"{y} by {x}".replace("_", " "), 12): (x, y) for x, y in pairs}
 
     def draw(axes: Axes, column: str, look: Look) -> None:
         points = front_points(runs[look.label], titles[column])

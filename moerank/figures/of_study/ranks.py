@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.analysis.comparison import solver_ranks
-from moerank.figures.lettering import folded, lines_of, note_height, put_note
+from moerank.figures.lettering import fit_height, lines_of, put_note
 from moerank.figures.notes import named
 from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import GREY, WIDTH, in_style
@@ -15,7 +17,9 @@ from moerank.figures.style import GREY, WIDTH, in_style
 __all__ = ["FIGURE"]
 
 NAME_SIZE = 6
-LABEL_WIDTH = 1.75
+LABEL_LENGTH = 36
+"""Characters of a line of a label."""
+
 ROW, LINE = 0.13, 0.1
 """Inches of a solver's row, and of each further line of its label."""
 
@@ -45,10 +49,10 @@ def ranks_figure(view: View) -> Figure:
     caption = " ".join([caption, unranked]).strip()
     with in_style():
         names = [f"{solver} ({rank:.2f})" for solver, rank in zip(ranks.solvers, test.ranks, strict=True)]
-        rows = [folded(name, NAME_SIZE, LABEL_WIDTH) for name in names]
+        rows = [fill(name, LABEL_LENGTH) for name in names]
         heights = np.array([ROW + LINE * (lines_of(row) - 1) for row in rows])
         y = np.cumsum(heights) - heights / 2.0
-        figure = Figure(figsize=(WIDTH, 0.4 + heights.sum() + note_height(caption)), layout="constrained")
+        figure = Figure(figsize=(WIDTH, heights.sum()), layout="constrained")
         axes, bars = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 0.05 + BAR * len(groups)))
         axes.hlines(y, 0.4, test.ranks, color="0.85", linewidth=0.5, zorder=0)
         axes.plot(test.ranks, y, "o", color="black", markersize=3, label="mean rank", clip_on=False)
@@ -64,6 +68,7 @@ def ranks_figure(view: View) -> Figure:
         bars.set_xlim(-0.7, max(len(groups), 1) - 0.3)
         bars.set_axis_off()
         put_note(figure, caption)
+        fit_height(figure, axes, heights.sum())
     return figure
 
 
