@@ -13,8 +13,8 @@ set with costs it is that of (features / d, (error − lo) / (hi − lo), cost /
 
 The references, fronts.json beside this file, are the union of the runs made with --update and of all subsets of up to
 K features, which --exhaustive K enumerates: 4 on planted, mq2008 and ohsumed, 3 on digits and mslr, 2 on web. So far
-they hold 11 runs of 10,000 evaluations of every method here, some of the variants, three to seven of 100,000 of nsga2
-and of staircase, and some hundred of 10,000 to 100,000 of prototypes, whose strings were measured again. Better members
+they hold 11 runs of 10,000 evaluations of every method here, some of the variants, 11 of 100,000 of nsga2 and of
+staircase, and some hundred of 10,000 to 100,000 of prototypes, whose strings were measured again. Better members
 are merged by
 
     python tests/benchmarks/fronts.py --out DIR --methods all --evaluations 100000 --update
