@@ -6,6 +6,7 @@ from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
 
 from moerank.figures.style import WIDTH
 
@@ -13,8 +14,11 @@ __all__ = ["fit_height", "lines_of", "put_legend", "put_note", "shorten"]
 
 LEGEND_SIZE = NOTE_SIZE = 6
 MOST_COLUMNS = 4
-LEGEND_WIDTH = WIDTH - 0.65
-"""Inches of a legend at most: the width of the panels, which stand beside the numbers and the name of the y axis."""
+OVER = 0.25
+"""Inches that a legend begins left of its panels, above the numbers of the y axis."""
+
+LEGEND_WIDTH = WIDTH - 0.65 + OVER
+"""Inches of a legend at most."""
 
 NOTE_WIDTH = WIDTH - 0.15
 LONGEST = 30
@@ -41,6 +45,7 @@ def put_legend(place: Axes, lines: Axes, title: str = "") -> None:
             [fill(label, 44) for label in labels],
             loc="lower left",
             bbox_to_anchor=(0.0, 0.0),
+            bbox_transform=place.transAxes + ScaledTranslation(-OVER, 0.0, figure.dpi_scale_trans),
             title=title or None,
             title_fontproperties={"size": 7, "weight": "bold"},
             alignment="left",
