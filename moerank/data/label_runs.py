@@ -65,11 +65,10 @@ class LabelRuns:
         """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
         query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         order = np.lexsort((y, query))
-        begins = np.ones(len(y), np.bool_)
-        begins[1:] = (np.diff(y[order]) != 0) | (np.diff(query[order]) != 0)
+        begins = (np.diff(y[order], prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0)
         run = np.empty(len(y), np.int32)
         run[order] = np.cumsum(begins) - 1
-        first = np.searchsorted(query[order][begins], np.arange(len(offsets)))
+        first = np.searchsorted(query[begins], np.arange(len(offsets)))
         size, n_runs = np.bincount(run), np.diff(first)
         before = np.cumsum(size) - size
         n_worse = before - np.repeat(offsets[:-1], n_runs)

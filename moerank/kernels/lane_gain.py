@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, lanes, load, spread, store
+from moerank.kernels.places import places_of
 from moerank.kernels.tiles import longest_query
 
 __all__ = ["individuals_share_features", "lane_gain"]
@@ -100,11 +101,10 @@ def lane_gain(
     if len(query) and len(W):
         width = lanes(X.dtype.type)
         used = _used_by_groups(W, width)
-        group, feature = map(np.ascontiguousarray, np.nonzero(used))
+        begin, feature = places_of(used)
         weights = np.zeros((len(used) * width, W.shape[1]), X.dtype)
         weights[: len(W)] = W
-        by_feature = weights.reshape(len(used), width, -1).transpose(0, 2, 1)[group, feature]
-        begin = np.searchsorted(group, np.arange(len(used) + 1))
+        by_feature = weights.reshape(len(used), width, -1).transpose(0, 2, 1)[used]
         _blocks(X, begin, feature, by_feature, offsets, query, gain, discount, depth, ideal, NETWORK, values)
     return values
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
+from moerank.kernels.places import places_of
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query
 
 __all__ = ["few_ranks_count", "linear_gain"]
@@ -78,14 +79,13 @@ def linear_gain(
     values = np.zeros((len(offsets) - 1, len(W)))
     if len(query) and len(W):
         used = np.flatnonzero(W.any(axis=0))
-        weights = W[:, used].astype(columns.dtype)
-        individual, place = map(np.ascontiguousarray, np.nonzero(W[:, used]))
+        weights = W[:, used]
+        begin, place = places_of(weights != 0.0)
         width = lanes(columns.dtype.type)
         # Word l has the bits of the lanes behind lane l.
         later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], word_type(width))
-        begin = np.searchsorted(individual, np.arange(len(W) + 1))
         _blocks(
-            columns.reshape(-1), columns.shape[1], used, begin, place, weights[individual, place],
+            columns.reshape(-1), columns.shape[1], used, begin, place, weights[weights != 0.0].astype(columns.dtype),
             offsets, query, gain, discount, depth, ideal, later, values,
         )  # fmt: skip
     return values

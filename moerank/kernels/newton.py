@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.compiled import kernel
-from moerank.kernels.pair_pass import curvature_pass, hinge_pass, project, pull_back
+from moerank.kernels.pair_pass import curvature_pass, hinge_pass, project, pull_back, used_features
 
 __all__ = ["MAX_STEPS", "newton_lanes"]
 
@@ -83,7 +83,7 @@ def newton_lanes(
     sums = np.empty((n_features, lanes), np.float64)
     slack_sum = np.empty(lanes, np.float64)
 
-    used = _used_features(feature_mask)
+    used = used_features(feature_mask.T)
     factors = factorise(B, feature_mask)
     W = np.zeros((lanes, n_features))
     for lane in range(lanes):
@@ -194,20 +194,6 @@ def _add_loss(
     """Set result to w + factor · (the lane's sums) on the chosen features, 0 elsewhere."""
     for f in range(len(w)):
         result[f] = w[f] + factor * sums[f, lane] if chosen[f] else 0.0
-
-
-@kernel
-def _used_features(feature_mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Features that any lane uses."""
-    used = np.empty(feature_mask.shape[1], np.int64)
-    count = 0
-    for f in range(feature_mask.shape[1]):
-        for lane in range(len(feature_mask)):
-            if feature_mask[lane, f]:
-                used[count] = f
-                count += 1
-                break
-    return used[:count]
 
 
 @kernel

@@ -124,8 +124,8 @@ def project(X: Floats, weights: Floats, used: NDArray[np.int64], scores: Floats)
 
 
 @kernel
-def used_features(weights: Floats) -> NDArray[np.int64]:
-    """Return the features with a weight other than 0 in any lane: those that `project` needs."""
+def used_features(weights: Floats | NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the features with a weight, or a bit, other than 0 in any lane: those that `project` needs."""
     used = np.empty(len(weights), np.int64)
     count = 0
     for f in range(len(weights)):

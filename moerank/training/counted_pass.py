@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from moerank.data import RankingData
 from moerank.kernels.lanes import lanes, word_type
+from moerank.kernels.places import places_of
 from moerank.kernels.run_pass import centres, rows_by_run, run_pass
 from moerank.training.losses import PairLoss, Target
 
@@ -100,9 +101,7 @@ class _Rows(NamedTuple):
 def _places(feature_mask: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return where a pass finds the features of each individual: `used`, `begin` and `place` of `run_pass`."""
     used = np.flatnonzero(feature_mask.any(axis=0))
-    individual, place = map(np.ascontiguousarray, np.nonzero(feature_mask[:, used]))
-    begin = np.searchsorted(individual, np.arange(len(feature_mask) + 1))
-    return used, begin, place
+    return used, *places_of(feature_mask[:, used])
 
 
 def _prefixes(precision: type[np.floating[Any]]) -> NDArray[np.unsignedinteger[Any]]:
