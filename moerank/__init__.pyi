@@ -1,6 +1,5 @@
 """The public names of the package, each with the room it is loaded from when it is first used."""
 
-from .cluster import DaskCluster as DaskCluster
 from .data import FeatureCosts as FeatureCosts
 from .data import RankingData as RankingData
 from .data import ShardedData as ShardedData
@@ -16,12 +15,17 @@ from .data import load_web_fold as load_web_fold
 from .data import make_planted as make_planted
 from .data import make_web as make_web
 from .data import query_level_norm as query_level_norm
+from .data.dask import DaskCluster as DaskCluster
 from .exports import export as export
 from .metrics import MAP as MAP
 from .metrics import NDCG as NDCG
 from .metrics import MeanNDCG as MeanNDCG
 from .metrics import Precision as Precision
 from .metrics import make_metric as make_metric
+from .mofsrank import Ensemble as Ensemble
+from .mofsrank import FeatureLimits as FeatureLimits
+from .mofsrank import FeatureSelection as FeatureSelection
+from .mofsrank import InstanceSelection as InstanceSelection
 from .mofsrank import MOFSRank as MOFSRank
 from .rankers import SVMMAP as SVMMAP
 from .rankers import AdaRank as AdaRank
@@ -40,8 +44,6 @@ from .rankers import RankRLS as RankRLS
 from .rankers import RankSVM as RankSVM
 from .rankers import RankSVMStruct as RankSVMStruct
 from .rankers import RankSVMTRON as RankSVMTRON
-from .runs.problem_files import load_problem as load_problem
-from .runs.problem_files import make_problem as make_problem
 from .selectors import FSBFS as FSBFS
 from .selectors import FSED as FSED
 from .selectors import FSMSVM as FSMSVM
@@ -58,12 +60,10 @@ from .selectors import LambdaMARTSHAP as LambdaMARTSHAP
 from .selectors import NonconvexRanker as NonconvexRanker
 from .selectors import SingleFeatures as SingleFeatures
 from .solvers import make_solver as make_solver
-from .stages import Ensemble as Ensemble
-from .stages import FeatureLimits as FeatureLimits
-from .stages import FeatureSelection as FeatureSelection
-from .stages import InstanceSelection as InstanceSelection
-from .studies.merge import merge_studies as merge_studies
-from .studies.reading import read_results as read_results
+from .studies.problem import load_problem as load_problem
+from .studies.problem import make_problem as make_problem
 from .studies.study import Study as Study
+from .studies.study import merge_studies as merge_studies
+from .studies.study import read_results as read_results
 
 __version__: str

@@ -12,8 +12,8 @@ from pathlib import Path
 from moerank.figures.descent import descent_figure
 from moerank.figures.style import save_figure
 from moerank.rankers import FSMRank
-from moerank.runs.problem_files import load_problem
 from moerank.selectors import FSMRankSubgradient
+from moerank.studies.problem import load_problem
 
 STEPS = 400
 LAMBDA = 1e-3

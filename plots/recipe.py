@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 import moerank as mr
-from moerank.analysis.results import Results
-from moerank.runs.problem import Problem
+from moerank.studies.problem import Problem
+from moerank.studies.results import Results
 
 
 def opened(description: str) -> tuple[list[Problem], Results, Path]:

@@ -20,7 +20,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 import moerank as mr
 from moerank.evolution import BIT_SEARCHES, make_algorithm, search
 from moerank.figures.style import WIDTH, in_style, save_figure
-from moerank.runs.problem_files import load_problem
+from moerank.studies.problem import load_problem
 
 METHODS = {
     "nsga2": ("NSGA-II", "#0072B2", "--"),

@@ -16,11 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from moerank.data import RankingData, fit_scaling, load_planted_fold
 from moerank.figures.of_run import draw_run_figures
 from moerank.rankers import ConstantFeatureWarning
-from moerank.runs.problem import SolverSection
-from moerank.runs.result import RunResult
-from moerank.runs.result_files import write_result
-from moerank.runs.run_fold import run_fold
 from moerank.solvers import make_solver, solvers
+from moerank.studies.problem import SolverSection
+from moerank.studies.result import RunResult
+from moerank.studies.result_files import write_result
+from moerank.studies.run_fold import run_fold
 
 SEARCH = {
     stage: {"population": 8, "generations": 3} for stage in ("instance_selection", "feature_selection", "ensemble")

@@ -21,10 +21,10 @@ import sklearn
 from helpers.pages import blocks
 
 from moerank.data import make_planted
-from moerank.exports.names import read_features
+from moerank.exports.deployable import read_features
+from moerank.mofsrank import searching as staged_search
 from moerank.rankers import lambda_mart
-from moerank.runs import sources
-from moerank.stages import staged_search
+from moerank.studies import sources
 from moerank.version import VERSION
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from moerank.data import FeatureCosts, load_planted_fold
-from moerank.data.columns import column_mask
+from moerank.data.inputs import column_mask
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankerAdapter, RankRLS

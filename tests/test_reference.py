@@ -8,10 +8,10 @@ from typing import get_args
 import pytest
 
 import moerank as mr
-from moerank.runs.problem import Problem
-from moerank.runs.sources import SOURCES
-from moerank.runs.stored import StoredResult
 from moerank.solvers import solvers
+from moerank.studies.problem import Problem
+from moerank.studies.result import StoredResult
+from moerank.studies.sources import SOURCES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

@@ -6,8 +6,8 @@ Which pixels tell handwritten digits apart? The front on training, validation an
 """
 
 from moerank.figures.of_run import RUN_FIGURES
-from moerank.runs.problem_files import load_problem
-from moerank.runs.run_fold import run_fold
+from moerank.studies.problem import load_problem
+from moerank.studies.run_fold import run_fold
 
 # %%
 # The problem that ``moerank run digits`` solves, with fewer generations.

@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 import moerank as mr
-from moerank.analysis.results import Results
 from moerank.figures.of_study import FIGURES
+from moerank.studies.results import Results
 
 # %%
 # A problem file, with few generations. A study is a folder; run again, it does only what is missing.

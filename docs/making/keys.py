@@ -4,10 +4,8 @@ import inspect
 from typing import get_args
 
 from making.schema import rows, table
-from moerank.runs.data_section import DataSection
-from moerank.runs.file_sources import Split
-from moerank.runs.problem import Problem
-from moerank.runs.sources import SOURCES
+from moerank.studies.problem import Problem
+from moerank.studies.sources import SOURCES, DataSection, Split
 
 INTRODUCTION = """\
 # Problem files

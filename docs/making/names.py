@@ -8,8 +8,7 @@ from pathlib import Path
 import moerank as mr
 
 TITLES = {
-    "mofsrank": "The search",
-    "stages": "Its stages, as pymoo problems",
+    "mofsrank": "The search, and its stages as pymoo problems",
     "rankers": "Rankers",
     "selectors": "Feature selection of others",
     "solvers": "The table of solvers",
@@ -17,27 +16,22 @@ TITLES = {
     "data": "Data",
     "studies": "Studies",
     "exports": "Export",
-    "cluster": "Dask",
 }
 """The rooms of public names, in the order of the page; a room without a title goes by its name, behind these."""
 
 MODULES = {
-    "moerank.stages.objectives": "Objectives of the search, and how to add one",
-    "moerank.stages.refit": "The ranker that serves",
-    "moerank.stages.cross_fitting": "The search that goes on with it",
+    "moerank.mofsrank.objectives": "Objectives of the search, and how to add one",
+    "moerank.mofsrank.refit": "The ranker that serves, and the search that goes on with it",
     "moerank.evolution": "Operators, searches, archive, journal",
     "moerank.statistics": "Tests and fronts",
     "moerank.verdict": "The verdict",
     "moerank.rankers.model": "A ranker as it is stored",
-    "moerank.runs.problem_files": "Problem files in Python",
-    "moerank.runs.run_fold": "Runs in Python",
-    "moerank.runs.result": "Their results",
-    "moerank.runs.result_files": "Folders of runs",
-    "moerank.analysis.results": "Results read back",
-    "moerank.analysis.comparison": "Solvers against each other",
-    "moerank.analysis.pairs": "All pairs of solvers",
-    "moerank.analysis.fronts": "Fronts of a study",
-    "moerank.analysis.stability": "How stable a choice is",
+    "moerank.studies.problem": "Problem files in Python",
+    "moerank.studies.run_fold": "Runs in Python",
+    "moerank.studies.result": "Their results",
+    "moerank.studies.result_files": "Folders of runs",
+    "moerank.studies.results": "Results read back, their fronts, and how stable a choice is",
+    "moerank.studies.comparison": "Solvers against each other",
     "moerank.figures.of_run": "Figures of a run",
     "moerank.figures.of_study": "Figures of a study",
     "moerank.reports.report": "Reports",

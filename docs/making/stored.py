@@ -1,8 +1,17 @@
 """The reference of result.json: every key, from the model that reads it."""
 
 from making.schema import meanings, rows, table
-from moerank.runs.result import RunResult, ScoredRanker
-from moerank.runs.stored import FORMAT, Convergence, Seconds, StoredRanker, StoredResult, StoredVerdict, Times
+from moerank.studies.result import (
+    FORMAT,
+    Convergence,
+    RunResult,
+    ScoredRanker,
+    Seconds,
+    StoredRanker,
+    StoredResult,
+    StoredVerdict,
+    Times,
+)
 from moerank.verdict import Verdict
 
 INTRODUCTION = f"""\

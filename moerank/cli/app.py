@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable
 from inspect import cleandoc
@@ -11,15 +12,32 @@ import typer
 
 from moerank.cli.data import DESCRIBE_EXAMPLES, cache, describe
 from moerank.cli.export import EXPORT_EXAMPLES, export
-from moerank.cli.merge import MERGE_EXAMPLES, merge
 from moerank.cli.messages import escape_what_cannot_be_written, notice
 from moerank.cli.report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
 from moerank.cli.run import RUN_EXAMPLES, run
-from moerank.cli.solvers import solvers
-from moerank.cli.study import STUDY_EXAMPLES, study
+from moerank.cli.study import MERGE_EXAMPLES, STUDY_EXAMPLES, merge, study
 from moerank.version import VERSION
 
-__all__ = ["app", "main"]
+__all__ = ["solvers", "app", "main"]
+
+
+def solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False) -> None:
+    """List the solvers: what they are, what they need, and who published them (--json names the paper).
+
+    The one with an asterisk is recommended: of all searches it finds good
+    fronts soonest, as tests/benchmarks/fronts.py measures them.
+    """
+    from moerank.solvers import solvers as table
+
+    if as_json:
+        keys = ("name", "family", "paper", "year", "linear", "selects", "needs", "backend", "recommended")
+        entries = [{key: getattr(entry, key) for key in keys} for entry in table().values()]
+        typer.echo(json.dumps(entries, indent=1, ensure_ascii=False))
+        return
+    from moerank.cli.tables import output, solver_table
+
+    output().print(solver_table(table().values()))
+
 
 # The commands import what they need themselves: --help answers at once.
 app = typer.Typer(

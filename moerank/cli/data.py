@@ -14,7 +14,7 @@ from moerank.cli.run import connected
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
-    from moerank.runs.problem import Problem
+    from moerank.studies.problem import Problem
 
 __all__ = ["DESCRIBE_EXAMPLES", "cache", "describe"]
 
@@ -67,7 +67,7 @@ def describe(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False,
 ) -> None:
     """Count documents, queries, labels, pairs, and what deserves a look before anything is learnt."""
-    from moerank.cli.reading import shown_reading
+    from moerank.cli.progress import shown_reading
 
     with sentences(), shown_reading():
         from moerank.data import describe as describe_data
@@ -82,8 +82,7 @@ def describe(
         if as_json:
             typer.echo(json.dumps([entry.as_dict() for entry in descriptions], indent=1, ensure_ascii=False))
             return
-        from moerank.cli.tables import output
-        from moerank.cli.tables.data import description_table
+        from moerank.cli.tables import description_table, output
 
         output().print(description_table(what, descriptions))
         typer.echo("\n".join(dict.fromkeys(remark for entry in descriptions for remark in entry.remarks())))
@@ -95,7 +94,7 @@ def _read(
     """Return the data that are meant: a file's, or the parts of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds
-    from moerank.data.tables import find_part, guess_columns, is_table
+    from moerank.data.read.table import find_part, guess_columns, is_table
 
     path, rule = Path(what), _rule(missing)
     if path.suffix == ".toml" or not path.exists():
@@ -120,7 +119,7 @@ def _read(
 
 def _problem(what: str, options: dict[str, str | None], dask: str | None = None) -> Problem:
     """Return a problem, with shards for a Dask cluster; refuse options that are for files."""
-    from moerank.runs.problem_files import load_problem
+    from moerank.studies.problem import load_problem
 
     given = [name for name, value in options.items() if value is not None]
     if given:
@@ -149,7 +148,7 @@ def cache(
     MOERANK_CACHE_SIZE limits its size, in GiB.
     """
     with sentences():
-        from moerank.data.cache import cache_entries, cache_folder, cache_limit, clear_cache
+        from moerank.data.read.cache import cache_entries, cache_folder, cache_limit, clear_cache
 
         folder = cache_folder()
         if folder is None:

@@ -10,7 +10,7 @@ import typer
 from moerank.cli.messages import notice, printable, sentences
 
 if TYPE_CHECKING:
-    from moerank.runs.result import RunResult
+    from moerank.studies.result import RunResult
 
 __all__ = ["EXPORT_EXAMPLES", "export"]
 
@@ -78,7 +78,7 @@ def export(
         from moerank.checks import unknown
         from moerank.exports.formats import FORMATS
         from moerank.exports.formats import export as write
-        from moerank.runs.result_files import find_result
+        from moerank.studies.result_files import find_result
 
         if format_ not in FORMATS:
             raise ValueError(unknown("format", format_, FORMATS))

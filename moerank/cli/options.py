@@ -28,7 +28,7 @@ Settings = Annotated[
 
 def complete_problem(incomplete: str) -> list[str]:
     """Return the shipped problems and the problem files that begin so."""
-    from moerank.runs.problem_files import shipped_problems
+    from moerank.studies.problem import shipped_problems
 
     folder, _, begin = incomplete.rpartition("/")
     files = sorted(str(path) for path in Path(folder or ".").glob("*.toml") if path.name.startswith(begin))
@@ -65,7 +65,7 @@ def read_settings(changes: Sequence[str]) -> dict[str, Any]:
 
 
 def _setting(change: str) -> tuple[str, Any]:
-    from moerank.runs.problem_files import LONGEST_LINE
+    from moerank.studies.problem import LONGEST_LINE
 
     key, equals, value = change.partition("=")
     if not equals or "." not in key:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean
 from time import monotonic
 from types import TracebackType
 from typing import Self
@@ -25,12 +27,117 @@ from rich.table import Column
 from rich.text import Text
 
 from moerank.cli.messages import is_quiet, keep, printable, remark
-from moerank.cli.reading import PATIENCE
-from moerank.cli.time_left import TimeLeft, in_words
-from moerank.data.progress import reading_progress
-from moerank.studies.cell import Cell
+from moerank.data.read.files import reading_progress
+from moerank.studies.grid import Cell
 
-__all__ = ["CellProgress", "StageProgress"]
+__all__ = ["TimeLeft", "in_words", "PATIENCE", "shown_reading", "CellProgress", "StageProgress"]
+
+Kind = tuple[str, str]
+"""A problem and a solver: cells of one kind cost about the same, those of two a thousandfold."""
+
+
+class TimeLeft:
+    """Estimates the time that the cells which are not done will take.
+
+    The cost of a cell is expected to be the mean of what was measured for its solver on its problem; where nothing
+    was, the mean over the solvers that were measured on the problem, else over all. The speed is the cost of the
+    cells that were done since the start, by whatever process, divided by the time since then.
+
+    Parameters
+    ----------
+    left : iterable of Cell
+        The cells that are not done at the start.
+    """
+
+    def __init__(self, left: Iterable[Cell]) -> None:
+        self._left = Counter(_kind(cell) for cell in left)
+        self._costs: defaultdict[Kind, list[float]] = defaultdict(list)
+        self._done = 0.0
+
+    def measured(self, cell: Cell, cost: float) -> None:
+        """Learn what a cell cost that was done before the start, in seconds of the processor."""
+        self._costs[_kind(cell)].append(cost)
+
+    def done(self, cell: Cell, cost: float | None) -> None:
+        """Count a cell that was done since the start; None if it failed, which tells nothing of its solver."""
+        self._left[_kind(cell)] -= 1
+        if cost is not None:
+            self.measured(cell, cost)
+            self._done += cost
+
+    def seconds(self, elapsed: float) -> float | None:
+        """Return the seconds that remain when `elapsed` have passed since the start; None if nothing is known yet."""
+        if self._done == 0:
+            return None
+        means = {kind: fmean(costs) for kind, costs in self._costs.items()}
+        cost = 0.0
+        for kind, n_cells in self._left.items():
+            like = [mean for known, mean in means.items() if known[0] == kind[0]]
+            cost += n_cells * means.get(kind, fmean(like or means.values()))
+        return cost * elapsed / self._done
+
+
+def in_words(seconds: float) -> str:
+    """Return a duration as people say it.
+
+    Examples
+    --------
+    >>> in_words(38.2), in_words(240.0), in_words(9000.0), in_words(190_000.0)
+    ('40 s', '4 min', '2.5 h', '2.2 days')
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds)) if seconds < 10 else round(seconds, -1):.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    value, unit = (seconds / 3600, "h") if seconds < 36 * 3600 else (seconds / 86400, "days")
+    return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+
+
+def _kind(cell: Cell) -> Kind:
+    return cell.problem.name, cell.solver.label
+
+
+PATIENCE = 2.0
+"""Seconds of which nothing is said."""
+
+
+@contextmanager
+def shown_reading(clock: Callable[[], float] = monotonic) -> Iterator[None]:
+    """Show how far files have been read, of those that take over `PATIENCE`: a bar on a terminal, else a line each.
+
+    The line is printed when the file has been read. `clock` returns seconds.
+    """
+    from moerank.data.read.files import reading_progress
+
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), TimeElapsedColumn())
+    words = (TextColumn("elapsed"), TimeRemainingColumn(), TextColumn("left"))
+    bars = Progress(*columns, *words, console=console, transient=True)
+    tasks: dict[Path, TaskID] = {}
+    begins: dict[Path, float] = {}
+
+    def show(path: Path, share: float) -> None:
+        begin = begins.setdefault(path, clock())
+        seconds = clock() - begin
+        if share >= 1.0:
+            del begins[path]
+            if path in tasks:
+                bars.remove_task(tasks.pop(path))
+            if seconds > PATIENCE:
+                console.print(printable(f"read {path.name} ({seconds:.1f} s)"), soft_wrap=True)
+        elif seconds > PATIENCE and console.is_terminal:
+            if path not in tasks:
+                bars.start()
+                tasks[path] = bars.add_task(printable(f"reading {path.name}"), total=1.0)
+            bars.update(tasks[path], completed=share)
+
+    with reading_progress(show):
+        try:
+            yield
+        finally:
+            if console.is_terminal:
+                bars.stop()
+
 
 ROOM_FOR_STAGES, ROOM_FOR_CELLS = 80, 100
 """Columns from which on a terminal has room for all that is known of the time."""

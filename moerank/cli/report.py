@@ -113,10 +113,10 @@ def plot(
     names those that have nothing of its kind to show.
     """
     with sentences():
-        from moerank.analysis.results import Results
         from moerank.checks import unknown
         from moerank.figures import style
-        from moerank.runs.solver_spec import read_solver, split_solvers
+        from moerank.studies.results import Results
+        from moerank.studies.solver import read_solver, split_solvers
         from moerank.studies.study import Study
 
         if name not in FIGURES:
@@ -150,9 +150,8 @@ def _that_take(option: str) -> str:
 def _written(content: Report, format_: str) -> str:
     """Return the text of a report."""
     from moerank.cli.progress import StageProgress
-    from moerank.reports.latex import latex_report
-    from moerank.reports.markdown import markdown_report
     from moerank.reports.page import html_report
+    from moerank.reports.tables import latex_report, markdown_report
 
     if format_ in ("csv", "pairs"):
         table = content.frame if format_ == "csv" else content.pairs

@@ -15,10 +15,10 @@ from moerank.cli.options import Log, Quiet, Settings, complete_problem, complete
 from moerank.systems import file_name, n_processors
 
 if TYPE_CHECKING:
-    from moerank.cluster import DaskCluster
-    from moerank.runs.folders import FoldRuns
-    from moerank.runs.problem import Problem
-    from moerank.runs.result import RunResult
+    from moerank.data.dask import DaskCluster
+    from moerank.studies.folders import FoldRuns
+    from moerank.studies.problem import Problem
+    from moerank.studies.result import RunResult
 
 __all__ = ["RUN_EXAMPLES", "connected", "run"]
 
@@ -127,11 +127,11 @@ def run(
     request += ["--fold", fold, "--seed", str(seed), "--workers", str(workers), *(["--json"] if as_json else [])]
     command = ["moerank", "run", *request]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible([*command, "--resume"]):
-        from moerank.runs.folders import FoldRuns
-        from moerank.runs.problem_files import load_problem
-        from moerank.runs.result_files import RESULT
-        from moerank.runs.solver_spec import read_solver
         from moerank.solvers import make_backend
+        from moerank.studies.folders import FoldRuns
+        from moerank.studies.problem import load_problem
+        from moerank.studies.result_files import RESULT
+        from moerank.studies.solver import read_solver
 
         overrides = read_settings(set_ or [])
         if backend is not None:
@@ -169,7 +169,7 @@ def _check_members(members: list[int], *, several: bool, as_json: bool) -> None:
 
 def _refuse_foreign(folders: Iterable[Path], out: Path) -> None:
     """Refuse to replace files of a run's names that no run has left."""
-    from moerank.runs.result_files import FILES, is_of_a_run
+    from moerank.studies.result_files import FILES, is_of_a_run
 
     mine = list(FILES)
     with suppress(ImportError):  # where figures cannot be drawn they replace nothing
@@ -190,7 +190,7 @@ def _refuse_foreign(folders: Iterable[Path], out: Path) -> None:
 def _compare(problem: Problem, result: RunResult, members: list[int], data: Path | None) -> None:
     """Print how one member stands against another, or against the chosen one."""
     from moerank.cli.tables import output, say
-    from moerank.runs.members import compare_members
+    from moerank.studies.folders import compare_members
 
     first, second = members if len(members) == 2 else (members[0], result.chosen + 1)
     _, _, test = problem.load_limited_fold(result.fold, data)[0]
@@ -203,7 +203,7 @@ def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]
     """Return the Dask cluster at an address; none without one."""
     if address is None:
         return nullcontext()
-    from moerank.cluster import DaskCluster
+    from moerank.data.dask import DaskCluster
 
     return DaskCluster(address)
 
@@ -218,7 +218,7 @@ def _run(
     from moerank.cli.progress import StageProgress
     from moerank.kernels.compiled import is_on_disk
     from moerank.kernels.newton import newton_lanes
-    from moerank.runs.result_files import FILES
+    from moerank.studies.result_files import FILES
 
     if not is_on_disk(newton_lanes):
         remark("first run: the kernels are compiled for this machine, which takes about a minute once")
@@ -246,8 +246,8 @@ def _show(
     problem: Problem, results: list[RunResult], out: Path, written: list[str], *, as_json: bool, compared: bool
 ) -> None:
     """Print the table of one fold, or the means over several; with --quiet one line, unless members are compared."""
-    from moerank.analysis.summary import summarise
     from moerank.files import replace_file
+    from moerank.studies.summary import summarise
 
     if len(results) > 1:
         summary = summarise(results, problem.published)
@@ -256,8 +256,7 @@ def _show(
     if as_json:
         typer.echo(text if len(results) > 1 else results[0].to_json(), nl=False)
         return
-    from moerank.cli.tables import output, say
-    from moerank.cli.tables.run import UNITS, chosen_features, front_table, summary_table
+    from moerank.cli.tables import UNITS, chosen_features, front_table, output, say, summary_table
 
     console = output()
     for result in results:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moerank.cli.messages import interruptible, is_quiet, keep, sentences, speaking
+from moerank.cli.messages import interruptible, is_quiet, keep, printable, sentences, speaking
 from moerank.cli.options import Log, Quiet, Settings, complete_problem, complete_solvers, read_settings
 from moerank.systems import command_line
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
 
-__all__ = ["STUDY_EXAMPLES", "study"]
+
+__all__ = ["STUDY_EXAMPLES", "study", "MERGE_EXAMPLES", "merge"]
 
 STUDY_EXAMPLES = """\
 Examples:
@@ -86,7 +87,7 @@ def study(
     """
     command = ["moerank", *sys.argv[1:]]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(command):
-        from moerank.runs.solver_spec import split_solvers
+        from moerank.studies.solver import split_solvers
         from moerank.studies.study import Study
 
         names = split_solvers(solvers)
@@ -116,8 +117,7 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
 
 def _show_cells(study: Study, *, as_json: bool) -> None:
     """Print every cell and whether it is finished, failed or open."""
-    from moerank.cli.tables import output
-    from moerank.cli.tables.study import cell_table
+    from moerank.cli.tables import cell_table, output
 
     states = study.states()
     if as_json:
@@ -139,9 +139,8 @@ def _show_cells(study: Study, *, as_json: bool) -> None:
 
 def _show_results(study: Study, *, as_json: bool) -> bool:
     """Print the means over folds and seeds, then what failed; return whether anything did."""
-    from moerank.analysis.results import Results
-    from moerank.cli.tables import output, say
-    from moerank.cli.tables.study import study_table
+    from moerank.cli.tables import output, say, study_table
+    from moerank.studies.results import Results
 
     failures = study.failures()
     if as_json:
@@ -176,3 +175,29 @@ def _folds(folds: str) -> list[int] | None:
         return [int(fold) for fold in folds.split(",")]
     except ValueError:
         raise ValueError(f"--folds {folds}: give numbers from 1 by commas, or all") from None
+
+
+MERGE_EXAMPLES = """\
+Example:
+
+moerank merge results/office results/cluster --out results/both
+"""
+
+
+def merge(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of two or more studies.")],
+    out: Annotated[Path, typer.Option(help="Folder of the union: a new one, or that of a study, which is extended.")],
+) -> None:
+    """Make one study of several, which ran on other machines or asked for other solvers.
+
+    Nothing is run, and nothing that is there is replaced. Studies that
+    contradict each other (other settings of a problem, other results of the
+    same cell) are refused before anything is written.
+    """
+    with sentences():
+        from moerank.studies.study import merge_studies
+
+        merged = merge_studies(folders, out)
+        states = list(merged.states().values())
+        failed = f", {states.count('failed')} failed" * ("failed" in states)
+        typer.echo(printable(f"{states.count('finished')} of {len(states)} cells are finished{failed}, in {out}"))

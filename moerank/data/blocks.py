@@ -1,14 +1,15 @@
-"""Runs of whole queries, for what goes through all documents without a copy of all."""
+"""Blocks of whole queries, and sums over blocks in a fixed order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ROWS", "blocks", "column_block"]
+__all__ = ["ROWS", "blocks", "column_block", "ByDocument", "ByQuery", "Run", "add_up", "runs_of", "shares", "whole"]
 
 ROWS = 1 << 14
 """Documents, about, that are worked on at once, unless something speaks for another number."""
@@ -63,3 +64,103 @@ def column_block(X: NDArray[Any], begin: int, end: int) -> tuple[NDArray[Any], i
     flat = X.T.reshape(-1) if whole else np.ascontiguousarray(X[begin:end].T).reshape(-1)
     flat.setflags(write=False)  # kernels are compiled once, whether or not X can be written to
     return (flat, len(X), begin) if whole else (flat, end - begin, 0)
+
+
+T = TypeVar("T")
+
+Run: TypeAlias = tuple[int, int]
+"""Shards that are neighbours: the first, and the one after the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class ByQuery:
+    """An array with a value for each query along its last axis."""
+
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ByDocument:
+    """An array with a value for each document along its last axis."""
+
+    values: NDArray[Any]
+
+
+def whole(arguments: Sequence[Any]) -> list[Any]:
+    """Return arguments with all values of those that have one for each query or document."""
+    return [argument.values if isinstance(argument, ByQuery | ByDocument) else argument for argument in arguments]
+
+
+def shares(argument: Any, queries: NDArray[np.int64], documents: NDArray[np.int64]) -> list[Any]:
+    """Return what each shard gets of an argument.
+
+    Parameters
+    ----------
+    argument : object
+        Every shard gets the whole of it, but for the values of `ByQuery` and `ByDocument`.
+    queries, documents : ndarray of int64, shape (n_shards + 1,)
+        Where the shards begin.
+
+    Examples
+    --------
+    >>> shares(ByQuery(np.array([[1, 2, 3]])), np.array([0, 2, 3]), np.array([0, 10, 12]))
+    [array([[1, 2]]), array([[3]])]
+    """
+    if not isinstance(argument, ByQuery | ByDocument):
+        return [argument] * (len(queries) - 1)
+    ends = queries if isinstance(argument, ByQuery) else documents
+    if argument.values.shape[-1] != ends[-1]:
+        raise ValueError(f"{argument.values.shape[-1]} values are not one for each of {ends[-1]}")
+    return np.split(argument.values, ends[1:-1], axis=-1)
+
+
+def runs_of(shards: Iterable[int], n_shards: int) -> list[Run]:
+    """Return the fewest runs that are added up by themselves and hold these shards and no others, in order.
+
+    Examples
+    --------
+    >>> runs_of([0, 1, 2, 3], 8), runs_of([3, 4, 5], 8)
+    ([(0, 4)], [(3, 4), (4, 6)])
+    """
+    there = set(shards)
+
+    def inside(begin: int, end: int) -> list[Run]:
+        if there.issuperset(range(begin, end)):
+            return [(begin, end)]
+        if there.isdisjoint(range(begin, end)):
+            return []
+        middle = (begin + end) // 2
+        return inside(begin, middle) + inside(middle, end)
+
+    return inside(0, n_shards)
+
+
+def add_up(run: Run, part: Callable[[int], T], known: Mapping[Run, T] | None = None) -> T:
+    """Return the sum of the parts of a run of shards: arrays, numbers, or tuples of such.
+
+    Parameters
+    ----------
+    run : (int, int)
+    part : callable
+        ``part(i)`` returns what shard i adds.
+    known : mapping of (int, int) to sums, optional
+        Runs that are added up already.
+
+    Examples
+    --------
+    >>> add_up((0, 3), lambda shard: (float(shard), np.array([shard])))
+    (3.0, array([3]))
+    """
+    if known is not None and run in known:
+        return known[run]
+    begin, end = run
+    if end - begin == 1:
+        return part(begin)
+    middle = (begin + end) // 2
+    return _sum(add_up((begin, middle), part, known), add_up((middle, end), part, known))
+
+
+def _sum(left: Any, right: Any) -> Any:
+    if isinstance(left, tuple):
+        return tuple(_sum(one, other) for one, other in zip(left, right, strict=True))
+    return left + right

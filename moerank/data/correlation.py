@@ -8,9 +8,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.data.blocks import column_block
+from moerank.data.blocks import add_up, column_block
 from moerank.data.ranking_data import RankingData
-from moerank.data.shares import add_up
 from moerank.kernels.columns import centre_columns, columns_seen
 from moerank.kernels.lanes import lanes
 from moerank.kernels.square import in_order, sheet, square

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from moerank.checks import check_at_least, check_share
-from moerank.data.draws import Draws
-from moerank.data.letor import documents_as_data, read_documents
 from moerank.data.missing import MissingRule
-from moerank.data.part_names import part_paths
 from moerank.data.ranking_data import RankingData
+from moerank.data.read.files import part_paths
+from moerank.data.read.letor import documents_as_data, read_documents
 
 __all__ = [
+    "Draws",
     "MOST_FOLDS",
     "N_FOLDS",
     "count_folds",
@@ -31,6 +31,35 @@ __all__ = [
     "split_fold",
     "split_queries",
 ]
+
+
+class Draws:
+    """Draws made of the 64-bit words of PCG64, or of another generator.
+
+    Parameters
+    ----------
+    seed : int or BitGenerator
+        Not negative; or what gives the words.
+
+    Examples
+    --------
+    >>> draws = Draws(0)
+    >>> draws.order(5).tolist(), draws.uniform((2,)).round(3).tolist()
+    ([3, 2, 1, 0, 4], [0.913, 0.607])
+    """
+
+    def __init__(self, seed: int | np.random.BitGenerator) -> None:
+        self._words = seed if isinstance(seed, np.random.BitGenerator) else np.random.PCG64(seed)
+
+    def order(self, n: int) -> NDArray[np.int64]:
+        """Return the numbers 0 to n − 1 in a random order."""
+        return np.argsort(self._words.random_raw(n), kind="stable")
+
+    def uniform(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return multiples of 2⁻⁵³ in [0, 1)."""
+        words = self._words.random_raw(int(np.prod(shape))).reshape(shape)
+        return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
 
 N_FOLDS = 5
 """That LETOR's data sets have, and the embedded problems."""

@@ -8,16 +8,86 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.checks import check_room
-from moerank.data.label_runs import LabelRuns
-from moerank.kernels.preference_pairs import count_beaten, enumerate_pairs
+from moerank.data.blocks import ByDocument
+from moerank.kernels.pair_pass import count_beaten, enumerate_pairs
 
-__all__ = ["LabelledQueries", "PreferencePairs"]
+if TYPE_CHECKING:
+    from moerank.data.ranking_data import RankingData
+
+__all__ = ["LabelRuns", "LabelledQueries", "PreferencePairs", "n_pairs_of_documents", "n_pairs_of_queries"]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRuns:
+    """The documents of each query by label. A run is the documents of one label in one query.
+
+    Attributes
+    ----------
+    run : ndarray of int32, shape (n_documents,)
+        The run of each document. Runs count by query, then by label, the least first.
+    first : ndarray of int64, shape (n_queries + 1,)
+        Query q has the runs ``first[q]`` to ``first[q + 1]``.
+    n_worse, n_better : ndarray of int64, shape (n_runs,)
+        How many documents of its query are worse and better than each document of a run.
+    n_pairs_of : ndarray of int64, shape (n_queries,)
+        Preference pairs of each query.
+
+    Examples
+    --------
+    >>> runs = LabelRuns.of(np.array([2, 0, 1, 1, 5, 5]), np.array([0, 4, 6]))
+    >>> runs.run.tolist(), runs.n_worse.tolist(), runs.n_better.tolist(), runs.n_pairs
+    ([2, 0, 1, 1, 3, 3], [0, 1, 3, 0], [3, 1, 0, 0], 5)
+    """
+
+    run: NDArray[np.int32]
+    first: NDArray[np.int64]
+    n_worse: NDArray[np.int64]
+    n_better: NDArray[np.int64]
+    n_pairs_of: NDArray[np.int64]
+
+    @property
+    def n_pairs(self) -> int:
+        """Preference pairs of all queries."""
+        return int(self.n_pairs_of.sum())
+
+    def n_pairs_among(self, documents: NDArray[np.bool_]) -> int:
+        """Count the preference pairs of which both documents are kept; O(n_documents).
+
+        Parameters
+        ----------
+        documents : ndarray of bool, shape (n_documents,)
+
+        Examples
+        --------
+        >>> runs = LabelRuns.of(np.array([2, 0, 1, 1]), np.array([0, 4]))
+        >>> runs.n_pairs_among(np.array([True, False, True, True]))
+        2
+        """
+        size = np.bincount(self.run[documents], minlength=len(self.n_worse))
+        together = np.add.reduceat(size, self.first[:-1])
+        return int((together @ together - size @ size) // 2)
+
+    @classmethod
+    def of(cls, y: NDArray[np.int64], offsets: NDArray[np.int64]) -> LabelRuns:
+        """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
+        query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        order = np.lexsort((y, query))
+        begins = (np.diff(y[order], prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0)
+        run = np.empty(len(y), np.int32)
+        run[order] = np.cumsum(begins) - 1
+        first = np.searchsorted(query[begins], np.arange(len(offsets)))
+        size, n_runs = np.bincount(run), np.diff(first)
+        before = np.cumsum(size) - size
+        n_worse = before - np.repeat(offsets[:-1], n_runs)
+        n_better = np.repeat(offsets[1:], n_runs) - before - size
+        return cls(run, first, n_worse, n_better, np.add.reduceat(n_worse * size, first[:-1]))
+
 
 BYTES_OF_A_PAIR = 32
 """Two rows, and what the solvers keep for a pair beside them."""
@@ -102,3 +172,35 @@ class LabelledQueries:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"y": self.y, "offsets": self.offsets}
+
+
+Mask = NDArray[np.bool_]
+
+
+def n_pairs_of_queries(data: RankingData, masks: Mask) -> NDArray[np.int64]:
+    """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,).
+
+    Examples
+    --------
+    >>> data = RankingData([[0.1], [0.9], [0.5], [0.2]], y=[0, 2, 1, 0], qid=[1, 1, 2, 2])
+    >>> n_pairs_of_queries(data, np.array([[True, True], [False, True]])).tolist()
+    [2, 1]
+    """
+    of_query = data.remember("pairs of queries", lambda: np.concatenate(data.map(_pairs_of_queries)))
+    return np.array([of_query[mask].sum() for mask in masks], np.int64)
+
+
+def n_pairs_of_documents(data: RankingData, masks: Mask) -> NDArray[np.int64]:
+    """Count the preference pairs of which both documents are kept, by each row of `masks` (n, n_documents).
+
+    Shape (n,); O(n · n_documents).
+    """
+    return data.total(_pairs_of_documents, ByDocument(masks))
+
+
+def _pairs_of_queries(data: RankingData) -> NDArray[np.int64]:
+    return data.label_runs.n_pairs_of
+
+
+def _pairs_of_documents(data: RankingData, masks: Mask) -> NDArray[np.int64]:
+    return np.array([data.label_runs.n_pairs_among(mask) for mask in masks], np.int64)

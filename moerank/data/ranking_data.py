@@ -10,28 +10,28 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.data.blocks import blocks
-from moerank.data.checked import (
+from moerank.data.blocks import blocks, whole
+from moerank.data.costs import FeatureCosts
+from moerank.data.inputs import (
     checked_features,
     checked_labels,
     checked_names,
     checked_queries,
+    column_names,
     extremes_of,
+    is_frozen,
     query_offsets,
     refuse_infinite_values,
     refuse_large_values,
     refuse_missing_values,
+    register_scaled_table,
+    require_same_index,
 )
-from moerank.data.feature_costs import FeatureCosts
-from moerank.data.frames import column_names, is_frozen, require_same_index
-from moerank.data.label_runs import LabelRuns
 from moerank.data.missing import MissingRule, check_missing_rule, fill_in_place, missing_bits
-from moerank.data.pairs import LabelledQueries, PreferencePairs
-from moerank.data.scaled_tables import register_scaled_table
-from moerank.data.scales import PER_QUERY, UNSCALED, FittedScaling, PerQuery, Scaling
-from moerank.data.shares import whole
+from moerank.data.pairs import LabelledQueries, LabelRuns, PreferencePairs
+from moerank.data.scaling import PER_QUERY, UNSCALED, FittedScaling, PerQuery, Scaling
 
-__all__ = ["RankingData"]
+__all__ = ["RankingData", "labels_alone"]
 
 T = TypeVar("T")
 
@@ -397,3 +397,19 @@ class RankingData:
             f"RankingData({self.name!r}: {self.n_documents} documents, {self.n_queries} queries, "
             f"{self.n_features} features)"
         )
+
+
+def labels_alone(y: ArrayLike, qid: ArrayLike | None) -> RankingData:
+    """Return test data for a metric: labels and queries beside a feature that is 0.
+
+    Raises
+    ------
+    ValueError
+        For malformed labels or queries; see `RankingData`.
+
+    Examples
+    --------
+    >>> labels_alone([0, 1, 0], qid=[1, 1, 2]).n_queries
+    2
+    """
+    return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name="test data")

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.evolution.bit_search import BitSearch
-from moerank.evolution.crowding import crowding_distances, front_numbers
-from moerank.evolution.strings import first_of_equals, group_numbers, hamming_distances, random_strings, random_subsets
+from moerank.evolution.bit_search import (
+    BitSearch,
+    crowding_distances,
+    first_of_equals,
+    front_numbers,
+    group_numbers,
+    hamming_distances,
+    random_strings,
+    random_subsets,
+)
 
 __all__ = ["DAEA"]
 

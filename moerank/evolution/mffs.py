@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 from pymoo.core.problem import Problem
 
 from moerank.checks import check_at_least
-from moerank.evolution.bit_search import BitSearch
-from moerank.evolution.crowding import front_numbers, select_by_crowding, tournament
-from moerank.evolution.strings import (
+from moerank.evolution.bit_search import (
+    BitSearch,
     beside_size,
     first_of_equals,
+    front_numbers,
     group_numbers,
     hamming_distances,
     random_members,
     random_strings,
+    select_by_crowding,
+    tournament,
     uniform_children,
 )
 

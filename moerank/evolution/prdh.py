@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.evolution.bit_search import BitSearch
-from moerank.evolution.crowding import front_numbers, select_by_crowding, tournament
-from moerank.evolution.strings import (
+from moerank.evolution.bit_search import (
+    BitSearch,
     beside_size,
     first_of_equals,
+    front_numbers,
     group_numbers,
     hamming_distances,
     random_strings,
+    select_by_crowding,
+    tournament,
     uniform_children,
 )
 

@@ -20,8 +20,7 @@ from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
-from moerank.evolution.archive import Archive
-from moerank.evolution.duplicates import DigestDuplicates, row_digests
+from moerank.evolution.archive import Archive, DigestDuplicates, row_digests
 from moerank.evolution.journal import Journal, Record
 
 __all__ = ["Generation", "SearchResult", "search"]

@@ -8,9 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.population import Population
 
-from moerank.evolution.bit_search import BitSearch
-from moerank.evolution.crowding import front_numbers, select_by_crowding, tournament
-from moerank.evolution.strings import first_of_equals, random_members
+from moerank.evolution.bit_search import (
+    BitSearch,
+    first_of_equals,
+    front_numbers,
+    random_members,
+    select_by_crowding,
+    tournament,
+)
 
 __all__ = ["SparseEA"]
 

@@ -11,10 +11,15 @@ from numpy.typing import NDArray
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
-from moerank.evolution.binary import SubsetSizeSampling
-from moerank.evolution.bit_search import BitSearch
-from moerank.evolution.crowding import crowding_distances, tournament
-from moerank.evolution.strings import beside_size, first_of_equals, random_members
+from moerank.evolution.bit_search import (
+    BitSearch,
+    beside_size,
+    crowding_distances,
+    first_of_equals,
+    random_members,
+    tournament,
+)
+from moerank.evolution.operators import SubsetSizeSampling
 
 __all__ = ["Staircase", "gaps", "select_by_gap"]
 

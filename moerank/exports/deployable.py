@@ -2,21 +2,278 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
-from moerank.data import FittedScaling
-from moerank.exports.names import TargetFeature, check_name, names_there
-from moerank.exports.rounding import largest_value
-from moerank.rankers.forest import Forest
-from moerank.rankers.model import Model
+from moerank.checks import first_mistake
+from moerank.data.scaling import FittedScaling
+from moerank.files import read_text
+from moerank.rankers.model import Forest, Model
 
-__all__ = ["Deployable", "Deployment", "deployable"]
+__all__ = [
+    "SolrFeature",
+    "TargetFeature",
+    "TemplateFeature",
+    "check_name",
+    "names_there",
+    "plain_name",
+    "read_features",
+    "largest_value",
+    "single",
+    "single_above",
+    "single_at_most",
+    "single_positive",
+    "Deployable",
+    "Deployment",
+    "deployable",
+    "Normaliser",
+    "normaliser",
+    "compact_json",
+    "depths",
+    "nested_trees",
+]
+
+MOST_BYTES = 2**24
+"""Of a file of features."""
+
+NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+Name = Annotated[str, StringConstraints(pattern=NAME)]
+Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class SolrFeature(_Table):
+    """A feature of Solr: the name of its class, that of the package left out or not, and its parameters."""
+
+    class_: Annotated[Line, Field(alias="class")]
+    params: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class TemplateFeature(_Table):
+    """A feature of Elasticsearch's plugin and OpenSearch's: a query whose score it is, and what that asks for."""
+
+    template: dict[str, JsonValue] | Line
+    params: tuple[str, ...] = ()
+    template_language: Line = "mustache"
+
+
+class TargetFeature(_Table):
+    """What a file says of a feature.
+
+    Attributes
+    ----------
+    name : str, optional
+        Its name there: letters, digits and _ of ASCII, no digit first.
+    solr : SolrFeature, optional
+    elasticsearch : TemplateFeature, optional
+        For OpenSearch, too.
+    vespa : str, optional
+        A ranking expression, as ``bm25(title)``.
+    """
+
+    name: Name | None = None
+    solr: SolrFeature | None = None
+    elasticsearch: TemplateFeature | None = None
+    vespa: Line | None = None
+
+
+_FEATURES = TypeAdapter(dict[str, TargetFeature])
+
+
+def read_features(features: str | Path | Mapping[str, Any] | None) -> dict[str, TargetFeature]:
+    """Read what a TOML file, or a mapping of the same content, says of features: a table each, by their names.
+
+    Raises
+    ------
+    ValueError
+        If it is no TOML file, or holds something else.
+    OSError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> read_features({"BM25 of the title": {"name": "bm25", "vespa": "bm25(title)"}})["BM25 of the title"].vespa
+    'bm25(title)'
+    """
+    where, values = "features", features
+    if isinstance(features, str | Path):
+        where = str(features)
+        try:
+            values = tomllib.loads(read_text(Path(features), MOST_BYTES))
+        except RecursionError:
+            raise ValueError(f"{where}: not a TOML file: nested too deeply") from None
+        except ValueError as error:
+            raise ValueError(f"{where}: not a TOML file: {error}") from None
+    try:
+        return _FEATURES.validate_python({} if values is None else values)
+    except ValidationError as error:
+        raise ValueError(f"{where}: {first_mistake(error)}") from None
+
+
+def plain_name(name: str) -> str:
+    """Return a name that every system can hold.
+
+    What is no letter, digit or _ of ASCII becomes _, and f goes before a first digit, and into an empty name.
+
+    Examples
+    --------
+    >>> plain_name("BM25 of title.en"), plain_name("46"), plain_name("")
+    ('BM25_of_title_en', 'f46', 'f')
+    """
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return plain if re.match(NAME, plain) else f"f{plain}"
+
+
+def names_there(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:
+    """Return the names of features in a search engine: those that are given, else plain ones.
+
+    Raises
+    ------
+    ValueError
+        If two of them are the same.
+    """
+    there: dict[str, str] = {}
+    for name, told in zip(names, given, strict=True):
+        plain = told or plain_name(name)
+        if plain in there:
+            raise ValueError(
+                f"the features {there[plain]!r} and {name!r} are both called {plain!r} there; name one of them in a "
+                f'file, as ["{_basic(name)}"] with name = "{plain}_2", and give it by --features'
+            )
+        there[plain] = name
+    return tuple(there)
+
+
+def check_name(name: str) -> None:
+    """Raise a ValueError for what cannot name a model: small letters, digits and _ are taken, a letter first."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ValueError(f"name must be of small letters, digits and _, a letter first, not {name!r}")
+
+
+def _basic(name: str) -> str:
+    """Return a name as TOML writes it between quotation marks."""
+    return "".join(
+        f"\\{sign}" if sign in '"\\' else f"\\u{ord(sign):04x}" if sign < " " or sign == "\x7f" else sign
+        for sign in name
+    )
+
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def single(value: float, what: str) -> float:
+    """Return the nearest number of single precision.
+
+    Raises
+    ------
+    ValueError
+        If there is none, as for 1e39; `what` is what the message calls the number.
+
+    Examples
+    --------
+    >>> single(0.1, "the weight of 'price'")
+    0.10000000149011612
+    """
+    if abs(value) > LARGEST:
+        raise ValueError(f"{what} is {value:g}, too large for single precision; scale the features, and train again")
+    return float(np.float32(value))
+
+
+def single_positive(value: float, what: str) -> float:
+    """Return the nearest number of single precision to one that is divided by, and so must not become 0.
+
+    Raises
+    ------
+    ValueError
+        If it becomes 0, or is too large.
+    """
+    rounded = single(value, what)
+    if rounded <= 0.0:
+        raise ValueError(f"{what} is {value:g}, which is 0 in single precision; scale the features, and train again")
+    return rounded
+
+
+def single_at_most(value: float) -> float:
+    """Return the largest number of single precision that is at most `value`.
+
+    A number x of single precision is at most the one exactly if it is at most the other. Beyond the numbers of single
+    precision it is the outermost of them.
+
+    Examples
+    --------
+    >>> single_at_most(0.1), single_at_most(-1e300)
+    (0.09999999403953552, -3.4028234663852886e+38)
+    """
+    if abs(value) >= LARGEST:
+        return LARGEST if value > 0 else -LARGEST
+    nearest = np.float32(value)
+    return float(nearest if float(nearest) <= value else np.nextafter(nearest, np.float32(-np.inf)))
+
+
+def single_above(value: float) -> float:
+    """Return the smallest number of single precision above `value`: x ≤ value exactly if x is less than it.
+
+    Beyond the numbers of single precision it is the outermost of them.
+
+    Examples
+    --------
+    >>> single_above(0.5)
+    0.5000000596046448
+    """
+    below = np.float32(single_at_most(value))
+    return float(below if below == np.float32(LARGEST) else np.nextafter(below, np.float32(np.inf)))
+
+
+def largest_value(size: int, holds: Callable[[Floats], NDArray[np.bool_]], dtype: type[np.floating[Any]]) -> Floats:
+    """Return the largest finite numbers (size,) of a precision for which a condition holds, or the smallest of all.
+
+    Parameters
+    ----------
+    size : int
+    holds : callable
+        Says of numbers (size,) whether each fulfils its own condition; what fulfils it does so with anything smaller.
+    dtype : {np.float32, np.float64}
+
+    Notes
+    -----
+    Bisection over the numbers in their order, at most 64 calls: a search from one to the next never ends where
+    numbers lie as close together as around 0.
+
+    Examples
+    --------
+    >>> largest_value(1, lambda x: x + np.float32(1) <= 1, np.float32).tolist()  # which rounds their sum to 1
+    [5.960464477539063e-08]
+    """
+    bits: Any = np.int32 if dtype is np.float32 else np.int64
+
+    def number(place: NDArray[Any]) -> Floats:
+        return np.where(place < 0, -np.abs(place).view(dtype), np.abs(place).view(dtype))
+
+    last = np.array([np.finfo(dtype).max], dtype).view(bits)
+    most = np.repeat(last, size)
+    least = -most
+    while (least < most).any():
+        middle = (least | most) - ((least ^ most) >> 1)  # their mean, rounded up, of which no sum could overflow
+        found = holds(number(middle))
+        least, most = np.where(found, middle, least), np.where(found, most, np.maximum(middle - 1, least))
+    return number(least)
+
 
 Engine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
 
@@ -174,3 +431,110 @@ def _over_raw_values(trees: Forest, columns: tuple[int, ...], scaling: FittedSca
         with np.errstate(over="ignore"):
             thresholds = largest_value(len(places), lambda x: (x - offset) / scale <= thresholds, np.float64)
     return replace(trees, columns=places, thresholds=tuple(thresholds.tolist()))
+
+
+CLOSE = 1e-6
+"""The share of its extent that a feature may lose where minimum and maximum are rounded to single precision."""
+
+
+class Normaliser(NamedTuple):
+    """A feature is scaled to (x − offset) / scale, and, where `maximum` is given, by (maximum − offset), too."""
+
+    offset: float
+    scale: float
+    maximum: float | None
+
+
+def normaliser(scaling: FittedScaling, place: int, name: str) -> Normaliser:
+    """Return what scales a feature in single precision.
+
+    Parameters
+    ----------
+    scaling : FittedScaling
+    place : int
+        The feature.
+    name : str
+        Its name, for messages.
+
+    Returns
+    -------
+    Normaliser
+        With a maximum if minimum and maximum were fitted and rounding them keeps their difference.
+
+    Raises
+    ------
+    ValueError
+        If one of them is too large, or the scale too small.
+
+    Examples
+    --------
+    >>> normaliser(FittedScaling("minmax", (1.0,), (4.0,)), 0, "price")
+    Normaliser(offset=1.0, scale=4.0, maximum=5.0)
+    >>> normaliser(FittedScaling("minmax", (1e9,), (4.0,)), 0, "time").maximum is None
+    True
+    """
+    offset = single(scaling.offset[place], f"the offset of {name!r}")
+    scale = single_positive(scaling.scale[place], f"the scale of {name!r}")
+    if scaling.kind == "standard":
+        return Normaliser(offset, scale, None)
+    maximum = single(scaling.offset[place] + scaling.scale[place], f"the maximum of {name!r}")
+    divided_by = float(np.float32(maximum) - np.float32(offset))
+    return Normaliser(offset, scale, maximum if abs(divided_by - scale) < CLOSE * scale else None)
+
+
+Node = dict[str, Any]
+
+
+def nested_trees(trees: Forest, leaf: Callable[[int], Node], split: Callable[[int, Node, Node], Node]) -> list[Node]:
+    """Return the root of each tree, with all that is below it.
+
+    They are made from the leaves up, so that no depth is too much.
+
+    Parameters
+    ----------
+    trees : Forest
+    leaf : callable
+        ``leaf(number)`` is the node of a leaf.
+    split : callable
+        ``split(number, left, right)`` is the node of a split above two nodes.
+
+    Examples
+    --------
+    >>> forest = Forest(columns=(0,), thresholds=(0.5,), left=(-1,), right=(-2,), leaves=(0.0, 2.0), roots=(0,))
+    >>> nested_trees(forest, lambda leaf: {"leaf": leaf}, lambda split, left, right: {"left": left, "right": right})
+    [{'left': {'leaf': 0}, 'right': {'leaf': 1}}]
+    """
+    splits: dict[int, Node] = {}
+
+    def node(number: int) -> Node:
+        return splits.pop(number) if number >= 0 else leaf(-1 - number)
+
+    for number in reversed(range(len(trees.columns))):
+        splits[number] = split(number, node(trees.left[number]), node(trees.right[number]))
+    return [node(root) for root in trees.roots]
+
+
+def depths(trees: Forest) -> list[int]:
+    """Return how many splits lie above each split."""
+    depth = [0] * len(trees.columns)
+    for number, below in enumerate(zip(trees.left, trees.right, strict=True)):
+        for child in below:
+            if child >= 0:
+                depth[child] = depth[number] + 1
+    return depth
+
+
+def compact_json(values: Any) -> bytes:
+    """Return the JSON text of trees, without spaces.
+
+    Raises
+    ------
+    ValueError
+        If a tree is so deep that no reader would take it.
+    """
+    try:
+        return (json.dumps(values, separators=(",", ":"), allow_nan=False) + "\n").encode()
+    except RecursionError:
+        raise ValueError(
+            "a tree is hundreds of splits deep, which no reader of JSON takes; train with fewer leaves"
+        ) from None

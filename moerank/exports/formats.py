@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from moerank.checks import check_at_least, unknown
-from moerank.exports.deployable import Deployable, Deployment, deployable
-from moerank.exports.elasticsearch import elasticsearch
+from moerank.exports.deployable import Deployable, Deployment, deployable, read_features
+from moerank.exports.elasticsearch import elasticsearch, opensearch
 from moerank.exports.json import plain_json
-from moerank.exports.names import read_features
 from moerank.exports.onnx import onnx_graph
-from moerank.exports.opensearch import opensearch
 from moerank.exports.python import python
 from moerank.exports.solr import solr
 from moerank.exports.vespa import vespa

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from moerank.exports.deployable import Deployable, Deployment
-from moerank.exports.rounding import single, single_at_most, single_positive
-from moerank.rankers.forest import Forest
+from moerank.exports.deployable import Deployable, Deployment, single, single_at_most, single_positive
+from moerank.rankers.model import Forest
 from moerank.version import VERSION
 
 __all__ = ["onnx_graph"]

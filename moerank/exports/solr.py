@@ -14,11 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from moerank.exports.deployable import Deployable, Deployment
-from moerank.exports.normalisers import normaliser
-from moerank.exports.rounding import Floats, largest_value, single, single_at_most
-from moerank.exports.trees import Node, compact_json, nested_trees
-from moerank.rankers.forest import Forest
+from moerank.exports.deployable import (
+    Deployable,
+    Deployment,
+    Floats,
+    Node,
+    compact_json,
+    largest_value,
+    nested_trees,
+    normaliser,
+    single,
+    single_at_most,
+)
+from moerank.rankers.model import Forest
 from moerank.systems import command_line
 
 __all__ = ["solr"]

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from moerank.exports.deployable import Deployable, Deployment
-from moerank.exports.rounding import single_above
-from moerank.exports.trees import Node, compact_json, nested_trees
-from moerank.rankers.forest import Forest
+from moerank.exports.deployable import Deployable, Deployment, Node, compact_json, nested_trees, single_above
+from moerank.rankers.model import Forest
 
 __all__ = ["vespa"]
 

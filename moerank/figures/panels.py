@@ -14,8 +14,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.figures.lettering import fit_height, put_legend, put_note
-from moerank.figures.style import WIDTH
+from moerank.figures.style import WIDTH, fit_height, put_legend, put_note
 from moerank.solvers import FAMILIES, with_ablations
 from moerank.solvers import solvers as solver_table
 

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
+from numpy.typing import NDArray
 
 from moerank.files import replace_file
 
-__all__ = ["CHOSEN", "GREY", "LINES", "WIDTH", "encode", "in_style", "save_figure"]
+__all__ = [
+    "CHOSEN",
+    "GREY",
+    "LINES",
+    "WIDTH",
+    "encode",
+    "in_style",
+    "save_figure",
+    "fit_height",
+    "lines_of",
+    "put_legend",
+    "put_note",
+    "shorten",
+    "beyond",
+    "far_below",
+    "limits_of",
+]
 
 WIDTH = 3.4
 """Inches of a column of a two-column paper."""
@@ -124,3 +145,142 @@ def _steps(path: re.Match[bytes]) -> bytes:
     first, steps = values[0], np.diff(values, axis=0)
     words = [f"h{dx / 100:g}" if dy == 0 else f"l{dx / 100:g} {dy / 100:g}" for dx, dy in steps.tolist()]
     return f"M{first[0] / 100:g} {first[1] / 100:g}{''.join(words)}".replace(" -", "-").encode()
+
+
+LEGEND_SIZE = NOTE_SIZE = 6
+MOST_COLUMNS = 4
+OVER = 0.25
+"""Inches that a legend begins left of its panels, above the numbers of the y axis."""
+
+LEGEND_WIDTH = WIDTH - 0.65 + OVER
+"""Inches of a legend at most."""
+
+NOTE_WIDTH = WIDTH - 0.15
+LONGEST = 30
+
+
+def lines_of(label: str) -> int:
+    """Return the number of lines of a folded label."""
+    return 1 + label.count("\n")
+
+
+def shorten(name: str) -> str:
+    """Leave out the end of a name that would take most of the figure."""
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+
+
+def put_legend(place: Axes, lines: Axes, title: str = "") -> None:
+    """Put the legend of what `lines` shows above `place`, in as many columns as the names leave room for."""
+    handles, labels = lines.get_legend_handles_labels()
+    figure = place.get_figure(root=True)
+    assert figure is not None
+    for columns in range(min(len(labels), MOST_COLUMNS), 0, -1):
+        legend = place.legend(
+            handles,
+            [fill(label, 44) for label in labels],
+            loc="lower left",
+            bbox_to_anchor=(0.0, 0.0),
+            bbox_transform=place.transAxes + ScaledTranslation(-OVER, 0.0, figure.dpi_scale_trans),
+            title=title or None,
+            title_fontproperties={"size": 7, "weight": "bold"},
+            alignment="left",
+            ncols=columns,
+            fontsize=LEGEND_SIZE,
+            handlelength=2.9,
+            handletextpad=0.6,
+            labelspacing=0.3,
+            columnspacing=0.8,
+            borderaxespad=0.0,
+            borderpad=0.2,
+        )
+        if legend.get_window_extent().width <= LEGEND_WIDTH * figure.dpi:
+            break
+
+
+def put_note(figure: Figure, text: str) -> None:
+    """Write what the figure leaves out below it; an empty text is no note."""
+    if not text:
+        return
+    note = figure.supxlabel("", x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3")
+    for n_characters in range(100, 40, -2):
+        note.set_text(fill(text, n_characters, break_on_hyphens=False))
+        if note.get_window_extent().width <= NOTE_WIDTH * figure.dpi:
+            break
+
+
+def fit_height(figure: Figure, axes: Axes, height: float) -> None:
+    """Make a figure so high that these axes have a height in inches, whatever legends, names and notes take.
+
+    All that is not axes keeps its height, so that of the axes is linear in the figure's: two layouts tell it.
+    """
+    layout = figure.get_layout_engine()
+    assert layout is not None
+
+    def laid_out(figure_height: float) -> float:
+        figure.set_figheight(figure_height)
+        layout.execute(figure)
+        return axes.get_position().height * figure_height
+
+    high = 4.0 * figure.get_figheight()  # so that nothing collapses
+    tall, taller = laid_out(high), laid_out(high + 1.0)
+    figure.set_figheight(high + (height - tall) / (taller - tall))
+
+
+Values = Mapping[str, NDArray[np.float64]]
+
+FAR = 3.0
+"""Distances between the quartiles below the lower one where a solver would flatten all others."""
+
+FEWEST = 9
+"""Of fewer solvers each one counts, however poor."""
+
+
+def far_below(best: Mapping[str, float]) -> dict[str, float]:
+    """Return the solvers, with their value, that lie so far below the others that an axis cannot show both.
+
+    They are below the lower quartile of the solvers by more than three times the distance of the quartiles, and would
+    make the axis of the others longer by more than half.
+
+    Parameters
+    ----------
+    best : mapping of str to float
+        One value of each solver; larger is better.
+    """
+    if len(best) < FEWEST:
+        return {}
+    lower, upper = np.quantile(list(best.values()), (0.25, 0.75))
+    least = lower - FAR * (upper - lower) if upper > lower else -np.inf
+    others = [value for value in best.values() if value >= least]
+    edge = min(others) - 0.5 * (max(others) - min(others))
+    return {solver: value for solver, value in best.items() if value < min(least, edge)}
+
+
+def limits_of(values: Values, always: Sequence[float] = ()) -> tuple[float, float]:
+    """Return limits for values of which larger ones are better, with a margin.
+
+    The poorest twentieth of the values, such as those of many solvers with a single feature, gets at most half of the
+    axis; what is poorer still lies beyond. The best value of every solver is inside nevertheless, but for those
+    `far_below`.
+
+    Parameters
+    ----------
+    values : mapping of str to ndarray
+        What is drawn of each solver, by number of features; NaN is not drawn.
+    always : sequence of float
+        Further values that must be inside.
+    """
+    best = {solver: float(np.nanmax(value)) for solver, value in values.items() if np.isfinite(value).any()}
+    shown = best.keys() - far_below(best)
+    drawn = np.concatenate([*(value for solver, value in values.items() if solver in shown), np.asarray(always, float)])
+    drawn = drawn[np.isfinite(drawn)]
+    poorest = np.quantile(drawn, 0.05)
+    low = max(drawn.min(), poorest - (drawn.max() - poorest))
+    low = min([low, *always, *(best[solver] for solver in shown)])
+    margin = 0.05 * (drawn.max() - low) or 0.01
+    return float(low - margin), float(drawn.max() + margin)
+
+
+def beyond(values: Values, limits: tuple[float, float]) -> list[str]:
+    """Return the solvers with values beyond the limits."""
+    low, high = limits
+    return [solver for solver, value in values.items() if ((value < low) | (value > high)).any()]

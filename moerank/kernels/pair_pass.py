@@ -1,11 +1,4 @@
-"""Passes over preference pairs for a vector of individuals at once.
-
-All functions work on lane arrays (see `moerank.kernels.lanes`) in single or double precision, whichever they are
-given. Pairs are grouped by their better document, as `PreferencePairs` holds them: the pairs ``first[w]`` to
-``first[w + 1]`` have the better document ``winner[w]`` and the worse documents ``worse[k]``. The matrix of
-differences (n_pairs, n_features) is never formed: what a pair contributes is added to its two documents, and one
-product with X brings the sums back to the features.
-"""
+"""Passes over preference pairs for a vector of individuals at once, and the list of these pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +10,46 @@ from numpy.typing import NDArray
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_mask
 
-__all__ = ["curvature_pass", "hinge_pass", "pack_lanes", "project", "pull_back", "used_features"]
+__all__ = [
+    "count_beaten",
+    "enumerate_pairs",
+    "curvature_pass",
+    "hinge_pass",
+    "pack_lanes",
+    "project",
+    "pull_back",
+    "used_features",
+]
+
+
+@kernel
+def count_beaten(y: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many documents of its query each document is better than, shape (n_documents,); O(n_pairs)."""
+    beaten = np.zeros(len(y), np.int64)
+    for q in range(len(offsets) - 1):
+        for i in range(offsets[q], offsets[q + 1]):
+            for j in range(offsets[q], offsets[q + 1]):
+                beaten[i] += y[i] > y[j]
+    return beaten
+
+
+@kernel
+def enumerate_pairs(
+    y: NDArray[np.int64], offsets: NDArray[np.int64], n_pairs: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return better and worse row of each of the `n_pairs` pairs, by query, then better row, then worse row."""
+    better = np.empty(n_pairs, np.int32)
+    worse = np.empty(n_pairs, np.int32)
+    k = 0
+    for q in range(len(offsets) - 1):
+        for i in range(offsets[q], offsets[q + 1]):
+            for j in range(offsets[q], offsets[q + 1]):
+                if y[i] > y[j]:
+                    better[k] = i
+                    worse[k] = j
+                    k += 1
+    return better, worse
+
 
 Floats = NDArray[np.floating[Any]]
 Words = NDArray[np.unsignedinteger[Any]]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import load_converted, prefetch, spread, store
 
-__all__ = ["BLOCK", "TILE", "copy_to_tiles", "cut_block", "longest_query"]
+__all__ = ["BLOCK", "TILE", "copy_to_tiles", "cut_block", "longest_query", "places_of"]
 
 Floats = NDArray[np.floating[Any]]
 
@@ -97,3 +97,18 @@ def copy_to_tiles(
                     target += (n_used - 1) * TILE
             for row in range(last, stop):  # there is nothing behind the last document
                 flat[target * width + row - last] = columns[column + row]
+
+
+def places_of(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the true columns of each row begin, shape (n_rows + 1,), and these columns, shape (n_true,).
+
+    ``values[mask]`` has the same order. Both are contiguous: kernels would be compiled once more for others.
+
+    Examples
+    --------
+    >>> begin, place = places_of(np.array([[True, False, True], [False, True, False]]))
+    >>> begin.tolist(), place.tolist()
+    ([0, 2, 3], [0, 2, 1])
+    """
+    row, place = np.nonzero(mask)
+    return np.searchsorted(row, np.arange(len(mask) + 1)), np.ascontiguousarray(place)

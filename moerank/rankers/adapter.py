@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from moerank.data import RankingData
-from moerank.rankers.arguments import Mask, Matrix
-from moerank.rankers.estimator import RankingEstimator
-from moerank.rankers.masks import read_masks
+from moerank.rankers.arguments import Mask, Matrix, read_masks
+from moerank.rankers.base import RankingEstimator
 from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, population_of
 from moerank.rankers.rank_rls import RankRLS
 

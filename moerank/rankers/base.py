@@ -3,24 +3,592 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Self, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, overload
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
 
-from moerank.data import RankingData
+from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling, centre_in_queries
+from moerank.data.blocks import ROWS, add_up, blocks, column_block
+from moerank.data.shards import NOT_ON_SHARDS, ShardedData
+from moerank.kernels.columns import add_extents
+from moerank.kernels.lanes import lanes
 from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
-from moerank.rankers.arguments import Mask, Matrix, Vector
-from moerank.rankers.estimator import RankingEstimator
-from moerank.training.dense_newton import QuadraticModel
+from moerank.rankers.arguments import (
+    Mask,
+    Matrix,
+    Validation,
+    Vector,
+    as_feature_table,
+    as_ranking_data,
+    as_validation_data,
+    labelled,
+    one_validation,
+)
+from moerank.training.listed import PairProblem
 from moerank.training.losses import PairLoss
-from moerank.training.pair_problem import PairProblem
+from moerank.training.newton import QuadraticModel
 
-__all__ = ["Grid", "LinearBackend", "LinearRanker", "Mask", "Matrix", "PairBackend", "Ranker", "quality_of"]
+__all__ = [
+    "MOST",
+    "Apart",
+    "features_apart",
+    "varying_in_queries",
+    "ConstantFeatureWarning",
+    "ScaleWarning",
+    "warn_of_constant_features",
+    "warn_of_other_scales",
+    "warn_of_scales",
+    "TrailingMean",
+    "steadied",
+    "RankingEstimator",
+    "Grid",
+    "LinearBackend",
+    "LinearRanker",
+    "Mask",
+    "Matrix",
+    "PairBackend",
+    "Ranker",
+    "quality_of",
+]
+
+MOST = 1e4
+"""The largest ratio of two standard deviations that needs no word."""
+
+
+class Apart(NamedTuple):
+    """The features with the largest and the smallest standard deviation within queries: columns, and the values."""
+
+    large: int
+    small: int
+    largest: float
+    smallest: float
+
+    @property
+    def ratio(self) -> float:
+        """The ratio of the two, infinity if it is too large to be a number."""
+        return self.largest / self.smallest if self.smallest > self.largest / 1e300 else float("inf")
+
+
+def varying_in_queries(train: RankingData) -> NDArray[np.bool_]:
+    """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
+    return _bounds(train).varies
+
+
+def features_apart(train: RankingData) -> Apart | None:
+    """Return the features that differ most in scale, or None if their ratio is at most 10,000; remembered.
+
+    The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
+    that vary in some query count.
+
+    Notes
+    -----
+    O(n_documents · n_features).
+    """
+    return train.remember("features far apart", lambda: _compare(train))
+
+
+class _Bounds(NamedTuple):
+    """Per feature: whether it varies in a query, its largest extent in one, and bounds of its deviation."""
+
+    varies: NDArray[np.bool_]
+    unit: NDArray[np.float64]
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+
+
+def _bounds(train: RankingData) -> _Bounds:
+    """Return what the extents say of the deviations, which mostly suffices; remembered.
+
+    Of the m documents of a query with extent e, the sum of squares is between e² / 2 and m e² / 4.
+    """
+
+    def compute() -> _Bounds:
+        extents = train.map(_extents)
+        largest = np.max([shard[0] for shard in extents], axis=0)
+        varies = largest > 0.0
+        unit = np.where(varies, largest, 1.0)
+        squares, weighted = add_up((0, len(extents)), lambda i: _in_unit(*extents[i], unit))
+        return _Bounds(
+            varies=varies,
+            unit=unit,
+            least=np.sqrt(squares / (2 * train.n_documents)) * unit,
+            most=np.sqrt(weighted / (4 * train.n_documents)) * unit,
+        )
+
+    return train.remember("spread in queries", compute)
+
+
+def _extents(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return of each feature the largest extent in a query, and the sums of squares in this unit."""
+    largest, squares, weighted = np.zeros((3, data.n_features))
+    width = lanes(data.X.dtype.type)
+    for begin, end in data.query_blocks(ROWS):
+        offsets = data.offsets[begin : end + 1]
+        block = column_block(data.X, int(offsets[0]), int(offsets[-1]))
+        add_extents(*block, offsets - offsets[0], width, largest, squares, weighted)
+    return largest, squares, weighted
+
+
+def _in_unit(
+    largest: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    weighted: NDArray[np.float64],
+    unit: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the sums of squares of a shard in the unit of all shards."""
+    share = largest / unit
+    return squares * share * share, weighted * share * share
+
+
+def _squares(data: RankingData, varies: NDArray[np.int64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Σ (x − x̄_q)² of some features in their units, shape (n_varies,)."""
+    total = np.zeros(len(varies))
+    for begin, end in blocks(data.offsets, ROWS):
+        rows = slice(data.offsets[begin], data.offsets[end])
+        offsets = data.offsets[begin : end + 1] - data.offsets[begin]
+        units = data.X[rows][:, varies] / unit
+        total += (centre_in_queries(units, offsets) ** 2).sum(axis=0)
+    return total
+
+
+def _compare(train: RankingData) -> Apart | None:
+    bounds = _bounds(train)
+    varies = np.flatnonzero(bounds.varies)
+    if len(varies) < 2 or bounds.most[varies].max() <= MOST * bounds.least[varies].min():
+        return None
+    total = train.total(_squares, varies, bounds.unit[varies])
+    deviation = np.sqrt(total / train.n_documents) * bounds.unit[varies]
+    large, small = int(deviation.argmax()), int(deviation.argmin())
+    if deviation[large] <= MOST * deviation[small]:
+        return None
+    return Apart(int(varies[large]), int(varies[small]), float(deviation[large]), float(deviation[small]))
+
+
+SAMPLE = 10_000
+"""Rows that are looked at, about, to see how large the values of a table are."""
+
+LEAST = 50
+"""Rows without which nothing is said of them."""
+
+OTHERWISE = 3.0
+"""Factor between two standard deviations beyond which features are scaled otherwise, if most of them are."""
+
+
+class ConstantFeatureWarning(UserWarning):
+    """Features that are constant, and so cannot move a document, are left out of the training."""
+
+
+class ScaleWarning(UserWarning):
+    """Features, or data, differ so much in scale that it spoils a ranker; scale them, and in the same way."""
+
+
+def warn_of_constant_features(train: RankingData, varying: NDArray[np.bool_], where: str) -> None:
+    """Name the features that `fit` leaves out; the warning points at the caller of `fit`."""
+    names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
+    message = f"features constant in {where} are left out: {', '.join(names)}"
+    warnings.warn(message, ConstantFeatureWarning, stacklevel=3)
+
+
+def warn_of_scales(train: RankingData) -> None:
+    """Name the features with the largest and the smallest scale if they are too far apart.
+
+    Data that are scaled, in whatever way, are not looked at. The warning points at the caller of `fit`.
+    """
+    if train.scaling != UNSCALED or (apart := features_apart(train)) is None:
+        return
+    message = (
+        f"{train.name}: the scales of the features differ by a factor of {apart.ratio:.0e}: within queries, feature "
+        f"{train.feature_names[apart.large]!r} has a standard deviation of {apart.largest:.2g}, and feature "
+        f"{train.feature_names[apart.small]!r} one of {apart.smallest:.2g}, so that it hardly counts; scale them: "
+        "query_level_norm(data) or fit_scaling(train, 'standard'), in a problem file normalize = \"query\" or "
+        '"standard"'
+    )
+    warnings.warn(message, ScaleWarning, stacklevel=3)
+
+
+def warn_of_other_scales(train: RankingData, validation: RankingData) -> None:
+    """Say if validation data look raw beside training data that look scaled, or the other way round.
+
+    So they are behind the scaler of a pipeline, which transforms nothing but X. For half of the features, a standard
+    deviation or the place of the mean differs by a factor of more than 3. The warning points at the caller of `fit`.
+    """
+    if min(train.n_documents, validation.n_documents) < LEAST:
+        return
+    mean, deviation = _size_of(train)
+    other_mean, other = _size_of(validation)
+    varies = (deviation > 0) & (other > 0)
+    if not varies.any():
+        return
+    ratio = np.abs(np.log(other[varies] / deviation[varies]))
+    shift = np.abs(other_mean - mean)[varies] / deviation[varies]
+    if np.median(ratio) <= np.log(OTHERWISE) and np.median(shift) <= OTHERWISE:
+        return
+    message = (
+        f"{validation.name} seem to be scaled otherwise than {train.name}: by the median of the features, their "
+        f"standard deviation is {np.median(other[varies] / deviation[varies]):.2g} times as large, and their mean "
+        f"{np.median(shift):.2g} standard deviations away; behind a scaler in a Pipeline give X_val, y_val and "
+        'qid_val instead of validation, which Pipeline([…], transform_input=["X_val"]) scales, too'
+    )
+    warnings.warn(message, ScaleWarning, stacklevel=3)
+
+
+def _size_of(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return means and standard deviations of the features, (n_features,) each, in rows spread over the data."""
+    rows = np.asarray(data.X[:: max(1, data.n_documents // SAMPLE)], np.float64)
+    return rows.mean(axis=0), rows.std(axis=0)
+
+
+REACH = 10
+"""Neighbours on each side that count; fewer where there are less than ten times as many values."""
+
+
+def steadied(values: Vector) -> Vector:
+    """Return the mean of each value and its neighbours, up to ten on each side and a tenth of all, shape (n_sizes,).
+
+    The metric of a boosted ranker on few queries jumps from round to round, often highest in the first ones, where a
+    single round moves many documents at once. Near the ends only the neighbours that there are count, so that an end
+    weighs no more than any other value.
+
+    Examples
+    --------
+    >>> values = np.array([0.9, 0.1, 0.1, 0.5, 0.6, 0.5, 0.1, 0.1, 0.1, 0.1])
+    >>> int(values.argmax()), int(steadied(values).argmax())
+    (0, 4)
+    """
+    reach = min(REACH, len(values) // 10)
+    windows = [values[max(0, i - reach) : i + reach + 1] for i in range(len(values))]
+    # As differences, so that equal values have the same mean to the bit, however many they are.
+    return np.array([value + (window - value).mean() for value, window in zip(values, windows, strict=True)])
+
+
+class TrailingMean:
+    """The mean of a metric over the last 21 rounds, as many as `steadied` looks at.
+
+    A training that is ended by it goes past the spikes of single rounds. As long as there are fewer rounds it is
+    negative and grows, so that nothing ends there.
+
+    Parameters
+    ----------
+    metric : Metric
+
+    Examples
+    --------
+    >>> from moerank.metrics import NDCG
+    >>> data, watched = RankingData([[0.0], [1.0]], y=[0, 1]), TrailingMean(NDCG(1))
+    >>> [watched(data, np.array([0.0, 1.0])) for _ in range(21)][-2:], round(watched(data, np.array([1.0, 0.0])), 3)
+    ([-1.0, 1.0], 0.952)
+    """
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+        self._last: deque[float] = deque(maxlen=2 * REACH + 1)
+
+    def __call__(self, data: RankingData, scores: Vector) -> float:
+        """Return the mean with the value of these scores for the documents of `data`."""
+        self._last.append(float(self._metric.score(data, scores)))
+        missing = 2 * REACH + 1 - len(self._last)
+        return -float(missing) if missing else float(np.mean(self._last))
+
+
+SCORED_ROWS = 1 << 16
+"""Rows of single precision that are turned into double precision at once to be scored."""
+
+
+if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it would have every attribute
+
+    class _Estimator:
+        @classmethod
+        def _get_param_names(cls) -> list[str]: ...
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        @overload
+        def get_support(self, indices: Literal[False] = False) -> Mask: ...
+        @overload
+        def get_support(self, indices: Literal[True]) -> NDArray[np.int64]: ...
+        def get_support(self, indices: bool = False) -> NDArray[Any]: ...
+        def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]: ...
+        def set_output(self, *, transform: str | None = None) -> Self: ...
+        def set_fit_request(self, **requests: bool | str | None) -> Self: ...
+        def set_score_request(self, **requests: bool | str | None) -> Self: ...
+        def __sklearn_tags__(self) -> Any: ...
+        def fit_transform(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, **fit_params: Any) -> Any: ...
+        def inverse_transform(self, X: ArrayLike) -> Any: ...
+        def transform(self, X: ArrayLike) -> Any: ...
+
+else:
+
+    class _Estimator(SelectorMixin, BaseEstimator):
+        """The parts of scikit-learn that every estimator here has."""
+
+
+class RankingEstimator(_Estimator):
+    """Base of all that is fitted to ranking data and then ranks documents by some of their features.
+
+    A subclass stores its parameters, and implements `_check_parameters`, `_fit`, which sets `support_`, and `_scores`.
+
+    Attributes
+    ----------
+    support_ : ndarray of bool, shape (n_features,)
+        The features that the estimator uses.
+    varying_ : ndarray of bool, shape (n_features,)
+        The features that training looks at. The others are constant, in every query or, for rankers in which
+        features interact, in all documents.
+    n_features_in_ : int
+        Number of features of the training data.
+    n_queries_ : int
+        Number of their queries.
+    feature_names_in_ : ndarray of str, shape (n_features,)
+        Their names, if the training data have any.
+    scaling_ : Scaling
+        How the training data were scaled; what was fitted is applied to the raw values given to `predict`.
+    missing_ : float, "query-min", "query-mean", "query-worst" or None
+        The rule that missing values of the training data followed.
+    """
+
+    _additive: ClassVar[bool] = True
+    """Whether a score is a sum over single features: one that is constant in every query moves no document then."""
+
+    on_shards: ClassVar[bool] = False
+    """Whether nothing but sums over the documents is asked of them, so that they may be in shards."""
+
+    # What scikit-learn's metadata routing, where it is switched on, hands on without being asked to.
+    __metadata_request__fit: ClassVar = dict.fromkeys(("qid", "validation", "X_val", "y_val", "qid_val"), True)
+    __metadata_request__score: ClassVar = {"qid": True}
+
+    _by_thresholds: ClassVar[bool] = False
+    """Whether nothing but the order of a feature's values matters, as to trees: scales do not, then."""
+
+    support_: Mask
+    varying_: Mask
+    scaling_: Scaling
+    missing_: MissingRule | None
+    n_features_in_: int
+    n_queries_: int
+    feature_names_in_: NDArray[np.object_]
+
+    def fit(
+        self,
+        X: RankingData | ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        validation: Validation | None = None,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> Self:
+        """Train on all preference pairs and all features.
+
+        Parameters
+        ----------
+        X : RankingData, or array-like, shape (n_documents, n_features)
+            A RankingData brings labels, queries and names along. What is computed from it is remembered there, so that
+            fitting and tuning on the same object again costs little.
+        y : array-like, shape (n_documents,)
+            Relevance labels, integers from 0. Only where X is an array.
+        qid : array-like, shape (n_documents,), optional
+            Queries, in contiguous rows. One number, as in ``qid=0``, means one query; so does None for up to 1,000
+            rows. Only where X is an array.
+        validation : RankingData or (X, y, qid), optional
+            Data that the method may look at without training on them; most ignore them. They may go without qid only
+            where the training data are one query.
+        X_val, y_val, qid_val : optional
+            The same one by one, as scikit-learn knows it: ``Pipeline([…], transform_input=["X_val"])`` transforms
+            validation data as it does training data, which it cannot do with `validation`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are malformed, or the data hold no preference pair; the message names the place.
+        TypeError
+            For tables of objects that no number can be made of.
+
+        Warns
+        -----
+        ConstantFeatureWarning
+            If constant features are left out.
+        ScaleWarning
+            If the scales of unscaled features differ by a factor of more than 10,000, and it matters; if the validation
+            data seem to be scaled otherwise than training data that are an array, as behind a scaler.
+        ConvergenceWarning
+            If the training stopped at a bound, or found nothing to rank by; the message says what to change.
+        """
+        self._check_parameters()
+        train = as_ranking_data(X, y, qid)
+        if isinstance(train, ShardedData) and not self.on_shards:
+            raise ValueError(f"{type(self).__name__} {NOT_ON_SHARDS}")
+        held_out = as_validation_data(one_validation(validation, X_val, y_val, qid_val), train)
+        self._look_at(train)
+        self.scaling_, self.missing_ = train.scaling, train.missing
+        if train.given_names is not None:
+            self.feature_names_in_ = np.asarray(train.given_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if not self.varying_.all():
+            warn_of_constant_features(train, self.varying_, self._constant_in)
+        if self._scales_matter():
+            warn_of_scales(train)
+        if held_out is not None and train is not X:
+            warn_of_other_scales(train, held_out)
+        self._fit(train, held_out)
+        for reservation in self._reservations():
+            warnings.warn(f"{type(self).__name__} {reservation}", ConvergenceWarning, stacklevel=2)
+        return self
+
+    def predict(self, X: RankingData | ArrayLike) -> Vector:
+        """Return the scores (n_documents,) of the rows of X, all features in their columns; higher ranks higher.
+
+        Raw values are scaled as the training data were, and missing ones follow their rule. An array has no queries:
+        beside training data that were scaled per query it is taken for scaled already, and a value that is missing in
+        it can only follow a rule that is a number. A RankingData that is scaled already is taken as it is.
+        """
+        table = self._table(X)
+        if getattr(self, "coef_", None) is not None:  # a sum in the precision of the features, as in the training
+            return self._scores(table).reshape(len(table))
+        step = SCORED_ROWS if self._additive and table.dtype != np.float64 else max(len(table), 1)
+        parts = [table[begin : begin + step] for begin in range(0, len(table), step)]
+        scores = [self._scores(np.asarray(part, np.float64)).reshape(len(part)) for part in parts]
+        return scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
+
+    def score(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
+        """Return the mean average precision of a ranking, by which `tune` chooses; for MOFSRank, its own metric.
+
+        `Metric.scorer` gives any other metric to scikit-learn.
+
+        Parameters
+        ----------
+        X, y, qid
+            As in `fit`. Without `qid` the documents are one query, which they may be only where the training data were.
+
+        Returns
+        -------
+        float
+            Between 0 and 1; LETOR's conventions.
+
+        Raises
+        ------
+        ValueError
+            For malformed data, and a `qid` that is missing.
+        """
+        scores = self.predict(X)
+        if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
+            raise ValueError(
+                f"score needs qid, for the training data had {self.n_queries_} queries; scikit-learn's searches hand "
+                "it on after sklearn.set_config(enable_metadata_routing=True)"
+            )
+        return self._scored_by.score(labelled(X, y, qid), scores)
+
+    @property
+    def _scored_by(self) -> Metric:
+        return MAP()
+
+    def transform(self, X: RankingData | ArrayLike) -> Any:
+        """Return the columns of X, all features, that the estimator uses: an array, or as ``set_output`` says.
+
+        They are completed and scaled as `predict` does.
+        """
+        check_is_fitted(self, "support_")
+        as_given = not isinstance(self._scaling, FittedScaling) and self._missing is None
+        if not isinstance(X, RankingData) and as_given:
+            return super().transform(X)
+        return self._table(X)[:, self.support_]
+
+    def _table(self, X: RankingData | ArrayLike) -> Matrix:
+        """Return X as training saw its data."""
+        check_is_fitted(self, "support_")
+        names = getattr(self, "feature_names_in_", None)
+        known: dict[str, Any] = {"scaling": self._scaling, "missing": self._missing, "estimator": type(self).__name__}
+        return as_feature_table(X, self.n_features_in_, names, **known)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _scaling(self) -> Scaling:
+        """The scaling of what was given to `fit`; what was trained inside another estimator is given scaled tables."""
+        return getattr(self, "scaling_", UNSCALED)
+
+    @property
+    def _missing(self) -> MissingRule | None:
+        return getattr(self, "missing_", None)
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Return the parameters, looked up once: a grid of thousands of entries asks for them several times each."""
+        names: list[str] = super()._get_param_names()
+        return names
+
+    def _scales_matter(self) -> bool:
+        """Whether it matters that features differ in scale; of an estimator around a ranker, whether it does to that.
+
+        Of rankers from elsewhere nothing is known.
+        """
+        inner = getattr(self, "ranker", None) or getattr(self, "backend", None)
+        if inner is None:
+            return not self._by_thresholds
+        return isinstance(inner, RankingEstimator) and inner._scales_matter()
+
+    def _learn(self, train: RankingData, validation: RankingData | None = None) -> Self:
+        """Fit on checked data, without a warning."""
+        self._look_at(train)
+        self._fit(train, validation)
+        return self
+
+    def _look_at(self, train: RankingData) -> None:
+        """Find the features that vary, and refuse what cannot be computed with."""
+        train.require_moderate_values()
+        self.n_features_in_, self.n_queries_ = train.n_features, train.n_queries
+        self.varying_ = varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
+        if not self.varying_.any():
+            raise ValueError(
+                f"{train.name}: every feature is constant in {self._constant_in}: there is nothing to rank by"
+            )
+
+    def _check_parameters(self) -> None:
+        """Raise a ValueError that names a parameter which is out of its range or of another kind."""
+
+    def _reservations(self) -> Iterator[str]:
+        """Yield what a user has to know of the training that was, each to follow the name of the estimator."""
+        if not self.support_.any():
+            yield f"found no feature to rank by, and scores all documents alike; {self._remedy}"
+
+    @property
+    def _remedy(self) -> str:
+        """What may help where no feature was found to rank by."""
+        return "see whether the labels have to do with the features, and features are of comparable scales"
+
+    @property
+    def _constant_in(self) -> str:
+        return "every query" if self._additive else "all documents"
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        raise TypeError(f"{type(self).__name__} does not implement _fit")
+
+    def _scores(self, X: Matrix) -> Matrix:
+        raise TypeError(f"{type(self).__name__} does not implement _scores")
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self, "support_")
+        return self.support_
+
 
 Grid: TypeAlias = list[dict[str, Any]]
 

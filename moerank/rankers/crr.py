@@ -11,12 +11,12 @@ from scipy.special import expit
 from moerank.checks import check_choice, check_positive, check_share
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.logistic_pass import logistic_pass
+from moerank.kernels.losses import logistic_pass
 from moerank.rankers.base import LinearRanker, Matrix
-from moerank.training.dense_newton import dense_newton, solve_positive_definite
+from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE
-from moerank.training.pair_moments import PairMoments
-from moerank.training.pair_problem import PairProblem
+from moerank.training.moments import PairMoments
+from moerank.training.newton import dense_newton, solve_positive_definite
 
 __all__ = ["CombinedRegressionRanking"]
 

@@ -15,14 +15,12 @@ from moerank.data.correlation import feature_correlations, label_correlations
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
+from moerank.rankers.arguments import read_features, read_masks
 from moerank.rankers.base import LinearBackend, Mask, Matrix
-from moerank.rankers.masks import read_features, read_masks
-from moerank.rankers.path import LargestWeightsPath
-from moerank.training.counted_problem import LONGEST_LIST, CountedProblem
-from moerank.training.counted_proximal import minimise_by_passes
-from moerank.training.lane_groups import LanePairs, lane_groups
+from moerank.rankers.selection import LargestWeightsPath
+from moerank.training.counted import LONGEST_LIST, CountedProblem, minimise_by_passes
+from moerank.training.listed import LanePairs, PairProblem, lane_groups
 from moerank.training.losses import SQUARED_HINGE
-from moerank.training.pair_problem import PairProblem
 
 __all__ = ["FSMRank", "Similarity", "importance", "similarity"]
 

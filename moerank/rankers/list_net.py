@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from moerank.checks import check_at_least, check_positive
 from moerank.data import RankingData
+from moerank.kernels.losses import descend, top_one_probabilities
 from moerank.kernels.scores import linear_scores
-from moerank.kernels.top_one import descend, top_one_probabilities
 from moerank.rankers.base import LinearRanker, Matrix
-from moerank.training.paired_documents import PairedDocuments
+from moerank.training.sorted import PairedDocuments
 
 __all__ = ["ListNet"]
 

@@ -6,20 +6,15 @@ from typing import Any
 
 from moerank.checks import unknown
 from moerank.rankers.ada_rank import AdaRank
-from moerank.rankers.bl_mart import BaggedLambdaMART
+from moerank.rankers.base import RankingEstimator
+from moerank.rankers.boosting import FRank, RankBoost
 from moerank.rankers.crr import CombinedRegressionRanking
-from moerank.rankers.estimator import RankingEstimator
-from moerank.rankers.f_rank import FRank
-from moerank.rankers.kernel_map import RankFourier, RankNystrom
-from moerank.rankers.lambda_mart import LambdaMART
+from moerank.rankers.cutting_plane import SVMMAP, RankSVMStruct
+from moerank.rankers.kernel import KernelRankSVM, RankFourier, RankNystrom
+from moerank.rankers.lambda_mart import BaggedLambdaMART, LambdaMART
 from moerank.rankers.list_net import ListNet
-from moerank.rankers.rank_boost import RankBoost
 from moerank.rankers.rank_rls import RankRLS
-from moerank.rankers.rank_svm import RankSVM
-from moerank.rankers.rank_svm_kernel import KernelRankSVM
-from moerank.rankers.rank_svm_struct import RankSVMStruct
-from moerank.rankers.rank_svm_tron import RankSVMTRON
-from moerank.rankers.svm_map import SVMMAP
+from moerank.rankers.rank_svm import RankSVM, RankSVMTRON
 
 __all__ = ["RANKERS", "make_ranker"]
 

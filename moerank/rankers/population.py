@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.arguments import Mask, Matrix
-from moerank.rankers.forest import Forest
+from moerank.rankers.model import Forest
 
 __all__ = [
     "AnyRanker",

@@ -11,14 +11,13 @@ from moerank.checks import check_choice, check_not_negative, check_positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
-from moerank.rankers.arguments import as_ranking_data
+from moerank.rankers.arguments import as_ranking_data, read_features, read_masks
 from moerank.rankers.base import Mask, Matrix, PairBackend
-from moerank.rankers.masks import read_features, read_masks
-from moerank.training.counted_problem import CountedProblem
-from moerank.training.dense_newton import solve_positive_definite
+from moerank.training.counted import CountedProblem
+from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
-from moerank.training.pair_moments import PairMoments, QueryMoments
-from moerank.training.pair_problem import PairProblem
+from moerank.training.moments import PairMoments, QueryMoments
+from moerank.training.newton import solve_positive_definite
 
 __all__ = ["RankRLS"]
 

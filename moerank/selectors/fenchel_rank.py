@@ -11,7 +11,7 @@ from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.line_search import hinge_line_search, sort_by_label
 from moerank.rankers.base import Grid, Matrix
-from moerank.rankers.path import LargestWeightsPath
+from moerank.rankers.selection import LargestWeightsPath
 
 __all__ = ["FenchelRank"]
 

@@ -8,12 +8,11 @@ import numpy as np
 
 from moerank.data import RankingData
 from moerank.data.correlation import SMALLEST_SQUARED
-from moerank.kernels.density import gaussian_density
+from moerank.kernels.similarity import gaussian_density
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.base import Matrix
 from moerank.rankers.population import AnyRanker
-from moerank.selectors.filter import Filter, Order
-from moerank.selectors.single import single_feature_values
+from moerank.selectors.filter import Filter, Order, single_feature_values
 
 __all__ = ["FSED", "divergence", "expected_divergence"]
 

@@ -14,9 +14,8 @@ from moerank.data import RankingData
 from moerank.kernels.proximal import proximal_lanes
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid, Matrix
-from moerank.rankers.path import LargestWeightsPath
-from moerank.training.lane_groups import LaneGroup, LanePairs, Words, lane_groups
-from moerank.training.pair_problem import PairProblem
+from moerank.rankers.selection import LargestWeightsPath
+from moerank.training.listed import LaneGroup, LanePairs, PairProblem, Words, lane_groups
 
 __all__ = ["NonconvexRanker"]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from moerank.files import cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
-from moerank.runs.result import FORMAT, RunResult, check_format
-from moerank.runs.result_files import MOST_BYTES
-from moerank.studies.cell import Cell, digest
+from moerank.studies.grid import Cell, digest
+from moerank.studies.result import FORMAT, RunResult, check_format
+from moerank.studies.result_files import MOST_BYTES
 from moerank.systems import lock, remove, unlock
 from moerank.version import VERSION
 

@@ -10,20 +10,14 @@ from typing import Any, Self
 import pandas as pd
 
 from moerank.checks import check_at_least
-from moerank.runs.frame import results_frame
-from moerank.runs.given_solver import AnySolver, GivenSolver
-from moerank.runs.memory import MemoryData
-from moerank.runs.problem import Problem
-from moerank.runs.result import RunResult
-from moerank.runs.solver_spec import check_parameters, read_solver, written
 from moerank.solvers import solvers as solver_table
 from moerank.solvers import with_ablations
-from moerank.studies.cell import Cell
-from moerank.studies.executors import Executor, check_can_be_sent, find_executor
-from moerank.studies.requests import (
+from moerank.studies.executors import Executor, check_can_be_sent, find_executor, run_cells
+from moerank.studies.grid import (
     MOST_CELLS,
     AskedProblems,
     AskedSolvers,
+    Cell,
     Grid,
     check_names,
     folds_of,
@@ -31,11 +25,15 @@ from moerank.studies.requests import (
     read_problems,
     read_solvers,
 )
-from moerank.studies.running import run_cells
+from moerank.studies.problem import Problem
+from moerank.studies.result import RunResult
+from moerank.studies.result_files import RESULT, find_result, results_frame
+from moerank.studies.solver import AnySolver, GivenSolver, check_parameters, read_solver, written
+from moerank.studies.sources import MemoryData
 from moerank.studies.store import Failure, Store
 from moerank.systems import command_line
 
-__all__ = ["Study"]
+__all__ = ["Study", "read_results", "merge_studies"]
 
 
 class Study:
@@ -46,7 +44,7 @@ class Study:
     problems : str, path, Problem, a sequence of these, or a mapping
         Names of shipped problems, or problem files. A mapping gives names to what it holds, which may be data in
         memory, too: (train, validation, test), a list of such folds, or one RankingData, which is cut by query; see
-        `moerank.runs.problem_files.make_problem`.
+        `moerank.studies.problem.make_problem`.
     solvers : str, estimator, a sequence of these, or a mapping
         Names in the table of solvers, with parameters as ``fsmrank[lambda1=0.1]``; what is not given is chosen by
         validation data. "all" stands for the whole table. An estimator, as ``MOFSRank(algorithm=make_my_algorithm)``
@@ -70,7 +68,7 @@ class Study:
     Notes
     -----
     What names a cell is a digest of all that decides its result. Estimators count by class and parameters, data in
-    memory by their bytes, functions by their code and what it names (`moerank.runs.identity.describe`). So a study
+    memory by their bytes, functions by their code and what it names (`moerank.studies.solver.describe`). So a study
     that is run again with other data or another function runs anew: under the same name in the same folder it is
     refused. What a function reads at run time, from files or the environment, is not seen.
 
@@ -272,3 +270,134 @@ class Study:
             for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
                 if not given.is_held:
                     raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")
+
+
+def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
+    """Return the results in a folder: one row for each run, with every metric.
+
+    Parameters
+    ----------
+    folder : path
+        Of a study, of a run, or of the runs on several folds.
+    members : bool, default False
+        A row for each member of a front instead of the chosen one alone. Those that were not chosen have the metrics of
+        the tables only.
+
+    Returns
+    -------
+    DataFrame
+        See `results_frame` for its columns.
+
+    Raises
+    ------
+    ValueError
+        For files that are no results of this version.
+    OSError
+        If there is no finished run; the message says where one is.
+
+    Examples
+    --------
+    >>> read_results("results/nowhere")
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: results/nowhere holds no finished run or study
+    """
+    place = Path(folder)
+    if not place.exists():
+        raise FileNotFoundError(f"{place} holds no finished run or study")
+    if (place / "study.json").exists():
+        return Study.load(place).frame(members=members)
+    folds = sorted(place.glob(f"fold*/{RESULT}"), key=lambda file: (len(file.parent.name), file))
+    runs = [file.parent for file in folds] if folds and not (place / RESULT).exists() else [place]
+    return results_frame([find_result(run) for run in runs], members=members)
+
+
+def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
+    """Write the union of studies to a folder, and return it.
+
+    Cells are named by all that decides their results, so a cell that several studies have is the same run: it is taken
+    once, and refused if its results differ in more than times and versions. Nothing that is in `out` is replaced, and
+    nothing is written before everything was checked.
+
+    Parameters
+    ----------
+    folders : sequence of path
+        Of two or more studies, run on different machines or asked for different solvers, say.
+    out : path
+        The folder of the union: a new one, or that of a study, which is extended.
+
+    Raises
+    ------
+    ValueError
+        If a folder holds no study, if problems or solvers of one name differ, or results of one cell.
+    OSError
+        If `out` cannot be written.
+
+    Notes
+    -----
+    Reads all results once: O(bytes of the studies).
+
+    Examples
+    --------
+    >>> merge_studies(["results/office"], "results/both")
+    Traceback (most recent call last):
+        ...
+    ValueError: name at least two studies to merge
+    """
+    given = [Path(folder) for folder in folders]
+    if len(given) < 2:
+        raise ValueError("name at least two studies to merge")
+    target = Path(out)
+    there = [target] if Store(target, write=False).read_grids() else []
+    distinct = {folder.resolve(): folder for folder in [*there, *given]}
+    studies = [Study.load(folder) for folder in distinct.values()]
+    for number, study in enumerate(studies):
+        for other in studies[:number]:
+            check_names(study.out, read_grids(study.out, _grids(study)), other.problems, other.solvers)
+    _refuse_contradictions(studies)
+    with Store(target) as store:
+        for study in studies:
+            for grid in _grids(study):
+                store.add_grid(grid, lambda grids: None)
+        for study in studies:
+            other_store = Store(study.out, write=False)
+            finished, failed = other_store.done()
+            for cell in study.cells():
+                if cell.key in finished | failed:
+                    store.adopt(cell, other_store)
+    return Study.load(target)
+
+
+def _grids(study: Study) -> list[dict[str, Any]]:
+    return Store(study.out, write=False).read_grids()
+
+
+def _refuse_contradictions(studies: list[Study]) -> None:
+    """Read all results, and compare those of cells that several studies have finished."""
+    found: dict[str, Path] = {}
+    for study in studies:
+        store = Store(study.out, write=False)
+        finished, _ = store.done()
+        for cell in study.cells():
+            if cell.key not in finished:
+                continue
+            result = store.read(cell)
+            if cell.key in found and _decided(result) != _decided(_read(found[cell.key], cell)):
+                raise ValueError(
+                    f"{study.out} and {found[cell.key]} have different results of {cell.label}, of which one is wrong; "
+                    f"remove cells/{cell.key}.json in one of them"
+                )
+            found[cell.key] = study.out
+
+
+def _read(folder: Path, cell: Cell) -> RunResult:
+    return Store(folder, write=False).read(cell)
+
+
+def _decided(result: RunResult) -> dict[str, Any]:
+    """Return what a configuration decides: all but the times, the versions and metrics that came later."""
+    values = result.as_dict()
+    del values["times"], values["versions"]
+    for ranker in (*values["front"], *values["baselines"]):
+        ranker.pop("further", None)
+    return values

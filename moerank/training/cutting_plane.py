@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.training.dense_newton import solve_positive_definite
+from moerank.training.newton import solve_positive_definite
 
 __all__ = ["CuttingPlanes", "Separation"]
 

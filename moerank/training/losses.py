@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.training.dense_newton import DenseExpansion, QuadraticModel, dense_newton, solve_positive_definite
+from moerank.training.newton import DenseExpansion, QuadraticModel, dense_newton, solve_positive_definite
 
 __all__ = ["DIFFERENCE", "SQUARED", "SQUARED_HINGE", "UNIT", "PairLoss", "SquaredHingeLoss", "SquaredLoss", "Target"]
 

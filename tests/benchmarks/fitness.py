@@ -29,10 +29,10 @@ from sklearn.svm import LinearSVC
 from moerank.data import load_fold
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
+from moerank.mofsrank import FeatureSelection, InstanceSelection
 from moerank.rankers import RankRLS, RankSVM
-from moerank.stages import FeatureSelection, InstanceSelection
+from moerank.training.listed import PairProblem
 from moerank.training.losses import SQUARED_HINGE
-from moerank.training.pair_problem import PairProblem
 
 POPULATION = 100
 C = 0.5

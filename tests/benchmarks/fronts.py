@@ -41,10 +41,10 @@ from pymoo.core.problem import Problem
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Staircase, make_algorithm
 from moerank.evolution import search as run_search
 from moerank.metrics import NDCG
+from moerank.mofsrank import FeatureSelection
+from moerank.mofsrank.objectives import Objective, means_of
 from moerank.rankers import RankRLS
-from moerank.runs.problem_files import load_problem
-from moerank.stages import FeatureSelection
-from moerank.stages.objectives import Objective, means_of
+from moerank.studies.problem import load_problem
 
 REFERENCES = Path(__file__).with_suffix(".json")
 SETS = ("digits", "planted", "mq2008", "ohsumed", "mslr", "web", "planted-cost")

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from moerank.data import RankingData, load_fold
 from moerank.rankers import FSMRank
-from moerank.selectors.fsm_rank_subgradient import FSMRankSubgradient
+from moerank.selectors.fsm import FSMRankSubgradient
 
 ENTRIES = [(1e-2, 1e-2), (1e-3, 1e-3), (1e-1, 1e-5), (1e-5, 1e-3)]
 POPULATION = 100

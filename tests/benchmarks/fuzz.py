@@ -23,11 +23,11 @@ from pathlib import Path
 
 from mutated_journals import Journals
 
-from moerank.runs.problem_files import load_problem, shipped_problems
-from moerank.runs.result_files import model_of, read_result
-from moerank.runs.run_fold import run_fold
-from moerank.runs.solver_spec import SolverSpec
-from moerank.studies.cell import Cell
+from moerank.studies.grid import Cell
+from moerank.studies.problem import load_problem, shipped_problems
+from moerank.studies.result_files import model_of, read_result
+from moerank.studies.run_fold import run_fold
+from moerank.studies.solver import SolverSpec
 from moerank.studies.store import Store
 from moerank.studies.study import Study
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from fuzz import HANG, end
 from helpers.broken_letor import BINARY_ACCIDENTS, VALID, after_an_accident, broken, judged, without_queries
 
-import moerank.data.letor
+import moerank.data.read.letor
 
 SHORT = b"".join(VALID.splitlines(keepends=True)[:6])
 PACKED = {".gz": gzip.compress(SHORT, mtime=0), ".xz": lzma.compress(SHORT)}
@@ -59,7 +59,7 @@ def attack(folder, number, seed):
     ending, stored, content, beside = drawn(rng)
     path = folder / f"broken{ending}"
     path.write_bytes(stored)
-    moerank.data.letor.CHUNK = rng.choice([1, 7, 64, 64, 300, 4096])
+    moerank.data.read.letor.CHUNK = rng.choice([1, 7, 64, 64, 300, 4096])
     begin = time.process_time()
     try:
         missing, dtype = rng.choice([None, None, 0.25]), rng.choice([np.float64, np.float32])

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from fuzz import HANG, cut, end, flip, insert, line, repeat, truncate
 
 from moerank.data import load_table
-from moerank.data.csv_table import MISSING
+from moerank.data.read.csv import MISSING
 
 VALUES = [
     *("1", "-0.0", "+3.5", ".5", "5.", "1e5", "1E-400", "1e999", "1e308", "1e309", "0x10", "1_000", "1,5", "1 000"),

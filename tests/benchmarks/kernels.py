@@ -34,9 +34,9 @@ from moerank.data import RankingData, load_fold
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import ConstantFeatureWarning, KernelRankSVM, RankFourier, RankNystrom, RankSVM, RankSVMTRON
+from moerank.training.listed import PairProblem
 from moerank.training.losses import SQUARED_HINGE
-from moerank.training.pair_problem import PairProblem
-from moerank.training.trust_region import trust_region_newton
+from moerank.training.newton import trust_region_newton
 
 GAMMA = 2.0**-5
 WEIGHT, LINEAR_WEIGHT = 2.0**-2, 2.0**-5  # of a pair: C / p

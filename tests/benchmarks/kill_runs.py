@@ -25,7 +25,7 @@ from moerank.data import load_planted_fold
 from moerank.evolution import ALGORITHMS, make_algorithm
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.stages.settings import STAGES
+from moerank.mofsrank.settings import STAGES
 
 BUDGET = {"population": 16, "generations": 12}
 

@@ -28,8 +28,8 @@ from rich.table import Table
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import ConstantFeatureWarning, LambdaMART, RankRLS
-from moerank.runs.problem_files import load_problem
 from moerank.statistics import mean_and_error
+from moerank.studies.problem import load_problem
 
 METRIC = NDCG(10)
 LINEAR, REFIT, SEARCH, ALL = "linear front", "refit", "small search", "all features"

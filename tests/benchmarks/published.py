@@ -20,8 +20,8 @@ from rich.table import Table
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import ConstantFeatureWarning
-from moerank.runs.problem_files import load_problem
 from moerank.solvers import make_solver, solvers
+from moerank.studies.problem import load_problem
 
 METRICS = (NDCG(10), MAP())
 BAND = 0.008

@@ -28,7 +28,7 @@ if how == "sklearn":
 else:
     from pathlib import Path
     from moerank.data import load_letor
-    from moerank.data.letor import _parse
+    from moerank.data.read.letor import _parse
     options = {"precision": np.float32 if how == "float32" else np.float64, "n_features": None, "nulls": False}
     parse = lambda path: _parse(Path(path), beside=None, **options).values
     read = parse if how.startswith("float") else lambda path: load_letor(path, dtype=np.float32).X

@@ -26,10 +26,9 @@ import numpy as np
 from distributed import LocalCluster
 
 import moerank as mr
-from moerank.cluster import DaskCluster
-from moerank.cluster.dask_shards import DaskShards
-from moerank.data.sharded_data import cut_into_shards
-from moerank.data.web import make_web
+from moerank.data.dask import DaskCluster, DaskShards
+from moerank.data.embedded import make_web
+from moerank.data.shards import cut_into_shards
 from moerank.evolution import make_algorithm, search
 from moerank.kernels.blas import one_blas_thread
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from kill_study import contents
 
 CELL = (
-    "import sys, time; from moerank.runs.problem_files import load_problem; "
-    "from moerank.runs.run_fold import run_fold; problem = load_problem(sys.argv[1]); "
+    "import sys, time; from moerank.studies.problem import load_problem; "
+    "from moerank.studies.run_fold import run_fold; problem = load_problem(sys.argv[1]); "
     "run = lambda: run_fold(problem, 1, solver=sys.argv[2], baselines=False); run(); "
     "begin = time.perf_counter(); run(); print(time.perf_counter() - begin)"
 )

@@ -25,8 +25,8 @@ import numpy as np
 
 import moerank as mr
 from moerank.data import fit_scaling
-from moerank.data.web import make_web
-from moerank.training.pair_moments import PairMoments
+from moerank.data.embedded import make_web
+from moerank.training.moments import PairMoments
 
 ROWS = {
     "RankRLS, all features": "one RankRLS().fit, the data in memory",

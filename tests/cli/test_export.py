@@ -12,8 +12,8 @@ from moerank.cli.export import NAMES
 from moerank.data import PER_QUERY
 from moerank.exports import FORMATS
 from moerank.metrics import MAP
-from moerank.runs.result_files import write_result
-from moerank.runs.run_fold import run_fold
+from moerank.studies.result_files import write_result
+from moerank.studies.run_fold import run_fold
 
 
 @pytest.fixture

@@ -6,13 +6,11 @@ import pytest
 from rich.console import Console
 
 from moerank.cli.progress import CellProgress, StageProgress
-from moerank.cli.tables import new_table, say
-from moerank.cli.tables.run import front_table
-from moerank.cli.tables.solvers import solver_table
-from moerank.runs.solver_spec import SolverSpec
+from moerank.cli.tables import front_table, new_table, say, solver_table
+from moerank.mofsrank.front import FrontTable
 from moerank.solvers import solvers
-from moerank.stages.front_table import FrontTable
-from moerank.studies.cell import Cell
+from moerank.studies.grid import Cell
+from moerank.studies.solver import SolverSpec
 
 
 def printed(thing, width):

@@ -3,9 +3,9 @@ import re
 import pytest
 
 from moerank.cli.progress import CellProgress, StageProgress
-from moerank.data.progress import report_reading
-from moerank.runs.solver_spec import SolverSpec
-from moerank.studies.cell import Cell
+from moerank.data.read.files import report_reading
+from moerank.studies.grid import Cell
+from moerank.studies.solver import SolverSpec
 
 
 class Clock:

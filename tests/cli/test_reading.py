@@ -3,9 +3,9 @@ import re
 
 import pytest
 
-from moerank.cli.reading import shown_reading
+from moerank.cli.progress import shown_reading
 from moerank.data import load_letor
-from moerank.data.progress import report_reading
+from moerank.data.read.files import report_reading
 
 
 class Clock:

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 import moerank
-from moerank.analysis.summary import summarise
 from moerank.cli.progress import StageProgress
-from moerank.cli.tables import output
-from moerank.cli.tables.run import summary_table
+from moerank.cli.tables import output, summary_table
 from moerank.files import prepare_folder
-from moerank.runs.problem import Published
-from moerank.runs.result import RunResult
 from moerank.solvers import solvers
+from moerank.studies.problem import Published
+from moerank.studies.result import RunResult
+from moerank.studies.summary import summarise
 
 FILES = ["convergence.png", "features.png", "front.csv", "front.png", "model.json", "result.json"]
 
@@ -147,7 +146,7 @@ def test_a_run_that_ends_before_its_result_is_written_loses_nothing(command, tmp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("moerank.runs.folders.write_result", interrupt)
+        patch.setattr("moerank.studies.folders.write_result", interrupt)
         assert command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here").exit_code == 130
     seen = []
     with monkeypatch.context() as patch:
@@ -262,7 +261,7 @@ def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatc
             (tmp_path / f"Fold{fold}" / f"{part}.txt").write_text("1 qid:1 1:2\n0 qid:1 1:1\n")
     if arguments == ["part.toml"]:
         arguments = [*arguments, "--data", ".", "--fold", "all"]
-    monkeypatch.setattr("moerank.runs.run_fold.run_fold", None)
+    monkeypatch.setattr("moerank.studies.run_fold.run_fold", None)
     outcome = command("run", *arguments)
     assert outcome.exit_code == 2
     assert outcome.stdout == ""
@@ -273,13 +272,13 @@ def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatc
 
 
 def test_an_unwritable_folder_is_found_before_the_work(command, monkeypatch):
-    monkeypatch.setattr("moerank.runs.run_fold.run_fold", None)
+    monkeypatch.setattr("moerank.studies.run_fold.run_fold", None)
 
     def refuse(folder):
         prepare_folder(folder)
         raise OSError(f"cannot write results to {folder}: Permission denied; choose another folder with --out")
 
-    monkeypatch.setattr("moerank.runs.folders.prepare_folder", refuse)
+    monkeypatch.setattr("moerank.studies.folders.prepare_folder", refuse)
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.exit_code == 2
     assert (

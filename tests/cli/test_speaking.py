@@ -11,8 +11,8 @@ from scipy import stats
 
 from moerank.cli.options import complete_problem, complete_solver, complete_solvers
 from moerank.metrics import NDCG
-from moerank.runs.members import compare_members
-from moerank.runs.result_files import read_result
+from moerank.studies.folders import compare_members
+from moerank.studies.result_files import read_result
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

@@ -6,12 +6,10 @@ import statistics
 import pytest
 from helpers.further_objective import cost, with_cost
 
-from moerank.analysis.results import Results
-from moerank.analysis.summary import summarise
-from moerank.cli.tables import output
-from moerank.cli.tables.run import front_table, summary_table
-from moerank.cli.tables.study import study_table
-from moerank.runs.problem import Published
+from moerank.cli.tables import front_table, output, study_table, summary_table
+from moerank.studies.problem import Published
+from moerank.studies.results import Results
+from moerank.studies.summary import summarise
 
 
 @pytest.fixture

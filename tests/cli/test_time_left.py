@@ -1,8 +1,8 @@
 import pytest
 
-from moerank.cli.time_left import TimeLeft, in_words
-from moerank.runs.solver_spec import SolverSpec
-from moerank.studies.cell import Cell
+from moerank.cli.progress import TimeLeft, in_words
+from moerank.studies.grid import Cell
+from moerank.studies.solver import SolverSpec
 
 
 @pytest.fixture

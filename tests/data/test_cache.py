@@ -4,12 +4,11 @@ import random
 import numpy as np
 import pytest
 
-import moerank.data.cache
-import moerank.data.letor
+import moerank.data.read.cache
+import moerank.data.read.letor
 from moerank.data import load_letor
-from moerank.data.cache import cache_entries, cache_folder, clear_cache, remembered
-from moerank.data.cache_entry import read_arrays, write_arrays
-from moerank.data.letor_documents import Documents
+from moerank.data.read.cache import cache_entries, cache_folder, clear_cache, read_arrays, remembered, write_arrays
+from moerank.data.read.letor_parser import Documents
 
 CONTENT = b"2 qid:1 1:0.5 2:1\n0 qid:1 1:0.25\n1 qid:2 2:1e-3\n"
 
@@ -25,13 +24,13 @@ def path(tmp_path):
 def parsed(monkeypatch):
     """The files parsed so far, in order."""
     parsed = []
-    parse = moerank.data.letor._parse
+    parse = moerank.data.read.letor._parse
 
     def counted(path, *arguments):
         parsed.append(path.name)
         return parse(path, *arguments)
 
-    monkeypatch.setattr(moerank.data.letor, "_parse", counted)
+    monkeypatch.setattr(moerank.data.read.letor, "_parse", counted)
     return parsed
 
 
@@ -161,7 +160,7 @@ def test_a_write_that_fails_leaves_nothing_behind(path, parsed, cache, monkeypat
     def full(*arguments, **options):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(moerank.data.cache, "write_arrays", full)
+    monkeypatch.setattr(moerank.data.read.cache, "write_arrays", full)
     load_letor(path)
     assert list(cache.iterdir()) == []
 
@@ -258,19 +257,19 @@ def test_the_cache_is_cleared_of_its_own_files_only(path, parsed, cache):
 
 
 def test_the_digest_of_a_large_file_is_kept_until_it_changes(path, parsed, cache, monkeypatch):
-    monkeypatch.setattr(moerank.data.cache, "LARGE", 10)
-    monkeypatch.setattr(moerank.data.cache, "AGE", -1.0)
+    monkeypatch.setattr(moerank.data.read.cache, "LARGE", 10)
+    monkeypatch.setattr(moerank.data.read.cache, "AGE", -1.0)
     load_letor(path)
     (kept,) = cache.glob("*.digest")
     digests = []
-    monkeypatch.setattr(moerank.data.cache, "_digest", lambda path: digests.append(path) or b"0" * 32)
+    monkeypatch.setattr(moerank.data.read.cache, "_digest", lambda path: digests.append(path) or b"0" * 32)
     assert load_letor(path).n_documents == 3
     assert (digests, parsed) == ([], ["train.txt"])
     kept.write_bytes(kept.read_bytes()[:-1] + b"x")  # damaged
     load_letor(path)
     assert digests == [path]
     monkeypatch.undo()
-    monkeypatch.setattr(moerank.data.cache, "LARGE", 10)
+    monkeypatch.setattr(moerank.data.read.cache, "LARGE", 10)
     before = path.stat()
     path.write_bytes(CONTENT.replace(b"0.25", b"0.75"))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -279,7 +278,7 @@ def test_the_digest_of_a_large_file_is_kept_until_it_changes(path, parsed, cache
 
 def test_a_file_that_changes_while_it_is_read_is_not_kept(path, cache):
     def make():
-        documents = moerank.data.letor._parse(path, None, False, np.float64, None)
+        documents = moerank.data.read.letor._parse(path, None, False, np.float64, None)
         path.write_bytes(CONTENT + CONTENT.replace(b"qid:", b"qid:1"))
         return documents
 

@@ -4,9 +4,9 @@ import random
 import numpy as np
 import pytest
 
-import moerank.data.cache_entry
-from moerank.data.cache_entry import DamagedEntryError, read_arrays, write_arrays
-from moerank.data.letor_documents import Documents
+import moerank.data.read.cache
+from moerank.data.read.cache import DamagedEntryError, read_arrays, write_arrays
+from moerank.data.read.letor_parser import Documents
 
 RNG = np.random.default_rng(0)
 ARRAYS = {
@@ -22,7 +22,7 @@ ARRAYS = {
 @pytest.fixture(params=["read", "mapped"])
 def entry(request, tmp_path, monkeypatch):
     """A file of arrays that are read, or mapped."""
-    monkeypatch.setattr(moerank.data.cache_entry, "MAPPED", 1 if request.param == "mapped" else 2**26)
+    monkeypatch.setattr(moerank.data.read.cache, "MAPPED", 1 if request.param == "mapped" else 2**26)
     path = tmp_path / "name.arrays"
     with path.open("wb") as file:
         write_arrays(file, path.name, ARRAYS)
@@ -70,8 +70,8 @@ def test_every_change_is_noticed(entry):
 
 @pytest.mark.parametrize("arrays", [{"objects": np.array([{}])}, {"dates": np.zeros(3, "M8[s]")}])
 def test_what_is_no_array_of_numbers_or_texts_is_not_believed(tmp_path, monkeypatch, arrays):
-    monkeypatch.setattr(moerank.data.cache_entry, "_array_sum", lambda array, file=None: "")
-    monkeypatch.setattr(moerank.data.cache_entry, "_bytes_of", lambda array: memoryview(bytes(array.nbytes)))
+    monkeypatch.setattr(moerank.data.read.cache, "_array_sum", lambda array, file=None: "")
+    monkeypatch.setattr(moerank.data.read.cache, "_bytes_of", lambda array: memoryview(bytes(array.nbytes)))
     path = tmp_path / "name.arrays"
     with path.open("wb") as file:
         write_arrays(file, path.name, arrays)
@@ -80,7 +80,7 @@ def test_what_is_no_array_of_numbers_or_texts_is_not_believed(tmp_path, monkeypa
 
 
 def test_documents_that_are_mapped_can_be_widened(tmp_path, monkeypatch):
-    monkeypatch.setattr(moerank.data.cache_entry, "MAPPED", 1)
+    monkeypatch.setattr(moerank.data.read.cache, "MAPPED", 1)
     documents = Documents(np.float64)
     documents.values, documents.y, documents.n_features = np.arange(6.0), np.zeros(3, np.int32), 2
     documents.take_queries(["1", "2"], [0, 2])

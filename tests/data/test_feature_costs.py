@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from moerank.data import FeatureCosts, RankingData
-from moerank.data.feature_costs import read_cost_table
+from moerank.data.costs import read_cost_table
 
 NAMES = ["bm25", "length", "age", "clicks"]
 TABLE = "name,cost,group,group_cost\nclicks,4,log,\nlength,1,body,10\nbm25,2,body,10.0\nage,0.5,,\n"

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from moerank.data import load_letor, load_table, load_web_fold
-from moerank.data.file_shards import letor_shard, table_shard, widened
-from moerank.data.web import web_shard
+from moerank.data.embedded import web_shard
+from moerank.data.read.shards import letor_shard, table_shard, widened
 
 
 def assert_whole(shards, whole):

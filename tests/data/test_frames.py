@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 
 from moerank.data import RankingData
-from moerank.data.frames import is_frozen
+from moerank.data.inputs import is_frozen
 
 VALUES = np.array([[0.5, 1.0], [0.25, 3.0], [0.75, 2.0]])
 LABELS, QUERIES = [0, 2, 1], [7, 7, 8]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from moerank.data.label_runs import LabelRuns
-from moerank.data.pairs import PreferencePairs
+from moerank.data.pairs import LabelRuns, PreferencePairs
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 1000])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.broken_letor import BINARY_ACCIDENTS, VALID, after_an_accident, broken, judged, without_queries
 
-import moerank.data.letor
+import moerank.data.read.letor
 
 N_FILES = 1000
 
@@ -24,7 +24,7 @@ def test_broken_files_are_read_rightly_or_refused(tmp_path, monkeypatch, missing
     for _ in range(N_FILES):
         content = broken(rng)
         path.write_bytes(content)
-        monkeypatch.setattr(moerank.data.letor, "CHUNK", rng.choice([1, 16, 64, 2**12]))
+        monkeypatch.setattr(moerank.data.read.letor, "CHUNK", rng.choice([1, 16, 64, 2**12]))
         outcome = judged(path, content, missing=missing, dtype=dtype)
         assert outcome in ("read", "refused"), content
         outcomes[outcome] += 1

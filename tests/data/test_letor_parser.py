@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from helpers.slow_letor import read_slowly
 
-from moerank.data import load_letor, table_order
-from moerank.data.letor_documents import Documents
-from moerank.data.letor_parser import parse_letor
+from moerank.data import load_letor
+from moerank.data.read import columns as table_order
+from moerank.data.read.letor_parser import Documents, parse_letor
 
 LINES = [
     f"{row % 3} qid:{row // 7} " + " ".join(f"{j}:{row / (j + 1)!r}" for j in range(1, row % 9 + 2))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from moerank.data import load_table, load_table_fold
-from moerank.data.tables import guess_columns
+from moerank.data.read.table import guess_columns
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -121,7 +121,7 @@ def test_wrong_values_are_refused_by_place(table, columns, options, sentence):
 
 
 def test_rows_come_in_order_from_many_groups(table, monkeypatch):
-    monkeypatch.setattr("moerank.data.parquet_table.ROWS", 7)
+    monkeypatch.setattr("moerank.data.read.table.ROWS", 7)
     n = 100
     columns = {"b": np.arange(n) / 3, "label": np.arange(n) % 3, "query": np.arange(n) // 9, "a": -np.arange(n)}
     data = table(columns, written={"row_group_size": 13}, dtype=np.float32)

@@ -21,7 +21,7 @@ from moerank.data import (
     query_level_norm,
 )
 from moerank.data.blocks import ROWS
-from moerank.data.scaled_tables import name_of_scaled_table
+from moerank.data.inputs import name_of_scaled_table
 
 
 def restated(data):

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moerank.data import RankingData, describe, fit_scaling, make_web
+from moerank.data.blocks import ByDocument, ByQuery, add_up, runs_of
 from moerank.data.correlation import feature_correlations, label_correlations
-from moerank.data.pair_counts import n_pairs_of_documents, n_pairs_of_queries
-from moerank.data.sharded_data import LocalShards, ShardedData, cut_into_shards, shard_ends
-from moerank.data.shares import ByDocument, ByQuery, add_up, runs_of
+from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
+from moerank.data.shards import LocalShards, ShardedData, cut_into_shards, shard_ends
 
 
 @pytest.fixture(scope="module")

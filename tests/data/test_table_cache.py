@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from moerank.data import load_table, tables
-from moerank.data.table_columns import Table
+from moerank.data import load_table
+from moerank.data.read import table as tables
+from moerank.data.read.columns import Table
 
 TEXT = "query,label,price,rating\nshoes,2,59.9,4.5\nshoes,0,120,\nhats,1,-1e-3,.5\n"
 

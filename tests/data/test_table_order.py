@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import moerank.data.letor
+import moerank.data.read.letor
 from moerank.data import (
     RankingData,
     fit_scaling,
@@ -12,9 +12,9 @@ from moerank.data import (
     load_table,
     query_level_norm,
     split_fold,
-    table_order,
 )
-from moerank.data.progress import reading_progress
+from moerank.data.read import columns as table_order
+from moerank.data.read.files import reading_progress
 from moerank.rankers import RankRLS, RankSVM
 
 
@@ -96,8 +96,10 @@ def test_a_small_file_is_by_rows(tmp_path):
 def test_a_narrow_part_of_a_fold_is_read_once(tmp_path, monkeypatch, order):
     monkeypatch.setattr(table_order, "BY_COLUMNS", {"large": 1, "small": 2**26}[order])
     read = []
-    parse = moerank.data.letor._parse
-    monkeypatch.setattr(moerank.data.letor, "_parse", lambda path, *rest: read.append(path.name) or parse(path, *rest))
+    parse = moerank.data.read.letor._parse
+    monkeypatch.setattr(
+        moerank.data.read.letor, "_parse", lambda path, *rest: read.append(path.name) or parse(path, *rest)
+    )
     (tmp_path / "train.txt").write_text("1 qid:1 1:1 2:2\n0 qid:1 1:0.5 2:3\n")
     (tmp_path / "vali.txt").write_text("1 qid:1 3:4\n0 qid:1 1:0.5\n")
     (tmp_path / "test.txt").write_text("1 qid:1 1:5\n")
@@ -116,8 +118,8 @@ def test_tables_are_by_columns_and_say_how_far_they_are(tmp_path, monkeypatch, s
     path = tmp_path / f"train.{ending}"
     frame = pandas.DataFrame(X, columns=[f"f{j}" for j in range(20)]).assign(label=y, query=qid)
     getattr(frame, f"to_{ending}")(path, index=False)
-    monkeypatch.setattr("moerank.data.parquet_table.ROWS", 100)
-    monkeypatch.setattr("moerank.data.csv_table.VALUES", 2000)
+    monkeypatch.setattr("moerank.data.read.table.ROWS", 100)
+    monkeypatch.setattr("moerank.data.read.csv.VALUES", 2000)
     shares = []
     with reading_progress(lambda at, share: shares.append((at, share))):
         data = load_table(path, label="label", query="query")

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from moerank.data import load_table, load_table_fold
-from moerank.data.csv_table import MISSING
-from moerank.data.tables import guess_columns
+from moerank.data.read.csv import MISSING
+from moerank.data.read.table import guess_columns
 
 TEXT = "query,label,price,rating\nshoes,2,59.9,4.5\nshoes,0,120,3\nhats,1,-1e-3,.5\n"
 
@@ -222,8 +222,8 @@ def test_a_table_beyond_the_limit_is_refused_while_its_rows_are_counted(table, m
 
 
 def test_queries_are_followed_from_block_to_block(table, monkeypatch):
-    monkeypatch.setattr("moerank.data.csv_table.VALUES", 9)  # three rows at a time
-    monkeypatch.setattr("moerank.data.csv_table.BLOCK", 30)
+    monkeypatch.setattr("moerank.data.read.csv.VALUES", 9)  # three rows at a time
+    monkeypatch.setattr("moerank.data.read.csv.BLOCK", 30)
     rows = [(row % 3, f"q{row // 4}", row / 7) for row in range(37)]
     text = io.StringIO()
     csv.writer(text).writerows([("label", "query", "a"), *rows])

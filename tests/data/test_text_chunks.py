@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-import moerank.data.text_chunks
-from moerank.data.text_chunks import TextChunks
+import moerank.data.read.files
+from moerank.data.read.files import TextChunks
 
 TEXTS = [
     b"a\nbb\r\nccc\rd\n\n\r\re",
@@ -45,7 +45,7 @@ def test_an_empty_file_has_no_piece(tmp_path):
 
 
 def test_a_line_without_end_does_not_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(moerank.data.text_chunks, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(moerank.data.read.files, "LONGEST_LINE", 1000)
     path = tmp_path / "zeros.xz"
     path.write_bytes(lzma.compress(bytes(10**6)))
     with pytest.raises(OverflowError):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moerank.data import load_web_fold, make_web, split_fold
-from moerank.data.web import BLOCK
+from moerank.data.embedded import BLOCK
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from pymoo.optimize import minimize
 from moerank.data import make_planted
 from moerank.evolution import DensitySampling, KeepAsIs, SubsetSizeSampling, search
 from moerank.metrics import NDCG
+from moerank.mofsrank import FeatureSelection
 from moerank.rankers import RankRLS
-from moerank.stages import FeatureSelection
 
 EVERY = pytest.mark.parametrize("made", SPARSE.values(), ids=SPARSE)
 

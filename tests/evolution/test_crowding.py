@@ -3,7 +3,7 @@ import pytest
 from helpers.chance import plausible
 from helpers.populations import crowded, peeled
 
-from moerank.evolution.crowding import crowding_distances, front_numbers, select_by_crowding, standings, tournament
+from moerank.evolution.bit_search import crowding_distances, front_numbers, select_by_crowding, standings, tournament
 
 
 @pytest.fixture(params=[1, 2, 3])

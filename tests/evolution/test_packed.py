@@ -13,10 +13,10 @@ from moerank.evolution import (
     row_digests,
     search,
 )
-from moerank.evolution.packed import PackedBitFlip, PackedCrossover, PackedSampling, pack_rows, unpack_rows
+from moerank.evolution.operators import PackedBitFlip, PackedCrossover, PackedSampling, pack_rows, unpack_rows
 from moerank.metrics import NDCG
+from moerank.mofsrank import InstanceSelection
 from moerank.rankers import RankRLS
-from moerank.stages import InstanceSelection
 
 SEEDED = np.random.default_rng
 

@@ -5,7 +5,7 @@ from helpers.plain import all_subsets
 from helpers.populations import hamming, strings
 from scipy import stats
 
-from moerank.evolution.strings import (
+from moerank.evolution.bit_search import (
     beside_size,
     first_of_equals,
     group_numbers,

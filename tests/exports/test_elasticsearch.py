@@ -10,10 +10,8 @@ from helpers.served_models import GUIDE, LABELS, LINEAR, NAMES, TREES, documents
 from helpers.serving_elasticsearch import PluginModel, RefusedError
 
 from moerank.data import FittedScaling
-from moerank.exports.deployable import deployable
-from moerank.exports.elasticsearch import elasticsearch
-from moerank.exports.names import read_features
-from moerank.exports.opensearch import opensearch
+from moerank.exports.deployable import deployable, read_features
+from moerank.exports.elasticsearch import elasticsearch, opensearch
 
 FEATURES, MODEL = Path("out/m-features.json"), Path("out/m.json")
 

@@ -13,8 +13,7 @@ from moerank.data import PER_QUERY, fit_scaling, make_planted
 from moerank.exports.deployable import deployable
 from moerank.exports.formats import FORMATS
 from moerank.rankers import KernelRankSVM
-from moerank.rankers.forest import Forest
-from moerank.rankers.model import Model
+from moerank.rankers.model import Forest, Model
 
 BUDGET = {"population": 8, "generations": 2}
 

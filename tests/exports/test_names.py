@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moerank.exports.names import check_name, names_there, plain_name, read_features
+from moerank.exports.deployable import check_name, names_there, plain_name, read_features
 
 
 @given(st.text())

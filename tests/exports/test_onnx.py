@@ -11,8 +11,7 @@ from helpers.served_models import GUIDE, LINEAR, TREES, documents, expected, ser
 
 from moerank.exports.deployable import deployable
 from moerank.exports.onnx import onnx_graph
-from moerank.rankers.forest import Forest
-from moerank.rankers.model import Model
+from moerank.rankers.model import Forest, Model
 
 PATH = Path("out/m.onnx")
 

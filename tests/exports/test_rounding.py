@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moerank.exports.rounding import largest_value, single_above, single_at_most
+from moerank.exports.deployable import largest_value, single_above, single_at_most
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 LARGEST = float(np.finfo(np.float32).max)

@@ -10,8 +10,7 @@ from helpers.served_models import GUIDE, LABELS, LINEAR, NAMES, TREES, documents
 from helpers.serving_solr import RefusedError, SolrModel
 
 from moerank.data import FittedScaling
-from moerank.exports.deployable import deployable
-from moerank.exports.names import read_features
+from moerank.exports.deployable import deployable, read_features
 from moerank.exports.solr import solr
 
 STORE, MODEL = Path("out/m-features.json"), Path("out/m.json")

@@ -9,8 +9,7 @@ import pytest
 from helpers.served_models import GUIDE, LINEAR, NAMES, TREES, documents, expected, served, stumps, tolerance
 from helpers.serving_vespa import VespaProfile
 
-from moerank.exports.deployable import deployable
-from moerank.exports.names import read_features
+from moerank.exports.deployable import deployable, read_features
 from moerank.exports.vespa import vespa
 
 PROFILE, MODEL = Path("out/m.profile"), Path("out/moerank.json")

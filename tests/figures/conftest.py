@@ -2,9 +2,9 @@ import dataclasses
 
 import pytest
 
-from moerank.analysis.results import Results
-from moerank.runs.problem import Published
 from moerank.solvers import solvers
+from moerank.studies.problem import Published
+from moerank.studies.results import Results
 
 SOURCES = {"evolutionary": "mofsrank", "ranker": "ranksvm-primal"}
 """Whose results stand for those of a family; of the others greedy-rankrls."""

@@ -6,17 +6,16 @@ import sys
 import pytest
 
 from moerank.figures import of_study
-from moerank.figures.folder import FigureFolder
+from moerank.figures.figure import FigureFolder, StudyFigure
 from moerank.figures.of_run import RUN_FIGURES
 from moerank.figures.of_study import FIGURES
-from moerank.figures.study_figure import StudyFigure
 from moerank.reports.page import html_report
 from moerank.reports.report import Report
 
 NEW = """
 from matplotlib.figure import Figure
 
-from moerank.figures.study_figure import StudyFigure
+from moerank.figures.figure import StudyFigure
 
 
 def draw(view):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from moerank.figures.of_run import RUN_FIGURES
-from moerank.runs.result import RunResult
+from moerank.studies.result import RunResult
 
 
 def axes_of(result):

@@ -1,8 +1,7 @@
 import pytest
 
-from moerank.analysis.results import NoResultsError, Results
-from moerank.figures.notes import fronts_of_fold
-from moerank.figures.study_figure import View
+from moerank.figures.figure import View, fronts_of_fold
+from moerank.studies.results import NoResultsError, Results
 
 
 def view(results, problem, fold):

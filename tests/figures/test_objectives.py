@@ -8,13 +8,12 @@ from helpers.drawn import assert_legible
 from helpers.further_objective import cost, with_cost
 from helpers.plain import front
 
-from moerank.analysis.fronts import front_points
-from moerank.analysis.results import NoResultsError, Results
-from moerank.figures.objectives import non_dominated, title_of
+from moerank.figures.figure import non_dominated, title_of
 from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_study import FIGURES
-from moerank.runs.run_fold import run_fold
-from moerank.stages.objectives import OBJECTIVES, Objective
+from moerank.mofsrank.objectives import OBJECTIVES, Objective
+from moerank.studies.results import NoResultsError, Results, front_points
+from moerank.studies.run_fold import run_fold
 
 
 class Cost(Objective):

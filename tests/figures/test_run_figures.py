@@ -12,7 +12,7 @@ from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_run.features import MOST_ROWS
 from moerank.figures.style import save_figure
 from moerank.rankers.model import Model
-from moerank.runs.result import ScoredRanker
+from moerank.studies.result import ScoredRanker
 
 FIGURES = ("front", "convergence", "features")
 

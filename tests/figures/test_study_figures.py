@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from helpers.drawn import assert_legible, texts_on_the_page
 
-from moerank.analysis.results import NoResultsError, Results
 from moerank.figures.of_study import FIGURES
 from moerank.figures.panels import MOST_LINES, by_family, solver_style
 from moerank.figures.style import encode, save_figure
-from moerank.runs.problem import Published
-from moerank.runs.solver_spec import SolverSpec
 from moerank.solvers import solvers
+from moerank.studies.problem import Published
+from moerank.studies.results import NoResultsError, Results
+from moerank.studies.solver import SolverSpec
 
 
 @pytest.fixture(scope="module")

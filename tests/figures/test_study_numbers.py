@@ -9,10 +9,10 @@ import pytest
 from helpers.drawn import texts_on_the_page
 from scipy.stats import rankdata
 
-from moerank.analysis.results import Results
-from moerank.figures.limits import far_below, limits_of
 from moerank.figures.of_study import FIGURES
+from moerank.figures.style import far_below, limits_of
 from moerank.solvers import FAMILIES, solvers
+from moerank.studies.results import Results
 
 PARTS = ("train", "validation", "test")
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from moerank.data import UNSCALED, FittedScaling, RankingData, fit_scaling
 from moerank.rankers import LambdaMART, RankBoost, RankRLS, ScaleWarning
-from moerank.rankers.forest import Forest
-from moerank.rankers.model import Model
+from moerank.rankers.model import Forest, Model
 
 __all__ = ["ABSENT", "GUIDE", "LABELS", "LINEAR", "NAMES", "TREES", "documents", "expected", "served", "tolerance"]
 

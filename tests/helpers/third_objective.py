@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from moerank.mofsrank.objectives import Objective
 from moerank.rankers import train_population
-from moerank.stages.objectives import Objective
 
 
 class QueriesHurt(Objective):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from moerank.kernels.concordance import concordance
+from moerank.kernels.similarity import concordance
 
 
 def spans(offsets):

@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 
-from moerank.kernels.decimals import FIVES, UNDECIDED, nearest_double
+from moerank.kernels.letor_text import FIVES, UNDECIDED, nearest_double
 
 
 def drawn(kind, rng):

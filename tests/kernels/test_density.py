@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import gaussian_kde
 
-from moerank.kernels.density import gaussian_density
+from moerank.kernels.similarity import gaussian_density
 
 
 @pytest.mark.parametrize("bandwidth", [1e-3, 0.03, 0.2, 1.0, 25.0])

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from helpers.read_only import read_only
 
-from moerank.kernels.lane_gain import NETWORK, individuals_share_features, lane_gain
-from moerank.kernels.linear_gain import linear_gain
+from moerank.kernels.linear_gain import NETWORK, individuals_share_features, lane_gain, linear_gain
 
 SIZES = [1, 5, 16, 17, 40, 41, 63, 64, 130, 300]
 

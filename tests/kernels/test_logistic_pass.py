@@ -3,7 +3,7 @@ import pytest
 from scipy.special import expit
 
 from moerank.data import PreferencePairs
-from moerank.kernels.logistic_pass import logistic_pass
+from moerank.kernels.losses import logistic_pass
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 900.0])

@@ -3,7 +3,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from moerank.kernels.precision_ranking import most_violated_rankings
+from moerank.kernels.ranks import most_violated_rankings
 
 PLACES = np.arange(1, 8)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.read_only import read_only
 
-from moerank.data.label_runs import LabelRuns
+from moerank.data.pairs import LabelRuns
 from moerank.kernels.lanes import lanes
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
 from moerank.kernels.tiles import BLOCK

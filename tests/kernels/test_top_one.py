@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.special import log_softmax, softmax
 
-from moerank.kernels.top_one import descend, top_one_probabilities
+from moerank.kernels.losses import descend, top_one_probabilities
 
 OFFSETS = np.array([0, 4, 5, 12])
 

@@ -10,8 +10,8 @@ from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import ConstantFeatureWarning, LinearRanker, RankRLS, RankSVM
 from moerank.solvers import make_solver
+from moerank.training.listed import PairProblem
 from moerank.training.losses import SquaredHingeLoss
-from moerank.training.pair_problem import PairProblem
 
 
 class Prefix(LinearRanker):

@@ -7,12 +7,11 @@ from sklearn.exceptions import ConvergenceWarning
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM
-from moerank.training import hinge_problem
-from moerank.training.hinge_problem import hessian_diagonal, solve_with_features
+from moerank.training import sorted as hinge_problem
+from moerank.training.listed import PairProblem
 from moerank.training.losses import SQUARED_HINGE
-from moerank.training.pair_problem import PairProblem
-from moerank.training.paired_documents import PairedDocuments
-from moerank.training.trust_region import trust_region_newton
+from moerank.training.newton import trust_region_newton
+from moerank.training.sorted import PairedDocuments, hessian_diagonal, solve_with_features
 
 # OHSUMED with 500 components, C = 2⁻⁶ and gamma = 2⁻⁶: NDCG@10 and MAP of the five test folds, and their means.
 PUBLISHED = {"N@10": [0.3955, 0.4576, 0.4356, 0.4593, 0.5047], "MAP": [0.3529, 0.4461, 0.4491, 0.5160, 0.4725]}

@@ -15,12 +15,11 @@ from lightgbm import LGBMRanker
 from moerank.data import PER_QUERY, FittedScaling, RankingData
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, RankBoost, RankRLS, RankSVM
-from moerank.rankers.forest import Forest
 from moerank.rankers.lambda_mart import mean_forest
-from moerank.rankers.model import Model
-from moerank.runs.result_files import write_result
+from moerank.rankers.model import Forest, Model
+from moerank.selectors.filter import SingleFeatures
 from moerank.selectors.fs_ed import FSED
-from moerank.selectors.single import SingleFeatures
+from moerank.studies.result_files import write_result
 
 NAMES = [f"feature {number}" for number in range(14)]
 BAGS = BaggedLambdaMART(n_bags=3, n_trees=30, document_share=0.8, patience=5, random_state=0)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, fit_scaling
 from moerank.rankers import LambdaMART, RankRLS, RankSVM
 from moerank.rankers.model import Model
-from moerank.selectors.single import SingleFeatures
+from moerank.selectors.filter import SingleFeatures
 
 NAMES = [f"feature {number}" for number in range(13)]
 

@@ -4,10 +4,9 @@ from scipy.optimize import minimize
 
 from moerank.data import RankingData
 from moerank.rankers import KernelRankSVM, RankSVM
-from moerank.training.hinge_problem import solve_with_kernel
+from moerank.training.listed import PairProblem
 from moerank.training.losses import SQUARED_HINGE
-from moerank.training.pair_problem import PairProblem
-from moerank.training.paired_documents import PairedDocuments
+from moerank.training.sorted import PairedDocuments, solve_with_kernel
 
 
 def plain_kernel(X, Y, gamma):

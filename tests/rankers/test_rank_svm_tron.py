@@ -8,10 +8,11 @@ from sklearn.exceptions import ConvergenceWarning
 from moerank.data import RankingData, load_fold
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.rankers import RankSVM, RankSVMTRON
-from moerank.training import hinge_problem, trust_region
+from moerank.training import newton as trust_region
+from moerank.training import sorted as hinge_problem
+from moerank.training.listed import PairProblem
 from moerank.training.losses import SQUARED_HINGE
-from moerank.training.pair_problem import PairProblem
-from moerank.training.paired_documents import PairedDocuments
+from moerank.training.sorted import PairedDocuments
 
 GRID = [0.005, 0.05, 0.5, 5.0, 50.0]
 

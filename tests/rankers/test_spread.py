@@ -23,8 +23,8 @@ from moerank.rankers import (
     ScaleWarning,
     varying_in_queries,
 )
-from moerank.rankers.spread import MOST, _bounds, features_apart
-from moerank.selectors.single import SingleFeatures
+from moerank.rankers.base import MOST, _bounds, features_apart
+from moerank.selectors.filter import SingleFeatures
 
 
 def data_of_scales(*scales, seed=0, sizes=(5, 1, 12, 3)):

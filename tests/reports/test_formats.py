@@ -7,13 +7,11 @@ import subprocess
 
 import pytest
 
-from moerank.reports.content import p_value
-from moerank.reports.latex import latex, latex_report
-from moerank.reports.markdown import markdown_report
-from moerank.reports.report import Report
-from moerank.runs.problem import Published
-from moerank.runs.solver_spec import SolverSpec
+from moerank.reports.report import Report, p_value
+from moerank.reports.tables import latex, latex_report, markdown_report
 from moerank.solvers import solvers
+from moerank.studies.problem import Published
+from moerank.studies.solver import SolverSpec
 
 
 def test_a_small_p_is_not_printed_as_nothing():
@@ -22,7 +20,7 @@ def test_a_small_p_is_not_printed_as_nothing():
 
 
 def test_markdown_and_latex_show_the_same_tables_and_draw_no_figure(report, shown, monkeypatch):
-    monkeypatch.setattr("moerank.reports.illustrations.FIGURES", None)
+    monkeypatch.setattr("moerank.reports.report.FIGURES", None)
     markdown, tex = markdown_report(report), latex_report(report)
     for section in shown:
         for table in section.tables:

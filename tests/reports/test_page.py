@@ -10,10 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from helpers.further_objective import cost
 
-from moerank.reports.fronts import run_lengths
-from moerank.reports.markdown import markdown_report
-from moerank.reports.page import html_report
+from moerank.reports.page import html_report, run_lengths
 from moerank.reports.report import Report
+from moerank.reports.tables import markdown_report
 
 
 class Reader(HTMLParser):

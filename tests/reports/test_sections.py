@@ -11,14 +11,10 @@ import pytest
 from helpers.further_objective import cost
 from scipy import stats
 
-from moerank.reports.content import Entry, mark_best, number, with_error
 from moerank.reports.page import html_report
-from moerank.reports.report import Report
-from moerank.reports.sections import sections
-from moerank.reports.sections.pairs import pairs
-from moerank.reports.sections.results import results
-from moerank.reports.sections.verdict import verdict
-from moerank.runs.problem import Published
+from moerank.reports.report import Entry, Report, mark_best, number, with_error
+from moerank.reports.sections import pairs, results, sections, verdict
+from moerank.studies.problem import Published
 from moerank.studies.study import Study
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
-from moerank.selectors.coordinate_ascent import coordinate_ascent
+from moerank.selectors.fs_bfs import coordinate_ascent
 
 
 def make(seed, n_features, n_queries=6):

@@ -9,8 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import RankRLS, RankSVM
-from moerank.selectors.coordinate_ascent import coordinate_ascent
-from moerank.selectors.fs_bfs import FSBFS, best_first, partition
+from moerank.selectors.fs_bfs import FSBFS, best_first, coordinate_ascent, partition
 
 QUICK = {"max_size": 3, "patience": 3, "restarts": 1}
 

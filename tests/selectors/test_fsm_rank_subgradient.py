@@ -4,7 +4,7 @@ import pytest
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers import FSMRank
-from moerank.selectors.fsm_rank_subgradient import FSMRankSubgradient
+from moerank.selectors.fsm import FSMRankSubgradient
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from moerank.data import load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import FSMRank, RankSVM
 from moerank.rankers.fsm_rank import importance
-from moerank.selectors.fsm_svm import FSMSVM
+from moerank.selectors.fsm import FSMSVM
 
 
 @pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-4), (0.1, 1e-6), (None, None)])

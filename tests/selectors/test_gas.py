@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import spearmanr
 
 from moerank.data import RankingData, load_fold
-from moerank.kernels.concordance import concordance
+from moerank.kernels.similarity import concordance
 from moerank.metrics import MAP, NDCG
+from moerank.selectors.filter import single_feature_values
 from moerank.selectors.gas import GAS, greedy_order, pair_order_values, spearman
-from moerank.selectors.single import single_feature_values
 from moerank.solvers import make_solver
 
 

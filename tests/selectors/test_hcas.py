@@ -7,9 +7,8 @@ import pytest
 
 from moerank.data import RankingData
 from moerank.metrics import NDCG
-from moerank.selectors.hcas import HCAS, cluster_order
-from moerank.selectors.relevance import absolute_correlations
-from moerank.selectors.single import single_feature_values
+from moerank.selectors.filter import single_feature_values
+from moerank.selectors.gas import HCAS, absolute_correlations, cluster_order
 
 
 def squared_radius(members, squares):

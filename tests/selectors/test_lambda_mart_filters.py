@@ -10,8 +10,7 @@ from sklearn.base import clone
 from moerank.metrics import MAP
 from moerank.rankers import LambdaMART, RankRLS
 from moerank.selectors import LambdaMARTGain, LambdaMARTRFE, LambdaMARTSHAP
-from moerank.selectors.lambda_mart_filter import sizes_by_dropping
-from moerank.selectors.lambda_mart_shap import mean_absolute_shap
+from moerank.selectors.lambda_mart import mean_absolute_shap, sizes_by_dropping
 
 KINDS = [LambdaMARTGain, LambdaMARTSHAP, LambdaMARTRFE]
 SMALL = dict(n_trees=25, n_leaves=4, min_leaf=5)

@@ -5,10 +5,8 @@ import pytest
 
 from moerank.data import RankingData
 from moerank.metrics import NDCG
-from moerank.selectors.ngas import NGAS, unlike_order
-from moerank.selectors.relevance import absolute_correlations
-from moerank.selectors.single import single_feature_values
-from moerank.selectors.xgas import XGAS
+from moerank.selectors.filter import single_feature_values
+from moerank.selectors.gas import NGAS, XGAS, absolute_correlations, unlike_order
 
 
 def as_listed(relevance, similarity, p=None):

@@ -4,8 +4,7 @@ from lightgbm import LGBMRanker
 from scipy.stats import kendalltau, spearmanr
 
 from moerank.metrics import NDCG
-from moerank.selectors.ngas import NGAS
-from moerank.selectors.relevance import absolute_correlations, values_by_trees
+from moerank.selectors.gas import NGAS, absolute_correlations, values_by_trees
 
 
 @pytest.mark.parametrize(("similarity", "scipys"), [("spearman", spearmanr), ("kendall", kendalltau)])

@@ -6,9 +6,7 @@ import shutil
 import pytest
 from helpers.study_files import contents
 
-from moerank.studies.merge import merge_studies
-from moerank.studies.reading import read_results
-from moerank.studies.study import Study
+from moerank.studies.study import Study, merge_studies, read_results
 
 SOLVERS = ["rankrls", "ranksvm-primal"]
 

@@ -9,8 +9,8 @@ import pytest
 from moerank.data import load_planted_fold
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankRLS, RankSVM
-from moerank.runs.problem_files import load_problem
-from moerank.runs.solver_spec import SolverSpec
+from moerank.studies.problem import load_problem
+from moerank.studies.solver import SolverSpec
 from moerank.studies.study import Study
 
 SMALL = {"population": 8, "generations": 3}

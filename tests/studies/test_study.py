@@ -13,12 +13,11 @@ from helpers.study_files import contents
 
 import moerank
 from moerank.rankers import RankRLS
-from moerank.runs.problem_files import load_problem
-from moerank.runs.solver_spec import SolverSpec, read_solver
 from moerank.solvers import SolverEntry, solvers
-from moerank.studies.cell import Cell
-from moerank.studies.executors import Outcome
-from moerank.studies.running import run_cells
+from moerank.studies.executors import Outcome, run_cells
+from moerank.studies.grid import Cell
+from moerank.studies.problem import load_problem
+from moerank.studies.solver import SolverSpec, read_solver
 from moerank.studies.store import Store
 from moerank.studies.study import Study
 
@@ -75,7 +74,7 @@ def test_seeds_depend_on_the_names_of_the_cell_alone(tiny_problem):
 
 
 def test_results_are_those_of_single_runs(undisturbed, tiny_problem_file, tiny_problem):
-    from moerank.runs.run_fold import run_fold
+    from moerank.studies.run_fold import run_fold
 
     study = Study([tiny_problem_file], SOLVERS, undisturbed, folds=[1, 2], seeds=2)
     frame = study.frame()
@@ -308,7 +307,7 @@ def test_running_a_large_study_asks_for_few_files(tiny_problem, tmp_path, monkey
     monkeypatch.setattr("os.stat", counting("stat", os.stat))
     monkeypatch.setattr("os.listdir", counting("listdir", os.listdir))
     cells = [Cell(tiny_problem, 1, SolverSpec("mofsrank"), seed) for seed in range(n_cells)]
-    monkeypatch.setattr("moerank.studies.running.monotonic", lambda: 0.0)  # no time passes
+    monkeypatch.setattr("moerank.studies.executors.monotonic", lambda: 0.0)  # no time passes
     assert all(cell.label for cell in cells)  # so that the table of solvers is there, which looks for entry points
     with Store(tmp_path) as store:
         asked.clear()
@@ -323,7 +322,7 @@ def test_every_library_of_a_worker_has_one_thread(tiny_problem, tmp_path, monkey
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
         "if any('popen_loky' in word for word in sys.orig_argv):\n"
-        "    import moerank.runs.run_fold as module\n"
+        "    import moerank.studies.run_fold as module\n"
         "    def told(*arguments, **settings):\n"
         "        import lightgbm, numba\n"
         "        from threadpoolctl import threadpool_info\n"
@@ -345,7 +344,7 @@ def test_the_death_of_a_process_is_that_of_its_cell_alone(tiny_problem, tmp_path
         "import sys\n"
         "if any('popen_loky' in word for word in sys.orig_argv):\n"
         "    import os\n"
-        "    import moerank.runs.run_fold as module\n"
+        "    import moerank.studies.run_fold as module\n"
         "    run_fold = module.run_fold\n"
         "    def dying(problem, fold, solver, seed, **settings):\n"
         "        fatal = solver.name == 'fsmrank'\n"

@@ -17,9 +17,9 @@ from helpers.small_disk import small_disk  # noqa: F401
 from helpers.study_files import contents
 
 import moerank
-from moerank.runs.result import RunResult
-from moerank.runs.solver_spec import SolverSpec
-from moerank.studies.cell import Cell
+from moerank.studies.grid import Cell
+from moerank.studies.result import RunResult
+from moerank.studies.solver import SolverSpec
 from moerank.studies.store import Store
 from moerank.studies.study import Study
 
@@ -188,7 +188,7 @@ def test_a_cell_that_finds_the_disk_full_is_no_failure(tiny_problem_file, tmp_pa
         "import sys\n"
         "if any('popen_loky' in word for word in sys.orig_argv):\n"
         "    import errno, os\n"
-        "    import moerank.runs.run_fold as module\n"
+        "    import moerank.studies.run_fold as module\n"
         "    def full(*arguments, **settings):\n"
         "        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), '/cache/kernel.nbi')\n"
         "    module.run_fold = full\n"

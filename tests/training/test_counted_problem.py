@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 
 from moerank.data import RankingData
-from moerank.training.counted_problem import CountedProblem
+from moerank.training.counted import CountedProblem
+from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
-from moerank.training.pair_problem import PairProblem
 
 CASES = [(SQUARED_HINGE, UNIT), (SQUARED, UNIT), (SQUARED, DIFFERENCE)]
 

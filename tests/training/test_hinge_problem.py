@@ -5,10 +5,9 @@ import pytest
 from scipy.optimize import minimize
 
 from moerank.data import RankingData
-from moerank.training import hinge_problem
-from moerank.training.hinge_problem import hessian_diagonal, solve_with_features, solve_with_kernel
-from moerank.training.paired_documents import PairedDocuments
-from moerank.training.trust_region import trust_region_newton
+from moerank.training import sorted as hinge_problem
+from moerank.training.newton import trust_region_newton
+from moerank.training.sorted import PairedDocuments, hessian_diagonal, solve_with_features, solve_with_kernel
 
 N_FEATURES = 6
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from moerank.training.lane_groups import LanePairs, lane_groups
+from moerank.training.listed import LanePairs, lane_groups
 
 WIDTH = {np.float32: 16, np.float64: 8}
 

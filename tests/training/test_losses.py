@@ -3,8 +3,8 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 
 from moerank.data import RankingData
+from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT, SquaredHingeLoss
-from moerank.training.pair_problem import PairProblem
 
 LOSSES = [SQUARED, SQUARED_HINGE]
 SLACKS = np.array([-3.0, -1e-3, 0.0, 1e-3, 0.5, 2.0])

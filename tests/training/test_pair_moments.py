@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData
-from moerank.training import pair_moments
+from moerank.training import moments as pair_moments
 from moerank.training.losses import DIFFERENCE, UNIT
-from moerank.training.pair_moments import PairMoments
+from moerank.training.moments import PairMoments
 
 
 def ranking_data(n_labels, dtype=np.float64, mean=0.0):

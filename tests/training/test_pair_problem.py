@@ -3,8 +3,8 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 
 from moerank.data import RankingData, make_planted
+from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
-from moerank.training.pair_problem import PairProblem
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 LOSSES = {"squared": SQUARED, "hinge": SQUARED_HINGE}
@@ -170,7 +170,7 @@ def test_only_masks_that_cannot_change_are_known_by_identity(monkeypatch):
     keep[:] = ~keep
     keep.setflags(write=False)
     assert PairProblem.of(data, keep) is first
-    monkeypatch.setattr("moerank.training.pair_problem.hashlib.blake2b", None)
+    monkeypatch.setattr("moerank.training.listed.hashlib.blake2b", None)
     assert PairProblem.of(data, keep) is first  # without reading it again
     with pytest.raises(TypeError):
         PairProblem.of(data, keep[:])  # another array

@@ -1,7 +1,7 @@
 import numpy as np
 
 from moerank.data import RankingData
-from moerank.training.paired_documents import PairedDocuments
+from moerank.training.sorted import PairedDocuments
 
 
 def test_only_queries_with_different_labels_take_part():

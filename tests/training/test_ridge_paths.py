@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from moerank.data import make_planted
+from moerank.mofsrank import FeatureSelection
 from moerank.rankers import RankRLS, RankSVM
-from moerank.stages import FeatureSelection
-from moerank.training.ridge_paths import backward_path, forward_path
+from moerank.training.moments import backward_path, forward_path
 
 
 def loss(A, b, features):

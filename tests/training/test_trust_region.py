@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from moerank.training.trust_region import trust_region_newton
+from moerank.training.newton import trust_region_newton
 
 
 def quadratic(A, b):

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moerank.figures.folder import FigureFolder
-from moerank.figures.run_figure import RunFigure
+from moerank.figures.figure import FigureFolder, RunFigure
 
 if TYPE_CHECKING:
-    from moerank.runs.result import RunResult
+    from moerank.studies.result import RunResult
 
 __all__ = ["RUN_FIGURES", "draw_run_figures"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.run_figure import RunFigure
+from moerank.figures.figure import RunFigure
 from moerank.figures.style import LINES, WIDTH, in_style
-from moerank.runs.result import RunResult
+from moerank.studies.result import RunResult
 
 __all__ = ["FIGURE"]
 

@@ -9,9 +9,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from moerank.figures.run_figure import RunFigure
+from moerank.figures.figure import RunFigure
 from moerank.figures.style import CHOSEN, WIDTH, in_style
-from moerank.runs.result import RunResult
+from moerank.studies.result import RunResult
 
 __all__ = ["FIGURE"]
 

@@ -9,11 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.lettering import put_note
-from moerank.figures.objectives import title_of
-from moerank.figures.run_figure import RunFigure
-from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, in_style
-from moerank.runs.result import PARTS, RunResult, ScoredRanker
+from moerank.figures.figure import RunFigure, title_of
+from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, in_style, put_note
+from moerank.studies.result import PARTS, RunResult, ScoredRanker
 
 __all__ = ["FIGURE"]
 

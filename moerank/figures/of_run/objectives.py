@@ -10,12 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from moerank.analysis.fronts import front_points
-from moerank.figures.lettering import put_note
-from moerank.figures.objectives import non_dominated, title_of
-from moerank.figures.run_figure import RunFigure
-from moerank.figures.style import CHOSEN, GREY, WIDTH, in_style
-from moerank.runs.result import RunResult
+from moerank.figures.figure import RunFigure, non_dominated, title_of
+from moerank.figures.style import CHOSEN, GREY, WIDTH, in_style, put_note
+from moerank.studies.result import RunResult
+from moerank.studies.results import front_points
 
 __all__ = ["FIGURE"]
 

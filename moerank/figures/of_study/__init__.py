@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from moerank.figures.folder import FigureFolder
-from moerank.figures.study_figure import StudyFigure
+from moerank.figures.figure import FigureFolder, StudyFigure
 
 __all__ = ["FIGURES"]
 

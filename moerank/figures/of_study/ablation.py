@@ -6,13 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.analysis.results import NoResultsError
-from moerank.analysis.sizes import mean_by_size
-from moerank.figures.notes import errors_noted, two_of
+from moerank.figures.figure import StudyFigure, View, errors_noted, two_of
 from moerank.figures.panels import Look, Panels, by_family
-from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import in_style
 from moerank.solvers import ablated, with_ablations
+from moerank.studies.results import NoResultsError, mean_by_size
 
 __all__ = ["FIGURE"]
 

@@ -11,15 +11,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.analysis.results import Runs
-from moerank.analysis.sizes import mean_by_size, offers_sizes
-from moerank.figures.limits import beyond, limits_of
-from moerank.figures.notes import errors_noted, named
+from moerank.figures.figure import StudyFigure, View, errors_noted, named
 from moerank.figures.panels import MOST_LINES, Look, Panels, by_family, family_of
-from moerank.figures.study_figure import StudyFigure, View
-from moerank.figures.style import GREY, in_style
-from moerank.runs.problem import Published
+from moerank.figures.style import GREY, beyond, in_style, limits_of
 from moerank.solvers import FAMILIES
+from moerank.studies.problem import Published
+from moerank.studies.results import Runs, mean_by_size, offers_sizes
 
 __all__ = ["FIGURE"]
 

@@ -7,14 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from moerank.analysis.fronts import front_points
-from moerank.analysis.results import NoResultsError
-from moerank.figures.notes import named
+from moerank.figures.figure import StudyFigure, View, named
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
-from moerank.figures.study_figure import StudyFigure, View
 from moerank.figures.style import in_style
-from moerank.stages.objectives import FRONT
+from moerank.mofsrank.objectives import FRONT
 from moerank.statistics import attainment_surfaces
+from moerank.studies.results import NoResultsError, front_points
 
 __all__ = ["FIGURE"]
 

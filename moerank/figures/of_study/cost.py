@@ -12,12 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from moerank.analysis.results import Runs
-from moerank.figures.limits import far_below
-from moerank.figures.notes import errors_noted, named
+from moerank.figures.figure import StudyFigure, View, errors_noted, named
 from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
-from moerank.figures.study_figure import StudyFigure, View
-from moerank.figures.style import GREY, in_style
+from moerank.figures.style import GREY, far_below, in_style
+from moerank.studies.results import Runs
 
 __all__ = ["FIGURE"]
 

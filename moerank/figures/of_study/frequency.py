@@ -8,13 +8,9 @@ from textwrap import fill
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.analysis.results import NoResultsError
-from moerank.analysis.sizes import offers_sizes
-from moerank.analysis.stability import feature_stability
-from moerank.figures.lettering import fit_height, lines_of, put_note, shorten
-from moerank.figures.notes import named
-from moerank.figures.study_figure import StudyFigure, View
-from moerank.figures.style import WIDTH, in_style
+from moerank.figures.figure import StudyFigure, View, named
+from moerank.figures.style import WIDTH, fit_height, in_style, lines_of, put_note, shorten
+from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 
 __all__ = ["FIGURE"]
 

@@ -8,11 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.analysis.comparison import solver_ranks
-from moerank.figures.lettering import fit_height, lines_of, put_note
-from moerank.figures.notes import named
-from moerank.figures.study_figure import StudyFigure, View
-from moerank.figures.style import GREY, WIDTH, in_style
+from moerank.figures.figure import StudyFigure, View, named
+from moerank.figures.style import GREY, WIDTH, fit_height, in_style, lines_of, put_note
+from moerank.studies.comparison import solver_ranks
 
 __all__ = ["FIGURE"]
 

@@ -1,1 +1,0 @@
-"""Results read back: tables, comparisons, tests between solvers."""

@@ -1,0 +1,325 @@
+"""What the command line prints: the frame of its tables, which are in a file for each command."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+
+from moerank.cli.messages import printable
+from moerank.data import DataDescription
+from moerank.solvers import FAMILIES, SolverEntry
+from moerank.studies.grid import Cell
+from moerank.studies.problem import Problem
+from moerank.studies.result import PARTS, RunResult, ScoredRanker
+from moerank.studies.results import Results
+from moerank.studies.summary import Summary
+
+__all__ = [
+    "FittedTable",
+    "new_table",
+    "output",
+    "say",
+    "description_table",
+    "UNITS",
+    "chosen_features",
+    "front_table",
+    "summary_table",
+    "solver_table",
+    "cell_table",
+    "study_table",
+]
+
+PLAIN_WIDTH = 120
+"""Columns where the output is a file or a pipe, which have no width of their own."""
+
+
+WIDEST = 30
+"""Columns of a terminal that a column of a table is given; longer texts are broken."""
+
+GAP = 2
+"""Columns between two columns of a table."""
+
+
+def output() -> Console:
+    """Return the console of standard output."""
+    plain: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+    console = Console(**plain)
+    return console if console.is_terminal else Console(**plain, width=PLAIN_WIDTH)
+
+
+def say(console: Console, text: str) -> None:
+    """Print a paragraph, broken between words on a terminal; files and pipes get it as one line."""
+    console.print(printable(text), soft_wrap=not console.is_terminal)
+
+
+def new_table(title: str | None) -> FittedTable:
+    """Return an empty table, whose cells show what commands a terminal instead of doing it."""
+    return FittedTable(None if title is None else printable(title))
+
+
+class FittedTable:
+    """A table that is readable on any terminal: what does not fit beside each other stands below each other.
+
+    The first column is repeated in every part. Columns whose heads begin with the same line stay together where there
+    is room for them.
+
+    Parameters
+    ----------
+    title : str, optional
+    """
+
+    def __init__(self, title: str | None) -> None:
+        self._title = title
+        self._columns: list[tuple[str, Literal["left", "right"]]] = []
+        self._rows: list[tuple[list[str], str | None]] = []
+        self._sections: set[int] = set()
+
+    def add_column(self, head: str, *, justify: Literal["left", "right"] = "left") -> None:
+        """Add a column."""
+        self._columns.append((printable(head), justify))
+
+    def add_row(self, *cells: str, style: str | None = None) -> None:
+        """Add a row of texts, which may come from files."""
+        self._rows.append(([printable(cell) for cell in cells], style))
+
+    def add_section(self) -> None:
+        """Put a line below the last row."""
+        self._sections.add(len(self._rows) - 1)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the parts that fit."""
+        for number, columns in enumerate(self._parts(options.max_width)):
+            if number:
+                yield ""
+            yield self._part(columns, self._title if number == 0 else None)
+
+    def _parts(self, width: int) -> list[list[int]]:
+        """Return the columns of each part."""
+        groups: list[list[int]] = []
+        for column in range(1, len(self._columns)):
+            first = self._head(column).partition("\n")
+            together = groups and first[1] and self._head(groups[-1][-1]).partition("\n")[0] == first[0]
+            if together and self._width([0, *groups[-1], column]) <= width:
+                groups[-1].append(column)
+            else:
+                groups.append([column])
+        parts: list[list[int]] = [[0]]
+        for group in groups:
+            if len(parts[-1]) > 1 and self._width([*parts[-1], *group]) > width:
+                parts.append([0])
+            parts[-1] += group
+        return parts
+
+    def _width(self, columns: Sequence[int]) -> int:
+        wishes = [self._longest(column) if column == 0 else min(self._longest(column), WIDEST) for column in columns]
+        return sum(wishes) + GAP * (len(columns) - 1)
+
+    def _longest(self, column: int) -> int:
+        lines = [line for row, _ in self._rows if column < len(row) for line in row[column].splitlines()]
+        return max(map(cell_len, [*self._head(column).splitlines(), *lines]), default=0)
+
+    def _head(self, column: int) -> str:
+        return self._columns[column][0]
+
+    def _part(self, columns: Sequence[int], title: str | None) -> Table:
+        table = Table(
+            title=title,
+            title_justify="left",
+            title_style="bold",
+            box=box.SIMPLE_HEAD,
+            padding=(0, 0, 0, 1),
+            show_edge=False,
+            pad_edge=False,
+        )
+        for column in columns:
+            head, justify = self._columns[column]
+            table.add_column(head, justify=justify, no_wrap=column == 0)
+        for number, (cells, style) in enumerate(self._rows):
+            shown = [cells[column] if column < len(cells) else "" for column in columns]
+            table.add_row(*shown, style=style, end_section=number in self._sections)
+        return table
+
+
+def description_table(title: str, descriptions: Sequence[DataDescription]) -> FittedTable:
+    """Return one column per file and one row per count."""
+    table = new_table(title)
+    table.add_column("")
+    columns = [description.as_dict() for description in descriptions]
+    for column in columns:
+        table.add_column(Path(column.pop("name")).name, justify="right")
+    for key in columns[0]:
+        table.add_row(key.replace("_", " "), *(_count(column[key]) for column in columns))
+    return table
+
+
+def _count(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{label}: {count:,}" for label, count in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+HEADS = {"train": "train", "validation": "vali", "test": "test"}
+
+UNITS = {
+    "document": "Instance selection chose among documents.",
+    "query": "Instance selection chose among queries.",
+}
+"""What is said of instances that are not preference pairs."""
+
+MOST_NAMES = 25
+"""More features than these are not read in a sentence."""
+
+
+def front_table(result: RunResult) -> FittedTable:
+    """Return the members of the front by size, then the baselines, with their values on all parts.
+
+    Members are numbered as in front.csv, and as --member names them.
+    Objectives beyond the number of features and the error have a column each, for the training part.
+    """
+    table = new_table(f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}")
+    digits = len(str(len(result.front)))
+    for head in ("member" if len(result.front) > 1 else "", "features", *result.further_objectives):
+        table.add_column(head, justify="left" if head in ("member", "") else "right")
+    for metric in result.metrics:
+        for part in PARTS:
+            table.add_column(f"{metric}\n{HEADS[part]}", justify="right")
+    for number, member in enumerate(result.front):
+        chosen = number == result.chosen
+        name = result.solver if len(result.front) == 1 else f"{number + 1:>{digits}}{' chosen' if chosen else ''}"
+        table.add_row(name, *_cells(member, result), style="bold" if chosen else None)
+    table.add_section()
+    for baseline in result.baselines:
+        table.add_row(baseline.name, *_cells(baseline, result))
+    return table
+
+
+def chosen_features(result: RunResult) -> str:
+    """Return a sentence with the names of the chosen features, the largest weight first."""
+    best = result.best
+    names = result.names(best.features)
+    if best.weights is not None:
+        by_size = sorted(zip(best.weights, names, strict=True), key=lambda entry: -abs(entry[0]))
+        names = [f"{name} ({weight:+.3g})" for weight, name in by_size]
+    if len(names) > MOST_NAMES:
+        names[MOST_NAMES:] = [f"and {len(names) - MOST_NAMES} more in model.json"]
+    with_weights = "" if best.weights is None else " (weight)"
+    return f"Chosen {len(best.features)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
+
+
+def summary_table(summary: Summary) -> FittedTable:
+    """Return the means over the folds, with standard errors on the test part, and the published values."""
+    table = new_table(f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds")
+    further = list(summary.rows[0].objectives)
+    for head in ("", "features", *further):
+        table.add_column(head, justify="right" if head else "left")
+    for metric in summary.metrics:
+        for part in PARTS:
+            head = "test ± s.e." if part == "test" else HEADS[part]
+            table.add_column(f"{metric}\n{head}", justify="right")
+    for row in summary.rows:
+        cells = [f"{row.n_features:.1f}", *(f"{row.objectives[name]:.4g}" for name in further)]
+        for metric in summary.metrics:
+            cells += [_number(row.means[part][metric]) for part in PARTS]
+            cells[-1] += f" ± {_number(row.errors['test'][metric])}"
+        table.add_row(row.name, *cells)
+    table.add_section()
+    for entry in summary.published:
+        cells = ["all" if entry.features is None else f"{entry.features:.1f}", *("" for _ in further)]
+        for metric in summary.metrics:
+            cells += ["", "", _number(entry.scores[metric]) if metric in entry.scores else "–"]
+        table.add_row(f"{entry.method}, published", *cells)
+    return table
+
+
+def _cells(ranker: ScoredRanker, result: RunResult) -> list[str]:
+    further = [f"{ranker.objectives[name]:.4g}" for name in result.further_objectives]
+    values = [ranker.scores[part][metric] for metric in result.metrics for part in PARTS]
+    return [str(len(ranker.features)), *further, *map(_number, values)]
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}"
+
+
+def solver_table(entries: Iterable[SolverEntry]) -> FittedTable:
+    """Return the table of solvers, by family, with the authors of each paper, and an asterisk where recommended."""
+    table = new_table(None)
+    for head in ("solver", "family", "selects", "linear", "backend", "needs", "year", "authors"):
+        table.add_column(head)
+    for _, rows in groupby(sorted(entries, key=_family), _family):
+        table.add_section()
+        for row in rows:
+            flags = ("yes" if flag else "no" for flag in (row.selects, row.linear, row.backend))
+            authors = row.paper.partition(":")[0]
+            name = f"{row.name} *" if row.recommended else row.name
+            table.add_row(name, row.family, *flags, ", ".join(row.needs), str(row.year), authors)
+    return table
+
+
+def _family(entry: SolverEntry) -> int:
+    """Return the place of a family in the table; rows of other packages may have one that is unknown here."""
+    return list(FAMILIES).index(entry.family) if entry.family in FAMILIES else len(FAMILIES)
+
+
+def cell_table(states: Mapping[Cell, str]) -> FittedTable:
+    """Return how many cells of each solver on each problem are finished, failed or open."""
+    table = new_table(None)
+    kinds = ("finished", "failed", "open")
+    for head in ("problem", "solver", "cells", *kinds):
+        table.add_column(head, justify="left" if head in ("problem", "solver") else "right")
+    rows: dict[tuple[str, str], Counter[str]] = {}
+    for cell, state in states.items():
+        rows.setdefault((cell.problem.name, cell.solver.label), Counter())[state] += 1
+    for (problem, solver), counts in rows.items():
+        table.add_row(problem, solver, str(counts.total()), *(str(counts[kind]) for kind in kinds))
+    counts = Counter(states.values())
+    table.add_section()
+    table.add_row("all", "", str(counts.total()), *(str(counts[kind]) for kind in kinds))
+    return table
+
+
+def study_table(problem: Problem, results: Results) -> FittedTable:
+    """Return the means of each solver over folds and seeds, with standard errors over folds, and published means.
+
+    Parameters
+    ----------
+    problem : Problem
+    results : Results
+        Of this problem.
+    """
+    table = new_table(f"{problem.name}: test means over folds and seeds ± standard error over folds")
+    table.add_column("solver")
+    published = {entry.solver: entry for entry in problem.published}
+    for head in ("cells", "features", *results.further_objectives, *results.metrics, "seconds"):
+        table.add_column(head, justify="right")
+        if head in results.metrics and published:
+            table.add_column("published", justify="right")
+    for solver, means in results.means().items():
+        cells = [str(means.n_runs), _with_error(*means.mean("n_features"), 1)]
+        cells += [_with_error(*means.mean(objective), 4) for objective in results.further_objectives]
+        for metric in results.metrics:
+            scores = published[solver].scores if solver in published else {}
+            cells += [_with_error(*means.mean(f"test {metric}"), 4)]
+            cells += [f"{scores[metric]:.4f}" if metric in scores else ""] if published else []
+        table.add_row(solver, *cells, _with_error(*means.mean("seconds"), 1))
+    return table
+
+
+def _with_error(mean: float, error: float, digits: int) -> str:
+    """Return the mean over folds and its standard error, which a single fold does not have."""
+    return f"{mean:.{digits}f}" if np.isnan(error) else f"{mean:.{digits}f} ± {error:.{digits}f}"

@@ -1,0 +1,521 @@
+"""Features, labels, queries and names as users give them: read as arrays and checked."""
+
+from __future__ import annotations
+
+import mmap
+import warnings
+import weakref
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from moerank.checks import unknown
+from moerank.kernels.columns import extremes
+from moerank.kernels.lanes import lanes
+
+__all__ = [
+    "as_labels",
+    "as_table",
+    "column_names",
+    "is_frozen",
+    "require_same_index",
+    "without_mask",
+    "Extremes",
+    "checked_features",
+    "checked_labels",
+    "checked_names",
+    "checked_queries",
+    "checked_scores",
+    "extremes_of",
+    "query_offsets",
+    "refuse_infinite_values",
+    "refuse_large_values",
+    "refuse_missing_values",
+    "column_mask",
+    "in_column_order",
+    "listed",
+    "name_of_scaled_table",
+    "register_scaled_table",
+]
+
+ROWS = 4096
+"""Rows of a DataFrame that are put together at once, so that they stay in the processor's cache."""
+
+
+def column_names(X: object) -> tuple[str, ...] | None:
+    """Return the names of the columns that a DataFrame brings along; None for what has none.
+
+    pandas and polars have them as ``columns``, Arrow tables as ``column_names``, and what knows nothing but the
+    interchange protocol says them when asked.
+    """
+    if hasattr(X, "collect"):  # a query of polars that has not been run
+        return None
+    names = getattr(X, "column_names", None)
+    if not isinstance(names, list | tuple):
+        names = getattr(X, "columns", None)
+    if names is None and hasattr(X, "__dataframe__"):
+        names = X.__dataframe__().column_names()
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def as_table(X: Any, names: Sequence[str] | None = None) -> NDArray[Any]:
+    """Return a table (n_documents, n_features) in single precision if it is given so, else in double; contiguous.
+
+    A missing value (None, NA, a masked entry) becomes NaN. An array that nobody can write to is taken as it is, by
+    rows or by columns; any other is copied, by rows.
+
+    Parameters
+    ----------
+    X : array-like, masked array or DataFrame
+    names : sequence of str, optional
+        What messages call the columns.
+
+    Raises
+    ------
+    ValueError
+        For sparse matrices, and columns of texts, categories or dates, by name and with the remedy.
+    TypeError
+        For what holds no numbers at all.
+    """
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        gibibytes = np.prod(X.shape, dtype=float) * (4 if X.dtype == np.float32 else 8) / 2**30
+        raise ValueError(
+            f"X is sparse, and rankers need a dense table; give X.toarray(), which takes {gibibytes:.2g} GiB"
+        )
+    if not isinstance(X, np.ndarray) and column_names(X) is not None:
+        return _frame_table(X, names)
+    table: NDArray[Any] = without_mask(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+    if table.dtype.kind in "cMm":
+        remark = " (Complex data not supported)" * (table.dtype.kind == "c")
+        raise ValueError(f"X holds values of type {table.dtype}, not real numbers{remark}")
+    dtype = np.float32 if table.dtype.kind == "f" and table.dtype.itemsize == 4 else np.float64
+    contiguous = table.flags.c_contiguous or table.flags.f_contiguous
+    if is_frozen(table) and table.dtype == dtype and table.dtype.isnative and contiguous:
+        return table.view(np.ndarray)
+    if table.dtype.kind == "O" and any(_is_unknown(value) for value in table.flat):
+        table = np.where(np.vectorize(_is_unknown, otypes=[np.bool_])(table), np.nan, table)
+    return np.array(table, dtype=dtype, order="C")
+
+
+def is_frozen(array: NDArray[Any]) -> bool:
+    """Whether nobody can write to an array: neither to it nor to what it is a view of."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return False
+        if isinstance(base, np.memmap) and getattr(base, "mode", None) != "r":
+            return False
+        array, base = base, base.base
+    return base is None or isinstance(base, bytes) or (isinstance(base, mmap.mmap) and isinstance(array, np.memmap))
+
+
+def without_mask(values: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+    """Return a masked array as numbers with NaN in the masked places, or as objects with None there."""
+    if not np.ma.getmaskarray(values).any():
+        return np.asarray(values.data)
+    if values.dtype.kind in "biuf":
+        numbers = values if values.dtype.kind == "f" else values.astype(np.float64)
+        return np.asarray(np.ma.filled(numbers, np.nan))
+    objects = np.asarray(values.data).astype(object)
+    objects[np.ma.getmaskarray(values)] = None
+    return objects
+
+
+def as_labels(y: Any) -> NDArray[np.float64]:
+    """Return relevance labels as numbers, NaN where one is missing.
+
+    Raises
+    ------
+    ValueError
+        For categories that are no numbers, with the remedy, and for what cannot be read as numbers.
+    TypeError
+        For what cannot be read as numbers.
+    """
+    if isinstance(y, np.ma.MaskedArray):
+        y = without_mask(y)
+    categories = getattr(getattr(y, "dtype", None), "categories", None)
+    if categories is not None and getattr(categories, "dtype", None) is not None and categories.dtype.kind not in "iuf":
+        raise ValueError(
+            "its categories are no numbers; give the grade of each document as an integer, for instance by "
+            "y.map({'irrelevant': 0, 'relevant': 1})"
+        )
+    if getattr(getattr(y, "dtype", None), "kind", "") in ("c", "M", "m"):
+        raise ValueError(f"its values are of type {y.dtype}")
+    if hasattr(y, "iloc"):
+        y = y.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(y, dtype=np.float64)
+
+
+def require_same_index(X: Any, values: Any, name: str) -> None:
+    """Raise a ValueError if a pandas Series belongs to other rows than those of a DataFrame, by their indices."""
+    if not (hasattr(X, "iloc") and hasattr(values, "iloc")) or len(X) != len(values):
+        return
+    if not X.index.equals(values.index):
+        raise ValueError(
+            f"{name} has another index than X, so its rows may be others; give {name}.loc[X.index], or "
+            f"{name}.to_numpy() if the rows are in the same order"
+        )
+
+
+def _frame_table(X: Any, names: Sequence[str] | None) -> NDArray[Any]:
+    """Put the columns of a DataFrame together."""
+    own = column_names(X) or ()
+    names = own if names is None or len(names) != len(own) else names
+    if not hasattr(X, "iloc") and not hasattr(X, "__getitem__"):
+        if not hasattr(X, "__dataframe__"):
+            raise TypeError(f"a {type(X).__name__} holds no rows yet")
+        from pandas.api.interchange import from_dataframe
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas will drop the protocol one day
+            X = from_dataframe(X)
+    columns = [
+        _numbers(X.iloc[:, place] if hasattr(X, "iloc") else X[own[place]], name) for place, name in enumerate(names)
+    ]
+    single = bool(columns) and all(column.dtype == np.float32 for column in columns)
+    table = np.empty((len(X), len(columns)), np.float32 if single else np.float64)
+    for begin in range(0, len(table), ROWS):
+        for place, column in enumerate(columns):
+            table[begin : begin + ROWS, place] = column[begin : begin + ROWS]
+    return table
+
+
+def _numbers(column: Any, name: str) -> NDArray[Any]:
+    """Return one column of a DataFrame as numbers, in the precision it has."""
+    kind = getattr(column, "dtype", None)
+    categorical = getattr(kind, "categories", None) is not None or str(kind).startswith(("Categorical", "Enum"))
+    if not categorical and hasattr(column, "iloc") and not isinstance(kind, np.dtype):
+        if getattr(kind, "kind", "O") in "biu":  # pandas' own integers and switches may be missing
+            return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        if getattr(kind, "kind", "O") == "f":
+            precision = np.float32 if getattr(kind, "itemsize", 8) == 4 else np.float64
+            return np.asarray(column.to_numpy(dtype=precision, na_value=np.nan))
+    values = np.asarray(column)
+    if categorical or values.dtype.kind not in "biufO":
+        what = "categories" if categorical else "texts" if values.dtype.kind in "USTO" else f"values of {values.dtype}"
+        raise ValueError(_no_numbers(name, what))
+    if values.dtype.kind != "O":
+        return values
+    return np.array([_number(value, name) for value in values.tolist()], np.float64)
+
+
+def _number(value: object, name: str) -> float:
+    """Return an entry of a column of objects as a number, NaN if it is missing."""
+    if _is_unknown(value):
+        return np.nan
+    if isinstance(value, Real):
+        return float(value)
+    if isinstance(value, str | bytes):
+        raise ValueError(_no_numbers(name, f"texts such as {value[:30]!r}"))
+    try:
+        return float(value)  # type: ignore[arg-type]  # decimals and whatever else says how
+    except (TypeError, ValueError):
+        raise ValueError(_no_numbers(name, f"values such as {repr(value)[:30]}")) from None
+
+
+def _is_unknown(value: object) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _no_numbers(name: str, what: str) -> str:
+    return (
+        f"column {name!r} of X holds {what}, and a feature is a number; leave it out, turn it into numbers if it "
+        f"holds some (X[{name!r}].astype(float)), or into one column of 0 and 1 per value (pandas.get_dummies)"
+    )
+
+
+LARGEST_VALUE = 1e30
+"""No ranker is trained on, or asked about, a feature value beyond this; see the notes of `RankingData`."""
+LARGEST_UNNAMED_QUERY = 1000
+"""More rows than this are one query only if the user says so."""
+
+RULES = "a number, 'query-min', 'query-mean' or 'query-worst' (below the smallest value that the query knows)"
+
+
+class Extremes(NamedTuple):
+    """The least and the largest of some numbers that are not NaN (∞ and −∞ if there is none), and if none is NaN."""
+
+    least: float
+    largest: float
+    complete: bool
+
+    @property
+    def finite(self) -> bool:
+        """Whether no number is infinite."""
+        return self.least > -np.inf and self.largest < np.inf
+
+    @property
+    def moderate(self) -> bool:
+        """Whether rankers can compute with all numbers that are not NaN."""
+        return self.least >= -LARGEST_VALUE and self.largest <= LARGEST_VALUE
+
+
+def extremes_of(X: NDArray[Any]) -> Extremes:
+    """Return the extremes of a table in single or double precision, in one pass over its memory."""
+    flat = X.T.reshape(-1) if X.flags.f_contiguous else X.reshape(-1)
+    flat = flat.view()
+    flat.setflags(write=False)  # so that the kernel is compiled once, whether or not X can be written to
+    return Extremes(*extremes(flat, lanes(flat.dtype.type)))
+
+
+def refuse_large_values(X: NDArray[Any], names: Sequence[str] | None, where: str = "") -> None:
+    """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) beyond 1e30 in size."""
+    if not extremes_of(X).moderate:
+        row, column = np.argwhere(np.abs(X) > LARGEST_VALUE)[0]
+        raise ValueError(
+            f"{where}X[{row}, {column}] is {X[row, column]:g} ({_place(row, column, names)}); values beyond "
+            f"{LARGEST_VALUE:g} cannot be computed with, so scale the feature, for instance by query_level_norm"
+        )
+
+
+def refuse_infinite_values(X: NDArray[Any], names: Sequence[str] | None, where: str = "") -> Extremes:
+    """Raise a ValueError that names row and feature of an infinite value in X (n_documents, n_features).
+
+    Returns the extremes of X, if all values are finite or NaN.
+    """
+    found = extremes_of(X)
+    if not found.finite:
+        row, column = np.argwhere(np.isinf(X))[0]
+        raise ValueError(
+            f"{where}X[{row}, {column}] is {X[row, column]} ({_place(row, column, names)}); a value must be finite: "
+            "replace it by a large number, or by NaN where nothing is known"
+        )
+    return found
+
+
+def refuse_missing_values(
+    X: NDArray[Any],
+    names: Sequence[str] | None,
+    where: str = "",
+    remedy: str = f"say what missing values become, as in RankingData(X, y, qid, missing='query-worst'): {RULES}",
+) -> None:
+    """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is NaN."""
+    if not extremes_of(X).complete:
+        row, column = np.argwhere(np.isnan(X))[0]
+        raise ValueError(f"{where}X[{row}, {column}] is NaN ({_place(row, column, names)}); {remedy}")
+
+
+def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tuple[NDArray[Any], Extremes]:
+    """Return X as a table of finite numbers and NaN in one of two precisions, see `as_table`, and its extremes."""
+    try:
+        table = as_table(X, names)
+    except ValueError as error:
+        known = str(error).startswith(("X ", "column "))
+        raise ValueError(
+            f"{name}: {error}" if known else f"{name}: X must be a table of numbers, one row per document ({error})"
+        ) from None
+    except TypeError as error:
+        raise TypeError(f"{name}: X must be a table of numbers, one row per document ({error})") from None
+    if table.ndim != 2:
+        raise ValueError(f"{name}: X must have shape (n_documents, n_features), not {table.shape}")
+    if table.shape[0] == 0:
+        raise ValueError(f"{name}: X has no rows; at least one document is needed")
+    if table.shape[1] == 0:
+        raise ValueError(f"{name}: X has 0 feature(s) (shape={table.shape}) while a minimum of 1 is required.")
+    fitting = names if names is not None and len(names) == table.shape[1] else None
+    return table, refuse_infinite_values(table, fitting, f"{name}: ")
+
+
+def checked_labels(y: ArrayLike, n_documents: int, name: str) -> NDArray[np.int64]:
+    """Return one relevance label per document."""
+    try:
+        values = as_labels(y)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: y must hold one relevance label per document ({error})") from None
+    if values.shape != (n_documents,):
+        raise ValueError(f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each")
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values))))
+    if len(wrong):
+        raise ValueError(
+            f"{name}: y[{wrong[0]}] is {values[wrong[0]]:g}; relevance labels are integers from 0 (irrelevant) upwards"
+        )
+    return values.astype(np.int64)
+
+
+def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> NDArray[Any]:
+    """Return the query of each document."""
+    if qid is None:
+        if n_documents > LARGEST_UNNAMED_QUERY:
+            raise ValueError(
+                f"{name}: qid is missing: without it all {n_documents:,} rows are one query, which nobody has by "
+                "intent; give the query of each row, or qid=0 if they are one"
+            )
+        return np.zeros(n_documents, np.int64)
+    if isinstance(qid, Integral) and not isinstance(qid, bool):
+        return np.full(n_documents, int(qid), np.int64)
+    if isinstance(qid, np.ma.MaskedArray):
+        qid = without_mask(qid)
+    given = qid if hasattr(qid, "dtype") else np.array(qid, dtype=object)  # a list of texts would make a text of NaN
+    if np.shape(given) != (n_documents,):
+        raise ValueError(f"{name}: X has {n_documents} rows but qid has shape {np.shape(given)}; give one each")
+    missing = np.flatnonzero(_is_missing(np.asarray(given)))
+    if len(missing):
+        row = missing[0]
+        raise ValueError(f"{name}: qid[{row}] is {np.asarray(given)[row]}; every row needs the id of its query")
+    try:
+        queries = np.asarray(qid)
+        if queries.dtype == object:
+            np.sort(queries)  # texts and numbers have no common order
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
+    return queries
+
+
+def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which entries (n,) are NaN, NaT, None or pandas' NA."""
+    if values.dtype.kind in "biuUSV":
+        return np.zeros(len(values), np.bool_)
+    import pandas as pd  # slow to import, and whoever has such values has it
+
+    return np.asarray(pd.isna(values), np.bool_)
+
+
+def query_offsets(qid: NDArray[Any], name: str) -> NDArray[np.int64]:
+    """Return the rows at which queries begin and end, shape (n_queries + 1,); those of a query must be contiguous."""
+    starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))
+    queries, counts = np.unique(qid[starts], return_counts=True)
+    if counts.max() > 1:
+        query = queries[counts.argmax()]
+        row = starts[np.flatnonzero(qid[starts] == query)[1]]
+        raise ValueError(
+            f"{name}: the rows of query {query} are not contiguous: it begins again at row {row}; "
+            "sort the rows by query first, for instance with numpy.argsort(qid, kind='stable')"
+        )
+    return np.append(starts, len(qid)).astype(np.int64)
+
+
+def checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tuple[str, ...] | None:
+    """Return one distinct name per feature, or None if none were given."""
+    if names is None:
+        return None
+    if len(names) != n_features:
+        raise ValueError(f"{name}: X has {n_features} columns but feature_names has {len(names)} entries")
+    if len(set(names)) != n_features:
+        raise ValueError(f"{name}: feature_names must be distinct")
+    return tuple(str(entry) for entry in names)
+
+
+def _place(row: int, column: int, names: Sequence[str] | None) -> str:
+    return f"row {row}, feature {column + 1 if names is None else repr(str(names[column]))}"
+
+
+def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> NDArray[np.float64]:
+    """Return scores, of shape (n_documents,) or (n_documents, n_individuals), in double precision, all finite."""
+    try:
+        checked = np.ascontiguousarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: scores must be numbers, one per document ({error})") from None
+    if np.ndim(scores) not in (1, 2) or len(checked) != n_documents:
+        raise ValueError(
+            f"{name}: scores has shape {np.shape(scores)}; give one score per document: "
+            f"shape ({n_documents},) or ({n_documents}, n_individuals)"
+        )
+    if not np.isfinite(checked).all():
+        row, *individual = np.argwhere(~np.isfinite(checked))[0]
+        place = f"row {row}" + "".join(f", individual {number}" for number in individual)
+        raise ValueError(
+            f"{name}: the score in {place} is {checked[row, *individual]}; scores must be finite, "
+            "so check the weights of the ranker"
+        )
+    return checked
+
+
+def listed(features: Any) -> tuple[Any, ...]:
+    """Return what somebody names features by as a tuple: one column, one name, any number of them, or None for none.
+
+    Examples
+    --------
+    >>> listed("bm25"), listed(range(2))
+    (('bm25',), (0, 1))
+    """
+    if features is None:
+        return ()
+    return (features,) if isinstance(features, str | Integral) else tuple(features)
+
+
+def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> NDArray[np.bool_]:
+    """Return which columns are meant, shape (n_features,).
+
+    Parameters
+    ----------
+    features : sequence of int or str, or one of them
+        Columns, counted from 0, or names.
+    names : sequence of str, length n_features
+        The features of the data.
+    where : str
+        How messages call the place.
+
+    Raises
+    ------
+    ValueError
+        For a name or a column that is not there.
+
+    Examples
+    --------
+    >>> column_mask(["idf", 2], ["tf", "idf", "bm25"], "include").tolist()
+    [False, True, True]
+    """
+    mask = np.zeros(len(names), np.bool_)
+    for feature in listed(features):
+        mask[_column(feature, names, where)] = True
+    return mask
+
+
+def in_column_order(values: Any, names: Sequence[str], where: str, *, complete: bool = False) -> Any:
+    """Return what is given for the features, by name or column if it is a mapping or a Series, in their order.
+
+    Features that a mapping leaves out get None, or are asked for by a ValueError if it has to be complete. Anything
+    else is in order already.
+
+    Examples
+    --------
+    >>> in_column_order({"idf": "text", 0: "text"}, ["tf", "idf", "age"], "groups")
+    ['text', 'text', None]
+    """
+    if not isinstance(values, Mapping | pd.Series):
+        return values
+    given = {_column(feature, names, where): value for feature, value in values.items()}
+    if complete and len(given) < len(names):
+        lacking = next(column for column in range(len(names)) if column not in given)
+        raise ValueError(f"{where}: nothing is given for feature {names[lacking]!r}")
+    return [given.get(column) for column in range(len(names))]
+
+
+def _column(feature: object, names: Sequence[str], where: str) -> int:
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(f"{where}: {unknown('feature', feature, names)}")
+        return names.index(feature)
+    if not isinstance(feature, Integral) or isinstance(feature, bool):
+        raise ValueError(f"{where}: features are named by column or by name, not by {feature!r}")
+    column = int(feature)
+    if not 0 <= column < len(names):
+        raise ValueError(
+            f"{where}: there is no column {column}; columns go from 0 to {len(names) - 1}, and a name of "
+            f'digits is written "{column}"'
+        )
+    return column
+
+
+_SCALED_TABLES: dict[int, tuple[weakref.ref[NDArray[Any]], str]] = {}
+"""The tables that fitted scalings have made, by identity, with the names of their data."""
+
+
+def register_scaled_table(X: NDArray[Any], name: str) -> None:
+    """Note that X, the table of the data of this name, is scaled by fitted values."""
+    key = id(X)
+    _SCALED_TABLES[key] = weakref.ref(X, lambda _: _SCALED_TABLES.pop(key, None)), name
+
+
+def name_of_scaled_table(X: object) -> str | None:
+    """Return the name of the data whose table, scaled by fitted values, X is or shows a part of; None for others."""
+    while isinstance(X, np.ndarray):
+        table, name = _SCALED_TABLES.get(id(X), (None, None))
+        if table is not None and table() is X:
+            return name
+        X = X.base
+    return None

@@ -1,0 +1,339 @@
+"""Files of data: their names, their text in pieces of whole lines, and how far reading has come."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from gzip import GzipFile
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "check_folder",
+    "names_in",
+    "part_paths",
+    "find_query_file",
+    "read_query_file",
+    "Listener",
+    "reading_progress",
+    "report_reading",
+    "CHUNK",
+    "LONGEST_LINE",
+    "TextChunks",
+]
+
+_SPELLINGS = {
+    "training": ("train.txt", "trainingset.txt"),
+    "validation": ("vali.txt", "validationset.txt"),
+    "test": ("test.txt", "testset.txt"),
+}
+_ENDINGS = {"training": (".train",), "validation": (".vali", ".valid"), "test": (".test",)}
+_COMPRESSIONS = ("", ".gz", ".xz")
+
+
+def part_paths(directory: Path) -> list[Path]:
+    """Return the training, validation and test file of the folder of a fold.
+
+    Each is the first found of ``train.txt`` and ``trainingset.txt`` (``vali.txt`` …), plain or with ``.gz`` or ``.xz``
+    appended, in letters of any size; else the only file whose name ends in ``.train`` (``.vali`` or ``.valid``,
+    ``.test``), as in ``rank.train``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder or a part is missing, or several files may be the part; the message says what was looked for and
+        what is there.
+    """
+    check_folder(directory, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
+    files = sorted((entry for entry in directory.iterdir() if entry.is_file()), key=lambda entry: entry.name)
+    return [_part_path(directory, part, files) for part in _SPELLINGS]
+
+
+def _part_path(directory: Path, part: str, files: list[Path]) -> Path:
+    spelt = [spelling + compression for spelling in _SPELLINGS[part] for compression in _COMPRESSIONS]
+    for name in spelt:
+        found = [file for file in files if file.name.lower() == name]
+        if found:
+            return next((file for file in found if file.name == name), found[0])
+    endings = tuple(ending + compression for ending in _ENDINGS[part] for compression in _COMPRESSIONS)
+    found = [file for file in files if file.name.lower().endswith(endings)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = ", ".join(file.name for file in found)
+        raise FileNotFoundError(f"{directory}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
+    raise FileNotFoundError(
+        f"{directory}: no {part} part; looked for {' and '.join(_SPELLINGS[part])} (also .gz and .xz, and in capital "
+        f"letters) and for one file *{_ENDINGS[part][0]}, and found {names_in(directory)}"
+    )
+
+
+def check_folder(directory: Path, advice: str) -> None:
+    """Raise a FileNotFoundError for what is no folder, with the advice."""
+    if not directory.is_dir():
+        reason = "is a file, not a folder" if directory.exists() else "does not exist"
+        raise FileNotFoundError(f"{directory} {reason}; {advice}")
+
+
+def names_in(directory: Path) -> str:
+    """Return the names of the first ten entries of a folder, for a message."""
+    present = sorted(entry.name for entry in directory.iterdir())
+    return ", ".join(present[:10]) + (", …" if len(present) > 10 else "") if present else "nothing"
+
+
+_ENDINGS_of_query_files = (".query", ".group")
+_COMPRESSIONS_of_query_files = (".gz", ".xz")
+_LARGEST = 2**28
+"""Bytes of such a file, at most: more lines than any table has documents."""
+
+
+def find_query_file(path: Path) -> Path | None:
+    """Return the file with the counts of `path`; None if there is none.
+
+    For ``x.txt`` it is the first of ``x.txt.query``, ``x.txt.group``, ``x.query`` and ``x.group``; for another ending
+    only the first two, as ``x.train`` and ``x.test`` would share the others. ``.gz`` and ``.xz`` are put aside first.
+    """
+    plain = path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS_of_query_files else path
+    stems = [plain.name, plain.stem] if plain.suffix.lower() == ".txt" else [plain.name]
+    candidates = [path.with_name(stem + ending) for stem in stems for ending in _ENDINGS_of_query_files]
+    return next((candidate for candidate in candidates if candidate != path and candidate.is_file()), None)
+
+
+def read_query_file(path: Path, beside: Path, n_documents: int) -> NDArray[np.int64]:
+    """Return the number of documents of each query, shape (n_queries,).
+
+    Parameters
+    ----------
+    path : Path
+        One positive number per line; blank lines at its end are skipped.
+    beside : Path
+        The file of the documents, for messages.
+    n_documents : int
+        What the counts must add up to.
+
+    Raises
+    ------
+    ValueError
+        For a line that is no count, with its number and text, and for counts of more or fewer documents.
+    """
+    with path.open("rb") as file:
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise ValueError(f"{path}: larger than {_LARGEST // 2**20} MiB; expected one count of documents per line")
+    lines = content.rstrip().splitlines()
+    counts = np.zeros(len(lines), np.int64)
+    for number, line in enumerate(lines, start=1):
+        count = line.strip(b" \t")
+        if not re.fullmatch(rb"[0-9]{1,9}", count) or not int(count):
+            shown = line[:30].decode("utf-8", "backslashreplace")
+            raise ValueError(f"{path}, line {number}: {shown!r} is not the number of documents of a query, from 1 on")
+        counts[number - 1] = int(count)
+    if counts.sum() != n_documents:
+        raise ValueError(
+            f"{path}: the {len(counts):,} queries have {counts.sum():,} documents, but {beside} has {n_documents:,}; "
+            "give the number of documents of each query in order"
+        )
+    return counts
+
+
+Listener = Callable[[Path, float], None]
+"""``listener(path, share)``: the share of a file that has been read, from 0 to 1; the last call says 1."""
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def reading_progress(listener: Listener) -> Iterator[None]:
+    """Tell `listener` how far files have been read, inside this ``with`` and in this thread.
+
+    Examples
+    --------
+    >>> with reading_progress(lambda path, share: print(f"{path.name}: {share:.0%}")):
+    ...     report_reading(Path("train.txt"), 0.25)
+    train.txt: 25%
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def report_reading(path: Path, share: float) -> None:
+    """Say that a share of a file, from 0 to 1, has been read; takes no time if nobody listens."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(path, share)
+
+
+CHUNK = 2**24
+"""Bytes that are read at once: few enough for the caches, enough for the interpreter not to matter."""
+
+LONGEST_LINE = 2**26
+"""Bytes of a line: what goes on without a line end is no text, and must not fill the memory."""
+
+DRAIN = 2**30
+"""Bytes of an archive that are unpacked after a line was refused, to see whether damage is to blame."""
+
+PIECE = 2**18
+"""Bytes of an .xz file that are unpacked at once."""
+
+LF, CR = 10, 13
+
+
+class _Stream(Protocol):
+    def readinto(self, buffer: memoryview, /) -> int | None: ...
+
+
+class TextChunks:
+    """The text of a file as pieces that end with a line.
+
+    Parameters
+    ----------
+    path : Path
+        Plain, ``.gz`` or ``.xz``, in letters of any size.
+    file : binary file
+        The file, opened without a buffer.
+    size : int
+        Bytes to read at once, at least 1.
+
+    Attributes
+    ----------
+    share : float
+        How much of the file has been read, from 0 to 1; 0 where its size is not known.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO, size: int = CHUNK) -> None:
+        self._path, self._file, self._size = path, file, size
+        self._n_bytes = os.fstat(file.fileno()).st_size
+        self._suffix = path.suffix.lower()
+        self._stream: _Stream = cast(_Stream, file)
+        if self._suffix == ".gz":
+            self._stream = GzipFile(fileobj=file, mode="rb")
+        elif self._suffix == ".xz":
+            self._stream = _XzStream(file)
+        self.share = 0.0
+
+    def __iter__(self) -> Iterator[tuple[NDArray[np.uint8], int]]:
+        """Yield an array of bytes and the number of them that are whole lines; it is used again for the next piece.
+
+        What follows these bytes is no line feed after a carriage return, and there is at least one such byte. The
+        last line is given a line end if it has none.
+
+        Raises
+        ------
+        ValueError
+            For an archive that is truncated or damaged.
+        OverflowError
+            If a line is longer than LONGEST_LINE.
+        """
+        buffer = np.empty(self._size + 2, np.uint8)
+        kept = 0
+        while True:
+            n_read = self._read(buffer[kept : len(buffer) - 2].data)
+            filled = kept + n_read
+            if n_read == 0:
+                if filled:
+                    ended = buffer[filled - 1] == CR
+                    buffer[filled], buffer[filled + 1] = (0 if ended else LF), 0
+                    yield buffer, filled + (not ended)
+                return
+            whole = _whole_lines(buffer, kept, filled)
+            if whole:
+                yield buffer, whole
+                kept = filled - whole
+                buffer[:kept] = buffer[whole:filled].copy()
+                continue
+            kept = filled
+            if kept > LONGEST_LINE:
+                raise OverflowError
+            if kept == len(buffer) - 2:
+                larger = np.empty(2 * len(buffer), np.uint8)
+                larger[:kept] = buffer[:kept]
+                buffer = larger
+
+    def check_rest(self) -> None:
+        """Raise the ValueError of an archive that is damaged further on, if it is not longer than DRAIN."""
+        if self._suffix not in (".gz", ".xz"):
+            return
+        buffer = memoryview(bytearray(2**20))
+        for _ in range(DRAIN // len(buffer)):
+            if not self._read(buffer):
+                return
+
+    def _read(self, buffer: memoryview) -> int:
+        with self._damage_in_words():
+            n_read = self._stream.readinto(buffer) or 0
+        if self._n_bytes:
+            self.share = min(self._file.tell() / self._n_bytes, 1.0)
+        return n_read
+
+    @contextmanager
+    def _damage_in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+            if self._suffix not in (".gz", ".xz") or getattr(error, "errno", None) is not None:
+                raise
+            raise ValueError(
+                f"{self._path}: the {self._suffix} file is truncated or damaged ({error}); fetch or compress it again"
+            ) from None
+
+
+def _whole_lines(buffer: NDArray[np.uint8], begin: int, end: int) -> int:
+    """Return how many of the bytes up to `end` are whole lines; those before `begin` hold no line end.
+
+    A carriage return at the very end may be half a line end.
+    """
+    step = 2**16
+    for last in range(end, begin, -step):
+        tail = buffer[max(begin - 1, 0, last - step) : last].tobytes()
+        if last == end and tail.endswith(b"\r"):
+            tail = tail[:-1]
+        place = max(tail.rfind(b"\n"), tail.rfind(b"\r"))
+        if place >= 0:
+            return max(begin - 1, 0, last - step) + place + 1
+    return 0
+
+
+class _XzStream:
+    """Decompresses every stream of an .xz file; `lzma.LZMAFile` would ignore all that follows a damaged one."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+
+    def readinto(self, buffer: memoryview) -> int:
+        while True:
+            stored = b""
+            if self._decompressor.eof:
+                stored = self._next_stream()
+                if not stored:
+                    return 0
+                self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+            elif self._decompressor.needs_input:
+                stored = self._file.read(PIECE)
+                if not stored:
+                    raise EOFError("the stream does not end")
+            content = self._decompressor.decompress(stored, len(buffer))
+            if content:
+                buffer[: len(content)] = content
+                return len(content)
+
+    def _next_stream(self) -> bytes:
+        """Return the begin of what follows a stream and zeros; nothing at the end of the file."""
+        stored = self._decompressor.unused_data.lstrip(b"\0")
+        while not stored:
+            piece = self._file.read(PIECE)
+            if not piece:
+                break
+            stored = piece.lstrip(b"\0")
+        return stored

@@ -1,0 +1,159 @@
+"""LETOR files: one document a line, ``label qid:Q 1:v … n:v #docid = …``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from moerank.data.missing import MissingRule, check_missing_rule
+from moerank.data.ranking_data import RankingData
+from moerank.data.read.cache import remembered
+from moerank.data.read.files import CHUNK, find_query_file, read_query_file, report_reading
+from moerank.data.read.letor_parser import LARGEST_FEATURE, Documents, Precision, parse_letor
+
+__all__ = ["LARGEST_FEATURE", "as_precision", "documents_as_data", "load_letor", "read_documents"]
+
+
+def load_letor(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    missing: MissingRule | None = None,
+    dtype: DTypeLike = np.float64,
+    name: str | None = None,
+    cache: bool = True,
+) -> RankingData:
+    r"""Read a LETOR or svmlight file with query ids: plain, ``.gz`` or ``.xz``.
+
+    Features a line does not list are 0. Lines end in LF, CRLF or CR; what follows a ``#`` is a comment; blank lines
+    and lines of comment alone are skipped.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. If its lines have no query ids, a file beside it gives the number of documents of each query, one
+        per line, as LightGBM has it: for ``x.txt`` it is the first of ``x.txt.query``, ``x.txt.group``, ``x.query``
+        and ``x.group``.
+    n_features : int, optional
+        The number of columns of X; a file with a larger feature number is refused. By default the largest number in
+        the file, which must not exceed `LARGEST_FEATURE`.
+    missing : float or {"query-min", "query-mean", "query-worst"}, optional
+        What ``NULL`` and ``NaN`` values (in letters of any size) become, see `RankingData`. By default a file that
+        holds one is refused.
+    dtype : {numpy.float64, numpy.float32}, default float64
+        The precision of X. A value is the correctly rounded double, or that double rounded to single.
+    name : str, optional
+        How messages call the data set; by default its path.
+    cache : bool, default True
+        Keep the parsed arrays in the user's cache folder, see `moerank.data.read.cache`.
+
+    Returns
+    -------
+    RankingData
+        The documents in file order. Query ids are integers if all are integers of 64 bits, else texts; with a file of
+        counts they are 1, 2, ….
+
+    Raises
+    ------
+    ValueError
+        For a line that is not a document (with the path, the line number and the text), a query whose lines are not
+        contiguous, a file without documents, query ids in the lines and beside them or nowhere, a compressed file
+        that is damaged, and a table that would take more memory than the limit (16 GiB, or what the environment
+        variable ``MOERANK_MEMORY`` says), before that memory is taken.
+    OSError
+        If the file is missing, a folder, or cannot be read.
+
+    Notes
+    -----
+    Time is O(bytes of the file) plus O(n_documents · n_features); memory is that of X, which lies by columns from
+    64 MiB on, and some 0.1 GB. A label is an integer from 0 to 999,999,999, a query id a text of up to 100 characters
+    without spaces and ``#``, a feature number starts at 1 and increases along the line. Values of over 19 digits take
+    as long as in Python.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "train.txt")
+    ...     _ = path.write_text("2 qid:7 1:0.5 3:1 #docid = a\n0 qid:7 2:0.25\n")
+    ...     load_letor(path, cache=False).X
+    array([[0.5 , 0.  , 1.  ], [0.  , 0.25, 0.  ]])
+    """
+    path = Path(path)
+    if n_features is not None and n_features < 1:
+        raise ValueError(f"n_features is {n_features}; a data set has at least one feature")
+    documents = read_documents(path, n_features=n_features, missing=missing, dtype=dtype, cache=cache)
+    return documents_as_data(documents, path, n_features=n_features, missing=missing, name=name)
+
+
+def read_documents(
+    path: Path, *, n_features: int | None = None, missing: MissingRule | None, dtype: DTypeLike, cache: bool
+) -> Documents:
+    """Return what a file holds, with the features that it lists; see `load_letor`."""
+    if missing is not None:
+        check_missing_rule(missing)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
+    documents = _read(path, n_features, missing is not None, as_precision(dtype), cache)
+    if n_features is None and documents.n_features == 0:
+        raise ValueError(f"{path}: no line lists a feature; expected lines like '2 qid:1 1:0.5 2:0'")
+    return documents
+
+
+def documents_as_data(
+    documents: Documents, path: Path, *, n_features: int | None, missing: MissingRule | None, name: str | None = None
+) -> RankingData:
+    """Return what was read as ranking data, with zeros for features up to `n_features` that no line lists."""
+    if n_features is not None and documents.n_features < n_features:
+        documents.widen(n_features, path)
+    documents.values.setflags(write=False)  # so that the table is taken as it is, without a copy
+    return RankingData(documents.X, documents.y, documents.qid, name=name or str(path), missing=missing)
+
+
+def as_precision(dtype: DTypeLike) -> Precision:
+    """Return a precision of features as one of the two types there are, or raise a ValueError."""
+    for precision in (np.float64, np.float32):
+        if np.dtype(dtype) == precision:
+            return precision
+    raise ValueError(f"dtype is {np.dtype(dtype)}; features are float64 or float32")
+
+
+def _read(path: Path, n_features: int | None, nulls: bool, precision: Precision, cache: bool) -> Documents:
+    """Return what a file holds, from the cache if it has been read before, with the queries beside it."""
+    beside = find_query_file(path)
+
+    def parse() -> Documents:
+        return _parse(path, n_features, nulls, precision, beside)
+
+    reading = f"letor {path.suffix.lower()} {np.dtype(precision)}{' without queries' * (beside is not None)}"
+    documents = remembered(path, reading, Documents, parse) if cache else parse()
+    if documents.n_features > (n_features or LARGEST_FEATURE) or (documents.n_missing and not nulls):
+        parse()  # refuses the file and says where: it was remembered when more was allowed
+    if beside is not None:
+        counts = read_query_file(beside, path, len(documents.y))
+        documents.ids = np.arange(1, len(counts) + 1)
+        documents.starts = np.cumsum(counts) - counts
+    return documents
+
+
+def _parse(path: Path, n_features: int | None, nulls: bool, precision: Precision, beside: Path | None) -> Documents:
+    report_reading(path, 0.0)
+    with path.open("rb", buffering=0) as file:
+        documents = parse_letor(
+            path,
+            file,
+            precision,
+            n_features=n_features,
+            nulls=nulls,
+            side_file=None if beside is None else beside.name,
+            chunk=CHUNK,
+            report=lambda share: report_reading(path, min(share, 0.999)),
+        )
+    report_reading(path, 1.0)
+    if not len(documents.y):
+        raise ValueError(f"{path}: the file holds no document; expected lines like '2 qid:1 1:0.5 2:0'")
+    return documents

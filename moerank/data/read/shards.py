@@ -1,0 +1,149 @@
+r"""Shards of a file: runs of whole queries, each read without the rest of the file.
+
+A plain LETOR file is cut where its bytes are, so that nobody reads it as a whole: shard i of n begins with the first
+query that begins at byte i · size / n or later. A Parquet file is cut by the rows of its queries.
+Other files are read as a whole, and cut then.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from moerank.data.missing import MissingRule
+from moerank.data.ranking_data import RankingData
+from moerank.data.read.files import find_query_file
+from moerank.data.read.letor import as_precision, documents_as_data, load_letor
+from moerank.data.read.letor_parser import parse_letor
+from moerank.data.read.table import is_parquet, load_table, parquet_offsets, read_parquet_table
+from moerank.data.shards import parts_of, shard_ends
+
+__all__ = ["letor_shard", "table_shard", "widened"]
+
+LONGEST = 2**26
+"""Bytes of a line."""
+
+BEFORE = 2**16
+"""Bytes before a cut that are looked through for the query of the line before it."""
+
+
+def letor_shard(
+    path: Path, number: int, n_shards: int, *, missing: MissingRule | None = None, dtype: DTypeLike = np.float64
+) -> RankingData:
+    r"""Read a shard of a LETOR file; arguments as in `load_letor`.
+
+    Its features are those that the shard lists, up to the largest number: shards may have to be widened to that of all.
+
+    Parameters
+    ----------
+    path : Path
+    number, n_shards : int
+        Which, from 0, and of how many.
+
+    Raises
+    ------
+    ValueError
+        As `load_letor`, and for a shard without a query.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "train.txt")
+    ...     _ = path.write_text("".join(f"{i % 2} qid:{i // 2} 1:0.5\n" for i in range(8)))
+    ...     [letor_shard(path, i, 2).qid.tolist() for i in range(2)]
+    [[0, 0, 1, 1], [2, 2, 3, 3]]
+    """
+    if path.suffix.lower() in (".gz", ".xz") or find_query_file(path) is not None:
+        return parts_of(load_letor(path, missing=missing, dtype=dtype), n_shards)[number]
+    with path.open("rb", buffering=0) as file:
+        begin, end = (_cut(file, path, i, n_shards) for i in (number, number + 1))
+        if begin == end:
+            raise ValueError(f"{path}: shard {number + 1} of {n_shards} would have no query; take fewer shards")
+        name = Path(f"{path}, from byte {begin:,} to {end:,}")
+        window = cast(BinaryIO, _Window(file, begin, end))
+        documents = parse_letor(name, window, as_precision(dtype), nulls=missing is not None)
+    return documents_as_data(documents, name, n_features=None, missing=missing, name=str(name))
+
+
+def table_shard(path: Path, number: int, n_shards: int, *, query: str, **reading: Any) -> RankingData:
+    """Read a shard of a table; `query` and `reading` are arguments of `load_table`."""
+    if not is_parquet(path):
+        return parts_of(load_table(path, query=query, **reading), n_shards)[number]
+    offsets = parquet_offsets(path, query)
+    begin, end = offsets[shard_ends(offsets, n_shards)][number : number + 2].tolist()
+    label, missing = reading["label"], reading.get("missing")
+    features = None if reading.get("features") is None else list(reading["features"])
+    dtype = reading.get("dtype", np.float64)
+    table = read_parquet_table(
+        path, label, query, features, dtype=dtype, missing=missing is not None, rows=(begin, end)
+    )
+    table.X.setflags(write=False)  # so that it is not copied
+    name = f"{path}, rows {begin + 1:,} to {end:,}"
+    return RankingData(table.X, table.y, table.qid, table.names, name=name, missing=missing)
+
+
+def widened(data: RankingData, n_features: int) -> RankingData:
+    """Return what was read of a LETOR file with zeros for features up to `n_features` that no line of it lists."""
+    width = data.n_features
+    if width >= n_features:
+        return data
+    X = np.zeros((data.n_documents, n_features), data.X.dtype, order="F" if data.X.flags.f_contiguous else "C")
+    X[:, :width] = data.X
+    X.setflags(write=False)  # so that it is not copied
+    wide = RankingData(X, data.y, data.qid, name=data.name, missing=data.missing)
+    wide.n_missing = np.append(data.n_missing, np.zeros(n_features - width, np.int64))
+    if data.n_missing.any():
+        wide._missing_bits = np.packbits(
+            np.hstack([data.is_missing, np.zeros((len(X), n_features - width), bool)]), axis=1
+        )
+    return wide
+
+
+def _cut(file: BinaryIO, path: Path, number: int, n_shards: int) -> int:
+    """Return the byte at which a shard begins; the size of the file for the one after the last."""
+    size = os.fstat(file.fileno()).st_size
+    if number in (0, n_shards):
+        return size * (number // n_shards)
+    with path.open("rb") as lines:
+        goal = size * number // n_shards
+        if goal > BEFORE:
+            lines.seek(goal - BEFORE)
+            lines.readline(LONGEST)
+        query, place = b"", lines.tell()
+        while line := lines.readline(LONGEST):
+            found = _query_of(line)
+            if query and found and found != query and place >= goal:
+                return place
+            query, place = found or query, lines.tell()
+    return size
+
+
+def _query_of(line: bytes) -> bytes:
+    """Return the query id of a line, nothing for a line of comment; 7 and 07 are one, as they are one integer."""
+    for word in line.partition(b"#")[0].split():
+        if word.startswith(b"qid:"):
+            return word.removeprefix(b"qid:").lstrip(b"0") or b"0"
+    return b""
+
+
+class _Window:
+    """The bytes of a file from one place to another, as `TextChunks` reads them."""
+
+    def __init__(self, file: BinaryIO, begin: int, end: int) -> None:
+        self._file, self._end = file, end
+        file.seek(begin)
+
+    def readinto(self, buffer: memoryview) -> int:
+        left = self._end - self._file.tell()
+        return cast(Any, self._file).readinto(buffer[: min(len(buffer), left)]) if left else 0
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def fileno(self) -> int:
+        return self._file.fileno()

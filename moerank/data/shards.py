@@ -1,0 +1,315 @@
+"""Documents in shards of whole queries, wherever these are held: in this process, or on the workers of a cluster.
+
+Training asks a data set for sums over its queries. Here each shard computes its own, and they are added up in one order
+(`moerank.data.blocks`), so that the same shards give the same bits wherever they are.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, NoReturn, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moerank.checks import check_at_least
+from moerank.data.blocks import add_up, shares
+from moerank.data.costs import FeatureCosts
+from moerank.data.inputs import Extremes
+from moerank.data.missing import MissingRule
+from moerank.data.ranking_data import RankingData
+from moerank.data.scaling import FittedScaling, PerQuery, Scaling
+
+__all__ = ["NOT_ON_SHARDS", "LocalShards", "ShardHolder", "ShardedData", "Step", "cut_into_shards"]
+
+T = TypeVar("T")
+
+Step = Callable[[RankingData], RankingData]
+"""What makes of a shard another one with the same documents."""
+
+NOT_HERE = {"X", "y", "qid", "offsets", "_queries", "_missing_bits", "is_missing", "query_blocks", "with_rows"}
+"""What a data set in shards has not."""
+
+
+NOT_ON_SHARDS = (
+    "needs all documents at once, and cannot work on data in shards; RankRLS, RankSVM and FSMRank can, and "
+    "MOFSRank with them for its backend"
+)
+"""What messages say of rankers and solvers for which there are too few sums."""
+
+
+class ShardHolder(Protocol):
+    """Where shards are held, and worked on."""
+
+    def __len__(self) -> int:
+        """Return the number of shards."""
+
+    @property
+    def where(self) -> str:
+        """How progress and messages call the shards and the place where they are."""
+
+    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> list[T]:
+        """Return ``function(shard, *own)`` of each shard; `arguments` has for each argument what each shard gets."""
+
+    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> T:
+        """Return the sum of the same in the order of `moerank.data.blocks.add_up`."""
+
+    def changed(self, step: Step) -> ShardHolder:
+        """Return the shards that a step makes of these, held in the same place."""
+
+
+class LocalShards:
+    """Shards in the memory of this process.
+
+    Parameters
+    ----------
+    shards : sequence of RankingData
+    """
+
+    def __init__(self, shards: Sequence[RankingData]) -> None:
+        self._shards = shards
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    @property
+    def where(self) -> str:
+        """The number of shards, in words."""
+        return f"{len(self)} shard{'s' * (len(self) != 1)}"
+
+    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> list[T]:
+        """Work on one shard after the other; see `ShardHolder`."""
+        return [function(shard, *(own[i] for own in arguments)) for i, shard in enumerate(self._shards)]
+
+    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> T:
+        """Work on one shard after the other, and add up."""
+        return add_up((0, len(self)), lambda i: function(self._shards[i], *(own[i] for own in arguments)))
+
+    def changed(self, step: Step) -> LocalShards:
+        """Return the shards that a step makes of these."""
+        return LocalShards([step(shard) for shard in self._shards])
+
+
+class _Facts(NamedTuple):
+    """What the client knows of a shard."""
+
+    n_documents: int
+    n_queries: int
+    n_pairs: int
+    names: tuple[str, ...]
+    given_names: tuple[str, ...] | None
+    missing: MissingRule | None
+    n_missing: NDArray[np.int64]
+    scaling: Scaling
+    costs: FeatureCosts | None
+    extremes: Extremes
+
+
+class ShardedData(RankingData):
+    """Ranking data whose documents are in shards of whole queries.
+
+    All sums that training needs are taken shard by shard, and added up in an order that the number of shards alone
+    decides. The documents themselves (`X`, `y`, `qid`, …) are not here; what needs them refuses such data.
+
+    Parameters
+    ----------
+    holder : ShardHolder
+        Shards with the same features.
+    name : str
+
+    Attributes
+    ----------
+    n_shards : int
+
+    Raises
+    ------
+    ValueError
+        If the shards differ in features, scaling, or rule for missing values.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.1], [0.9], [0.5], [0.2]], y=[0, 2, 1, 0], qid=[1, 1, 2, 2])
+    >>> shards = cut_into_shards(data, 2)
+    >>> shards, shards.map(lambda shard: shard.n_documents)
+    (ShardedData('data': 4 documents, 2 queries, 1 features, 2 shards), [2, 2])
+    """
+
+    def __init__(self, holder: ShardHolder, name: str = "data") -> None:
+        self.name = name
+        self._holder = holder
+        facts = holder.map(_facts, [])
+        self._refuse_others(facts)
+        first = facts[0]
+        self.feature_names, self.given_names = first.names, first.given_names
+        self.missing, self.scaling, self.costs = first.missing, first.scaling, first.costs
+        self.n_missing = np.sum([fact.n_missing for fact in facts], axis=0)
+        self._n_pairs = sum(fact.n_pairs for fact in facts)
+        self._ends = [
+            np.append(0, np.cumsum(counts))
+            for counts in ([fact.n_queries for fact in facts], [fact.n_documents for fact in facts])
+        ]
+        self._moderate = all(fact.extremes.moderate for fact in facts)
+        self._memory, self._lock = {}, threading.RLock()
+
+    def _refuse_others(self, facts: Sequence[_Facts]) -> None:
+        for what in ("names", "missing", "scaling"):
+            for i, fact in enumerate(facts):
+                if getattr(fact, what) != getattr(facts[0], what):
+                    raise ValueError(
+                        f"{self.name}: shard {i + 1} of {len(facts)} has another {what} than the first one: "
+                        f"{getattr(fact, what)!r}, not {getattr(facts[0], what)!r}"
+                    )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in NOT_HERE:
+            raise ValueError(
+                f"{self.name}: the documents are in {self.__dict__['_holder'].where}, and what needs all of them at "
+                f"once ({name}) cannot work on shards; take RankRLS, RankSVM or FSMRank for a backend, queries or "
+                "documents for instances, or data that are not in shards"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents in all shards."""
+        return int(self._ends[1][-1])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.feature_names)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries in all shards."""
+        return int(self._ends[0][-1])
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of preference pairs in all shards."""
+        return self._n_pairs
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return len(self._holder)
+
+    @property
+    def where(self) -> str:
+        """How progress and messages call the shards and the place where they are."""
+        return self._holder.where
+
+    def map(self, function: Callable[..., T], *arguments: Any) -> list[T]:
+        """Return what ``function(shard, *arguments)`` returns for each shard, in order; see `RankingData.map`."""
+        return self._holder.map(function, [shares(argument, *self._ends) for argument in arguments])
+
+    def total(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Return the sum over the shards of what `function` returns; see `RankingData.total`."""
+        return self._holder.total(function, [shares(argument, *self._ends) for argument in arguments])
+
+    def with_features(self, mask: NDArray[np.bool_]) -> RankingData:
+        """Return the same documents with the features of `mask` only; see `RankingData.with_features`."""
+        if mask.all():
+            return self
+        costs = None if self.costs is None else self.costs.of_features(mask)
+        step = partial(RankingData.with_features, mask=mask)
+        return self.remember(("with features", mask.tobytes()), lambda: self._after(step, costs))
+
+    def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
+        """Return the same documents, whose features cost `costs`; see `RankingData.with_costs`."""
+        return self._after(None, self._checked_costs(costs))
+
+    def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
+        """Return the same documents with features scaled by a scaling; see `RankingData.scaled_by`."""
+        return self._after(partial(RankingData.scaled_by, scaling=scaling), self.costs)
+
+    def declared(self, kind: Literal["query"]) -> Self:
+        """Return the same documents, known to have come scaled per query; no value is touched."""
+        return self._after(partial(RankingData.declared, kind=kind), self.costs)
+
+    def _after(self, step: Step | None, costs: FeatureCosts | None) -> Self:
+        """Return what a step makes of all shards."""
+        data = type(self)(self._holder if step is None else self._holder.changed(step), self.name)
+        data.costs = costs
+        return data
+
+    def require_moderate_values(self) -> None:
+        """Raise a ValueError for a feature value that rankers cannot compute with; see `RankingData`."""
+        if not self._moderate:
+            self.map(RankingData.require_moderate_values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state["_memory"] = {}
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        return f"ShardedData({super().__repr__().partition('(')[2][:-1]}, {self.where})"
+
+
+def cut_into_shards(data: RankingData, n_shards: int) -> ShardedData:
+    """Return a data set in shards in this process, of about as many documents each.
+
+    Parameters
+    ----------
+    data : RankingData
+    n_shards : int
+        At least 1; no more than there are queries.
+
+    Raises
+    ------
+    ValueError
+        For another number of shards.
+    """
+    return ShardedData(LocalShards(parts_of(data, n_shards)), data.name)
+
+
+def parts_of(data: RankingData, n_shards: int) -> list[RankingData]:
+    """Return the shards that `cut_into_shards` makes, each a data set."""
+    ends = shard_ends(data.offsets, n_shards)
+    name = data.name if len(ends) == 2 else f"{data.name}, shard {{}} of {len(ends) - 1}"
+    return [
+        data.with_rows(np.arange(data.offsets[begin], data.offsets[end]), name=name.format(i + 1))
+        for i, (begin, end) in enumerate(pairwise(ends.tolist()))
+    ]
+
+
+def shard_ends(offsets: NDArray[np.int64], n_shards: int) -> NDArray[np.int64]:
+    """Return where shards of about as many documents begin, in queries, shape (n_shards + 1,); none is empty.
+
+    Examples
+    --------
+    >>> shard_ends(np.array([0, 10, 12, 14, 16]), 2).tolist()
+    [0, 1, 4]
+    """
+    n_queries = len(offsets) - 1
+    check_at_least(1, n_queries, shards=n_shards)
+    goals = offsets[-1] * np.arange(1, n_shards) / n_shards
+    ends = np.searchsorted(offsets, goals)
+    ends -= (ends > 0) & (goals - offsets[ends - 1] < offsets[ends] - goals)  # the nearer one
+    for i in range(len(ends)):  # every shard has a query
+        ends[i] = min(max(ends[i], (ends[i - 1] if i else 0) + 1), n_queries - (n_shards - 1 - i))
+    return np.concatenate(([0], ends, [n_queries])).astype(np.int64)
+
+
+def _facts(shard: RankingData) -> _Facts:
+    return _Facts(
+        shard.n_documents,
+        shard.n_queries,
+        shard.n_pairs,
+        shard.feature_names,
+        shard.given_names,
+        shard.missing,
+        shard.n_missing,
+        shard.scaling,
+        shard.costs,
+        shard._extremes,
+    )

@@ -1,0 +1,465 @@
+"""Operators for long bit strings: a few random draws per individual instead of one per bit.
+
+Individuals are rows of a bool matrix with up to a million columns. pymoo's own binary operators draw a double or a
+permutation entry for every gene and copy the whole population five times per generation; these hold to pymoo's
+interface, work row by row and give every child memory of its own once. All randomness comes from the `random_state`
+that pymoo hands over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.crossover import Crossover
+from pymoo.core.mutation import Mutation
+from pymoo.core.population import Population
+from pymoo.core.problem import Problem
+from pymoo.core.repair import NoRepair
+from pymoo.core.sampling import Sampling
+from pymoo.operators.crossover.sbx import cross_sbx
+from pymoo.operators.mutation.pm import mut_pm
+
+__all__ = [
+    "DENSITY",
+    "DensitySampling",
+    "KeepAsIs",
+    "SparseBitFlip",
+    "SubsetSizeSampling",
+    "UniformCrossover",
+    "PackedBitFlip",
+    "PackedCrossover",
+    "PackedProblem",
+    "PackedSampling",
+    "pack_rows",
+    "unpack_rows",
+    "MixedCrossover",
+    "MixedMutation",
+    "MixedSampling",
+]
+
+Bits = NDArray[np.bool_]
+
+DENSITY = (0.05, 0.5)
+"""Range of the shares of ones in an initial population; started at one half a search never gets down."""
+
+
+class DensitySampling(Sampling):
+    """Random bit strings whose share of ones differs from individual to individual.
+
+    Each individual draws its density log-uniformly from [`low`, `high`], then each bit independently with that
+    probability; an individual that came out empty gets one random bit. Selection hardly changes the density of a
+    long string within a hundred generations, so the densities a search can use must be there from the start.
+
+    Parameters
+    ----------
+    low, high : float, default 0.05 and 0.5
+        Range of the densities, 0 < low <= high <= 1.
+
+    Raises
+    ------
+    ValueError
+        If the range is empty or leaves (0, 1].
+
+    Examples
+    --------
+    >>> X = DensitySampling(0.1, 0.2)._do(Problem(n_var=1000), 3, random_state=np.random.default_rng(0))
+    >>> X.shape, X.dtype, X.sum(axis=1).tolist()
+    ((3, 1000), dtype('bool'), [143, 98, 114])
+    """
+
+    def __init__(self, low: float = DENSITY[0], high: float = DENSITY[1]) -> None:
+        super().__init__()
+        if not 0 < low <= high <= 1:
+            raise ValueError(f"DensitySampling: need 0 < low <= high <= 1, not low={low}, high={high}")
+        self.low = low
+        self.high = high
+
+    def _do(
+        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
+    ) -> Bits:
+        density = self.low * (self.high / self.low) ** random_state.random(n_samples)
+        X = np.empty((n_samples, problem.n_var), np.bool_)
+        for row, share in zip(X, density, strict=True):
+            np.less(random_state.random(problem.n_var, np.float32), share, out=row)
+            if not row.any():
+                row[random_state.integers(problem.n_var)] = True
+        return X
+
+
+class SubsetSizeSampling(Sampling):
+    """Random subsets with a uniform number of members: a size from 1 … n_var, then any subset of that size.
+
+    Parameters
+    ----------
+    largest : int, optional
+        The largest size, by default n_var.
+
+    Examples
+    --------
+    >>> X = SubsetSizeSampling()._do(Problem(n_var=8), 4, random_state=np.random.default_rng(0))
+    >>> X.sum(axis=1).tolist()
+    [7, 6, 5, 3]
+    """
+
+    def __init__(self, largest: int | None = None) -> None:
+        super().__init__()
+        self.largest = largest
+
+    def _do(
+        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
+    ) -> Bits:
+        sizes = random_state.integers(1, self.largest or problem.n_var, n_samples, endpoint=True)
+        X = np.zeros((n_samples, problem.n_var), np.bool_)
+        for row, size in zip(X, sizes, strict=True):
+            row[_distinct(problem.n_var, size, random_state)] = True
+        return X
+
+
+class UniformCrossover(Crossover):
+    """Exchange each gene of two parents with probability one half.
+
+    One random bit per gene; the children are ``a ^ d`` and ``b ^ d`` with ``d`` the exchanged differences. Where a
+    mating does not take place they are copies of the parents. As in pymoo all first children come before all second.
+
+    Parameters
+    ----------
+    prob : float, default 0.9
+        Probability that a mating takes place at all.
+
+    Examples
+    --------
+    >>> from pymoo.core.individual import Individual
+    >>> pair = [Individual(X=np.ones(6, bool)), Individual(X=np.zeros(6, bool))]
+    >>> children = UniformCrossover(prob=1.0).do(Problem(n_var=6), [pair], random_state=np.random.default_rng(0))
+    >>> children.get("X").astype(int).sum(axis=0).tolist()
+    [1, 1, 1, 1, 1, 1]
+    """
+
+    def __init__(self, prob: float = 0.9) -> None:
+        super().__init__(n_parents=2, n_offsprings=2, prob=prob)
+
+    def do(
+        self,
+        problem: Problem,
+        pop: Any,
+        parents: Any = None,
+        *args: Any,
+        random_state: np.random.Generator,
+        **kwargs: Any,
+    ) -> Population:
+        """Cross the pairs of individuals `pop`, or those that the index pairs `parents` take from `pop`."""
+        matings = pop if parents is None else [pop[pair] for pair in parents]
+        taking_place = random_state.random(len(matings)) < self.prob.get()
+        first, second = [], []
+        for (mother, father), takes_place in zip(matings, taking_place, strict=True):
+            a, b = self._row(mother), self._row(father)
+            children = self._exchange(a, b, random_state) if takes_place else (a.copy(), b.copy())
+            first.append(children[0])
+            second.append(children[1])
+        return Population.new("X", first + second)
+
+    def _row(self, individual: Any) -> NDArray[Any]:
+        return _bits(individual, self)
+
+    def _exchange(
+        self, a: NDArray[Any], b: NDArray[Any], random_state: np.random.Generator
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the two children of a mating that takes place."""
+        random_bytes = np.frombuffer(random_state.bytes(-(-len(a) // 8)), np.uint8)
+        exchanged = np.unpackbits(random_bytes, count=len(a))
+        exchanged &= a.view(np.uint8) ^ b.view(np.uint8)
+        children = np.empty(len(a), np.bool_), np.empty(len(a), np.bool_)
+        for parent, child in zip((a, b), children, strict=True):
+            np.bitwise_xor(parent.view(np.uint8), exchanged, out=child.view(np.uint8))
+        return children
+
+
+class SparseBitFlip(Mutation):
+    """Flip every bit independently with a small probability, at the cost of the flips alone.
+
+    The number of flips is drawn from Binomial(n_var, prob_var), then that many distinct positions: the same
+    distribution as one coin per bit, O(flips) draws in place of O(n_var).
+
+    Parameters
+    ----------
+    prob_var : float, optional
+        Probability of each flip, by default 1 / n_var.
+
+    Examples
+    --------
+    >>> population = Population.new("X", [np.zeros(1000, bool)] * 4)
+    >>> mutated = SparseBitFlip(0.01).do(Problem(n_var=1000), population, random_state=np.random.default_rng(0))
+    >>> mutated.get("X").sum(axis=1).tolist()
+    [11, 8, 5, 4]
+    """
+
+    def __init__(self, prob_var: float | None = None) -> None:
+        super().__init__(prob=1.0, prob_var=prob_var)
+
+    def do(
+        self,
+        problem: Problem,
+        pop: Population,
+        inplace: bool = True,
+        *args: Any,
+        random_state: np.random.Generator,
+        **kwargs: Any,
+    ) -> Population:
+        """Mutate the individuals of `pop`, or copies of them if not `inplace`; the old rows stay as they were."""
+        if not inplace:
+            pop = deepcopy(pop)
+        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(pop))
+        for individual, count in zip(pop, counts, strict=True):
+            if count:
+                row = self._row(individual).copy()
+                self._flip(row, _distinct(problem.n_var, count, random_state))
+                individual.X = row
+        return pop
+
+    def _row(self, individual: Any) -> NDArray[Any]:
+        return _bits(individual, self)
+
+    def _flip(self, row: NDArray[Any], positions: NDArray[np.int64]) -> None:
+        row[positions] = ~row[positions]
+
+
+class KeepAsIs(NoRepair):
+    """The repair that leaves individuals alone; pymoo's own copies every row twice to change none.
+
+    Examples
+    --------
+    >>> from pymoo.algorithms.moo.nsga2 import NSGA2
+    >>> algorithm = NSGA2(100, sampling=DensitySampling(), repair=KeepAsIs())
+    """
+
+    def do(self, problem: Problem, pop: Population, **kwargs: Any) -> Population:
+        """Return `pop` itself."""
+        return pop
+
+
+def _bits(individual: Any, operator: Any) -> Bits:
+    X: Bits = individual.X
+    if X.dtype != np.bool_:
+        raise TypeError(
+            f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "
+            "give the algorithm a bool sampling such as DensitySampling()"
+        )
+    return X
+
+
+def _distinct(n: int, size: int, random_state: np.random.Generator) -> NDArray[np.int64]:
+    """Return `size` distinct integers below `n`, every subset equally likely."""
+    if size == 1:
+        return random_state.integers(n, size=1)
+    positions: NDArray[np.int64] = random_state.choice(n, size, replace=False, shuffle=False)
+    return positions
+
+
+Packed = NDArray[np.uint8]
+
+
+def pack_rows(X: Bits) -> Packed:
+    """Return bool rows (n, n_bits) as bytes, shape (n, ⌈n_bits / 8⌉); the first bit of a byte is its highest."""
+    return np.packbits(X, axis=1)
+
+
+def unpack_rows(rows: Sequence[Packed] | Packed, n_bits: int) -> Bits:
+    """Return packed rows as bool, shape (n, n_bits).
+
+    Examples
+    --------
+    >>> unpack_rows(pack_rows(np.array([[True, False, True]])), 3).tolist()
+    [[True, False, True]]
+    """
+    X = np.empty((len(rows), n_bits), np.bool_)
+    for bits, row in zip(X, rows, strict=True):
+        bits[:] = np.unpackbits(row, count=n_bits).view(np.bool_)
+    return X
+
+
+class PackedProblem(Problem):  # type: ignore[misc]
+    """A problem on bool strings, asked about packed ones.
+
+    Parameters
+    ----------
+    problem : pymoo Problem
+        With ``evaluate_rows(rows, digests)`` for packed rows, ``restore_cache`` and ``measure_again``; see `search`.
+    """
+
+    def __init__(self, problem: Any) -> None:
+        super().__init__(n_var=-(-problem.n_var // 8), n_obj=problem.n_obj, vtype=np.uint8)
+        self.problem = problem
+        self.evaluate_rows = problem.evaluate_rows
+        self.restore_cache = problem.restore_cache
+
+    def measure_again(self, X: Packed) -> NDArray[np.float64]:
+        """Return the objectives of packed rows, without looking them up."""
+        values: NDArray[np.float64] = self.problem.measure_again(unpack_rows(X, self.problem.n_var))
+        return values
+
+    def _evaluate(self, X: Packed, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        out["F"] = self.problem.evaluate(unpack_rows(X, self.problem.n_var))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PackedProblem:
+        """Return itself, as the problem does."""
+        return self
+
+
+class PackedSampling(Sampling):
+    """What a sampling of bool strings draws, packed.
+
+    Parameters
+    ----------
+    sampling : Sampling
+    """
+
+    def __init__(self, sampling: Sampling) -> None:
+        super().__init__()
+        self.sampling = sampling
+
+    def _do(self, problem: PackedProblem, n_samples: int, *args: Any, **kwargs: Any) -> Packed:
+        return pack_rows(self.sampling._do(problem.problem, n_samples, *args, **kwargs))
+
+
+class PackedCrossover(UniformCrossover):
+    """`UniformCrossover` of packed strings."""
+
+    def _row(self, individual: Any) -> Packed:
+        row: Packed = individual.X
+        return row
+
+    def _exchange(self, a: Packed, b: Packed, random_state: np.random.Generator) -> tuple[Packed, Packed]:
+        exchanged = (a ^ b) & np.frombuffer(random_state.bytes(len(a)), np.uint8)
+        return a ^ exchanged, b ^ exchanged
+
+
+class PackedBitFlip(SparseBitFlip):
+    """`SparseBitFlip` of packed strings."""
+
+    def do(self, problem: PackedProblem, *args: Any, **kwargs: Any) -> Any:
+        """Mutate as `SparseBitFlip` does, with as many bits as the bool strings have."""
+        return super().do(problem.problem, *args, **kwargs)
+
+    def _row(self, individual: Any) -> Packed:
+        row: Packed = individual.X
+        return row
+
+    def _flip(self, row: Packed, positions: NDArray[np.int64]) -> None:
+        np.bitwise_xor.at(row, positions >> 3, (128 >> (positions & 7)).astype(np.uint8))
+
+
+Strings = NDArray[np.float64]
+
+ETA = 20.0
+"""Distribution index of crossover and mutation of the reals: the larger, the closer children stay to their parents."""
+
+
+class MixedSampling(Sampling):
+    """Random mixed strings: bits of a density drawn from U(0, 1) for each individual, reals from U(0, 1).
+
+    Parameters
+    ----------
+    n_bits : int
+        How many of the leading entries are bits.
+    members : ndarray, shape (n_members, n_var), optional
+        Strings that take the first places of the population.
+
+    Examples
+    --------
+    >>> X = MixedSampling(n_bits=3)._do(Problem(n_var=5), 2, random_state=np.random.default_rng(0))
+    >>> X.round(2).tolist()
+    [[1.0, 1.0, 0.0, 0.91, 0.61], [0.0, 0.0, 0.0, 0.82, 0.0]]
+    """
+
+    def __init__(self, n_bits: int, members: Strings | None = None) -> None:
+        super().__init__()
+        self.n_bits = n_bits
+        self.members = members
+
+    def _do(
+        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
+    ) -> Strings:
+        density = random_state.random((n_samples, 1))
+        X = random_state.random((n_samples, problem.n_var))
+        X[:, : self.n_bits] = X[:, : self.n_bits] < density
+        if self.members is not None:
+            X[: len(self.members)] = self.members[:n_samples]
+        return X
+
+
+class MixedCrossover(Crossover):
+    """Uniform crossover of the bits, simulated binary crossover of the reals.
+
+    The order of features means nothing, so neighbouring bits are not kept together as a cut at one point would.
+
+    Parameters
+    ----------
+    n_bits : int
+        How many of the leading entries are bits.
+    prob : float, default 0.9
+        Probability that a mating takes place at all. Within one, each real is crossed with probability one half.
+    """
+
+    def __init__(self, n_bits: int, prob: float = 0.9) -> None:
+        super().__init__(n_parents=2, n_offsprings=2, prob=prob)
+        self.n_bits = n_bits
+
+    def _do(
+        self, problem: Problem, X: Strings, *args: Any, random_state: np.random.Generator, **kwargs: Any
+    ) -> Strings:
+        bits, reals = X[:, :, : self.n_bits], X[:, :, self.n_bits :]
+        n_matings, n_reals = reals.shape[1:]
+        exchanged = random_state.random((n_matings, self.n_bits)) < 0.5
+        half = np.full((n_matings, 1), 0.5)
+        children = np.empty_like(X)
+        children[:, :, : self.n_bits] = np.where(exchanged, bits[::-1], bits)
+        children[:, :, self.n_bits :] = cross_sbx(
+            reals,
+            np.zeros(n_reals),
+            np.ones(n_reals),
+            np.full((n_matings, 1), ETA),
+            half,
+            half,
+            random_state=random_state,
+        )
+        return children
+
+
+class MixedMutation(Mutation):
+    """Bit flip of the bits, polynomial mutation of the reals, each entry with the same probability.
+
+    Parameters
+    ----------
+    n_bits : int
+        How many of the leading entries are bits.
+    prob_var : float, optional
+        Probability that an entry changes, by default 1 / n_var, n_var being the length of the whole string.
+    """
+
+    def __init__(self, n_bits: int, prob_var: float | None = None) -> None:
+        super().__init__(prob=1.0, prob_var=prob_var)
+        self.n_bits = n_bits
+
+    def _do(
+        self, problem: Problem, X: Strings, *args: Any, random_state: np.random.Generator, **kwargs: Any
+    ) -> Strings:
+        bits, reals = X[:, : self.n_bits], X[:, self.n_bits :]
+        n, n_reals = reals.shape
+        probability = self.get_prob_var(problem, size=n)
+        flipped = random_state.random(bits.shape) < probability[:, None]
+        mutated = np.empty_like(X)
+        mutated[:, : self.n_bits] = np.where(flipped, 1 - bits, bits)
+        mutated[:, self.n_bits :] = mut_pm(
+            reals,
+            np.zeros(n_reals),
+            np.ones(n_reals),
+            np.full(n, ETA),
+            probability,
+            at_least_once=False,
+            random_state=random_state,
+        )
+        return mutated

@@ -1,0 +1,122 @@
+"""Sums over documents and queries that make the moments of all preference pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.kernels.compiled import kernel
+from moerank.kernels.lanes import bits_of, lanes, load, spread, store
+
+__all__ = ["sums_over_queries", "centred_stack"]
+
+ENTRIES = 256
+"""Entries that are added together; those of `QUERIES` queries stay in the second level of the cache."""
+
+QUERIES = 512
+
+
+@kernel
+def sums_over_queries(packed: NDArray[np.floating[Any]], query_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return Σ of the rows of `packed` (n_queries, n_entries) that each row of `query_mask` keeps.
+
+    Shape (n_individuals, n_entries), summed in double precision in order of query. O(n_individuals · n_queries ·
+    n_entries), the queries that an individual leaves out costing nothing.
+    """
+    n_queries, n_entries = packed.shape
+    sums = np.zeros((len(query_mask), n_entries))
+    for first in range(0, n_queries, QUERIES):
+        last = min(first + QUERIES, n_queries)
+        for begin in range(0, n_entries, ENTRIES):
+            end = min(begin + ENTRIES, n_entries)
+            for individual in range(len(query_mask)):
+                for q in range(first, last):
+                    if query_mask[individual, q]:
+                        for entry in range(begin, end):
+                            sums[individual, entry] += packed[q, entry]
+    return sums
+
+
+Floats = NDArray[np.floating[Any]]
+
+ABREAST = lanes(np.float64)
+"""Features that are centred side by side."""
+
+
+@kernel
+def centred_stack(
+    flat: Floats,
+    stride: int,
+    first: int,
+    offsets: NDArray[np.int64],
+    run: NDArray[np.int64],
+    n_runs: int,
+    root_degree: NDArray[np.float64],
+    stack: NDArray[np.float64],
+    n_features: int,
+) -> None:
+    """Centre documents in their queries, and stack what the sum over their preference pairs is the square of.
+
+    Parameters
+    ----------
+    flat : ndarray
+        Holds the value of feature f of document i at ``f · stride + first + i``.
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Where the block's queries begin, from 0.
+    run : ndarray of int64, shape (n_documents,)
+        The run of each document, from 0 to ``n_runs - 1``.
+    root_degree : ndarray, shape (n_documents,)
+        √ of the number of pairs of each document.
+    stack : ndarray of float64, shape (n_features, n_documents + n_runs), or larger
+        Receives √degree · x, and then the sum of x over each run, x centred in its query and in double precision.
+        Where a feature is constant in a query it is exactly 0.
+
+    Notes
+    -----
+    Sums are taken document after document. Eight features go side by side, as what adds to one sum again and again
+    waits for the addition before.
+    """
+    n_documents = len(run)
+    longest = 0
+    for q in range(len(offsets) - 1):
+        longest = max(longest, offsets[q + 1] - offsets[q])
+    tile = np.zeros((longest, ABREAST))
+    sums = np.empty((n_runs, ABREAST))
+    mean = np.empty((1, ABREAST))
+    zero = spread(0.0)
+    for f in range(0, n_features, ABREAST):
+        width = min(ABREAST, n_features - f)
+        for r in range(n_runs):
+            store(sums, r, zero)
+        for q in range(len(offsets) - 1):
+            begin = offsets[q]
+            size = offsets[q + 1] - begin
+            for c in range(width):
+                base = (f + c) * stride + first + begin
+                for k in range(size):
+                    tile[k, c] = flat[np.uint64(base + k)]  # unsigned, as a place below 0 would be counted from the end
+            head = load(tile, 0)
+            total = zero
+            constant = zero >= zero
+            for k in range(size):
+                x = load(tile, k)
+                total = total + x
+                constant = constant & (x >= head) & (head >= x)
+            store(mean, 0, total)
+            bits = bits_of(constant)
+            for c in range(ABREAST):
+                mean[0, c] = tile[0, c] if (bits >> c) & 1 else mean[0, c] / size
+            centre = load(mean, 0)
+            for k in range(size):
+                r = run[np.uint64(begin + k)]
+                store(sums, r, load(sums, r) + (load(tile, k) - centre))
+            for c in range(width):
+                base = (f + c) * stride + first + begin
+                for k in range(size):
+                    i = np.uint64(begin + k)
+                    stack[f + c, i] = (flat[np.uint64(base + k)] - mean[0, c]) * root_degree[i]
+        for c in range(width):
+            for r in range(n_runs):
+                stack[f + c, n_documents + r] = sums[r, c]

@@ -1,0 +1,153 @@
+"""MOEN, the third stage of MOFSRank: a weighted sum of the front's rankers on some of their features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moerank.data import RankingData
+from moerank.evolution import DigestDuplicates, KeepAsIs, MixedCrossover, MixedMutation, MixedSampling
+from moerank.metrics import NDCG, Metric
+from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
+from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike
+from moerank.mofsrank.stage import Stage
+from moerank.rankers import FitnessBackend, LinearPopulation
+
+__all__ = ["Ensemble"]
+
+
+class Ensemble(Stage):
+    """Minimise (number of features, 1 − RAcc(ens)) over mixed strings.
+
+    A string has one bit for each distinct feature of the front, then one weight in [0, 1] for each of its K members:
+
+        ens_j = bit_j · Σ_k weight_k · r_k(j),                                                        (7)
+
+    with r_k the k-th member's ranker. Nothing is retrained. Features count if their weight in the sum is not zero.
+
+    Parameters
+    ----------
+    train : RankingData
+    coefs : array-like, shape (n_members, n_features)
+        The rankers of the front, 0 off their features.
+    metric : Metric, default NDCG(10)
+    objectives : sequence of str or Objective, default ("features", "error")
+        What is minimised; see `moerank.mofsrank.objectives`.
+    limits, by_group : optional
+        See `FeatureSelection`. An included feature counts, and costs, even if its weight is 0; if bits stand for
+        groups, all features of a group do if one of them has a weight.
+    backend : fitness backend, optional
+        What trained the rankers, for objectives that compare with another ranker of its kind.
+    inject : bool, default False
+        Start with the members themselves in the population, so that the ensemble cannot do worse than they do on
+        the training data. The paper does not.
+    workers : int, default 1
+        Threads; the result does not depend on it.
+
+    Notes
+    -----
+    X is one float matrix (n_individuals, n_bits + n_members) whose first columns are 0 or 1. The paper leaves the
+    operators open: uniform crossover and bit flips on the bits, simulated binary crossover and polynomial mutation
+    on the weights.
+
+    References
+    ----------
+    F. Cheng, W. Guo, X. Zhang: MOFSRank. Complexity, 2018, formulas (7)–(8), Figure 2 and Algorithm 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
+    >>> stage = Ensemble(train, coefs=[[1.0, 0.0], [2.0, -1.0]], metric=NDCG(2))
+    >>> stage.weights(np.array([[1.0, 1.0, 0.5, 0.25]]))
+    array([[ 1.  , -0.25]])
+    """
+
+    def __init__(
+        self,
+        train: RankingData,
+        coefs: ArrayLike,
+        metric: Metric | None = None,
+        *,
+        objectives: Sequence[ObjectiveLike] = FRONT,
+        limits: FeatureLimits = UNLIMITED,
+        by_group: bool = False,
+        backend: FitnessBackend | None = None,
+        inject: bool = False,
+        workers: int = 1,
+    ) -> None:
+        coefs = np.asarray(coefs, dtype=np.float64)
+        if coefs.ndim != 2 or coefs.shape[1] != train.n_features:
+            raise ValueError(f"coefs must have shape (n_members, {train.n_features}), not {coefs.shape}")
+        self.strings = FeatureStrings(train, limits, by_group=by_group)
+        self.used = np.flatnonzero(self.strings.bits(coefs != 0).any(axis=0))
+        if len(self.used) == 0:
+            raise ValueError(
+                "no feature has a weight in any ranker of the front (coefs are all zero): there is nothing to combine; "
+                "see whether the labels have to do with the features, or leave the stage out with ensemble=False"
+            )
+        n_var = len(self.used) + len(coefs)
+        n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var
+        super().__init__(train, n_var, objectives, workers=workers, n_counted=n_counted, xl=0.0, xu=1.0)
+        self.backend = backend
+        self.coefs = coefs
+        self.metric = metric or NDCG(10)
+        self.inject = inject
+
+    @property
+    def n_bits(self) -> int:
+        """Number of distinct features, or groups of them, the bits of a string."""
+        return len(self.used)
+
+    def operators(self) -> dict[str, Any]:
+        """Return the mixed sampling, crossover and mutation, and elimination of equal strings by digest."""
+        return {
+            "sampling": MixedSampling(self.n_bits, members=self.members() if self.inject else None),
+            "crossover": MixedCrossover(self.n_bits),
+            "mutation": MixedMutation(self.n_bits),
+            "repair": KeepLimits(self.strings, self.used) if self.strings.limits.given else KeepAsIs(),
+            "eliminate_duplicates": DigestDuplicates(),
+        }
+
+    def members(self) -> NDArray[np.float64]:
+        """Return the strings (n_members, n_var) that stand for the members of the front themselves."""
+        bits = self.strings.bits(self.coefs != 0)[:, self.used]
+        return np.hstack([bits, np.eye(len(self.coefs))]).astype(np.float64)
+
+    def weights(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the combined rankers (n_individuals, n_features), formula (7).
+
+        Summed member by member: a matrix product's last bits would depend on the size of the batch.
+        """
+        total = np.zeros((len(X), self.train.n_features))
+        for member, coefs in enumerate(self.coefs):
+            total += X[:, self.n_bits + member, None] * coefs
+        return np.where(self.strings.columns(self._feature_strings(X)), total, 0.0)
+
+    def feature_mask(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return the features that count for each individual, shape (n_individuals, n_features)."""
+        return self._counted(self.weights(X))
+
+    def check(self, X: NDArray[np.float64]) -> None:
+        """Raise a ValueError that names the first string (n, n_var) which breaks a limit."""
+        if self.strings.limits.given:
+            self.strings.check(self._feature_strings(X) | self.strings.included_bits)
+
+    def _feature_strings(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return the bits of the strings, and zeros for the features that no member has."""
+        strings = np.zeros((len(X), self.strings.n_bits), np.bool_)
+        strings[:, self.used] = X[:, : self.n_bits] > 0.5
+        return strings
+
+    def _counted(self, W: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return self.strings.columns(self.strings.bits(W != 0)) | self.strings.included
+
+    def _is_empty(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.logical_not(np.any(self.weights(X), axis=1))
+
+    def _candidates(self, X: NDArray[np.float64]) -> Candidates:
+        W = self.weights(X)
+        return Candidates(self.train, self.metric, self._counted(W), lambda: LinearPopulation(W), backend=self.backend)

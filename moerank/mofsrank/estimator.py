@@ -1,0 +1,424 @@
+"""MOFSRank: feature selection for learning to rank by three evolutionary searches in a row (Cheng et al., 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self, cast, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from moerank.checks import check_at_least, check_choice, check_positive, check_switch
+from moerank.data import FeatureCosts, RankingData
+from moerank.data.shards import ShardedData
+from moerank.evolution import Factory
+from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.ranks import mean_over_queries
+from moerank.metrics import NDCG, Metric, as_metric
+from moerank.mofsrank.front import Final, Front, advice_against, best_of_each_size, choose_member
+from moerank.mofsrank.limits import FeatureLimits, FeatureStrings, allowed_features, with_costs
+from moerank.mofsrank.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
+from moerank.mofsrank.refit import read_refit, refit_front
+from moerank.mofsrank.searching import Plans, Progress, StagedSearch, check_algorithm, check_on_shards
+from moerank.mofsrank.settings import KINDS, StageArgument, listed_settings, merged_settings, read_plan
+from moerank.rankers import (
+    AnyRanker,
+    FitnessBackend,
+    RankerAdapter,
+    RankingEstimator,
+    SelectionPath,
+    as_backend,
+    on_all_columns,
+    require_weights,
+    train_population,
+)
+from moerank.rankers.arguments import as_ranking_data
+from moerank.rankers.model import Forest
+from moerank.verdict import MARGIN, Part, Verdict, judge
+
+__all__ = ["read_backend", "tuned_backend", "MOFSRank"]
+
+
+def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instances: bool) -> FitnessBackend:
+    """Return what judges the individuals of a search; None stands for RankRLS.
+
+    Raises
+    ------
+    ValueError
+        For what is no ranker, and for one that is adapted where `selects_instances`; the message says what to do.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> read_backend(Ridge(), selects_instances=False)
+    RankerAdapter(ranker=Ridge())
+    """
+    found = as_backend(backend)
+    if selects_instances and isinstance(found, RankerAdapter):
+        name = type(found.ranker).__name__
+        raise ValueError(
+            f"{name} is trained on documents, one individual after the other: it serves feature selection without "
+            "instance selection, so give instance_selection=False, and ensemble=False unless it has weights (coef_). "
+            f"Sooner done is to search with another backend and train it on the members of the front, refit={name}(…), "
+            f'or let a small search go on with it from there, refit={{"ranker": {name}(…), "evaluations": 200}}'
+        )
+    return found
+
+
+def tuned_backend(backend: FitnessBackend, train: RankingData, validation: RankingData | None) -> FitnessBackend:
+    """Return a copy of the backend, its parameters chosen by validation MAP over its published grid if it has one."""
+    copy: Any = clone(backend)
+    if validation is not None and hasattr(copy, "tune"):
+        copy = copy.tune(train, validation)
+    return cast(FitnessBackend, copy)
+
+
+class MOFSRank(RankingEstimator):
+    """Select features for ranking: instance selection, feature selection, ensemble.
+
+    Parameters
+    ----------
+    backend : ranker, default RankRLS()
+        Judges each individual. One with ``fit_population``, or any in the style of scikit-learn, such as LGBMRanker or
+        XGBRanker, for ``instance_selection=False``: it is adapted by `RankerAdapter`.
+    metric : Metric or its name, default NDCG(10)
+        The error is 1 − this metric on the training data.
+    instance_selection, ensemble : bool or mapping, default True
+        False leaves the stage out; a mapping changes its settings, as ``{"generations": 20}``; so does
+        ``set_params(ensemble__generations=20)``.
+    feature_selection : True or mapping
+        Settings of the second stage.
+    objectives : sequence of str or Objective, default ("features", "error")
+        What the second and the third stage minimise; see `moerank.mofsrank.objectives`. The first stage minimises the
+        number of preference pairs kept and the error.
+    max_features : int, optional
+        Most features of a selection. Like the next two a limit that every string of the second and the third stage
+        keeps; limits that no selection can keep are refused.
+    max_cost : float, optional
+        Most that the features of a selection may cost together.
+    include : sequence of int or str, default ()
+        Columns, from 0, or names of features that belong to every selection, and count even if their weight is 0.
+    exclude : sequence of int or str, default ()
+        Columns or names of features that are out of the question: nothing looks at them, the reference of the verdict
+        included.
+    costs : array-like or mapping, shape (n_features,), optional
+        What each feature costs, in the order of the columns or by name, for the objective "cost" and for `max_cost`;
+        by default what the data say. A `FeatureCosts` has groups, too.
+    groups : sequence or mapping, optional
+        The group of features that are computed together, None for no group; left out, features cost 0 by themselves.
+        With ``feature_selection={"by_group": True}`` a group is selected as a whole.
+    group_costs : mapping, optional
+        What each group costs once, however many of its features are used.
+    adaptive_mutation : bool, default True
+        False mutates features with the plain bit flip.
+    algorithm : str or callable, default "nsga2"
+        Any name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
+        sparse searches among them ("staircase", "sparseea", "daea", "prdh", "mffs") search the feature strings of the
+        second stage, without adaptive mutation, and leave the other stages to NSGA-II.
+    final : {"auto", "train", "validation", "one-se", "knee"}, default "auto"
+        Which member of the last front is chosen: "train", the one with the smallest training error (the paper's rule);
+        "validation", the best by the metric on the validation data; "one-se", the smallest within one paired standard
+        error of the best; "knee", the one farthest above the line from the smallest to the best. Ties go to fewer
+        features. All but the first look at the validation data where these are given; "auto" is "validation" then.
+    refit : ranker, its name or a mapping, optional
+        The ranker that serves: after the search it is trained on the features of each member of the last front, and
+        these rankers are what is chosen among, judged and predicts. A name is that of a ranker in the table of solvers,
+        as "lambdamart"; its parameters are chosen by validation MAP over its published grid, once, with all features.
+        So are those of an estimator with such a grid, unless ``tune=False``. The number of LambdaMART's trees is chosen
+        by validation for each member. Without validation data the training metric chooses the member, as for
+        ``final="train"``: of rankers that learn their training data by heart most likely the largest. With
+        ``{"ranker": "lambdamart", "evaluations": 200}`` the search goes on before, the ranker itself being the judge;
+        see `moerank.mofsrank.refit`.
+    margin : float, default 0.005
+        Differences of the metric below it do not matter; the verdict says whether the choice is shown to lose less.
+    tune : bool, default True
+        Choose the backend's regularisation before the search, with all pairs and all features, by validation MAP
+        over its published grid. Without validation data the backend stays as it is.
+    random_state : int, optional
+        Seed; None draws one, kept in `random_state_`.
+    workers : int, default 1
+        Threads. The result is the same to the bit for any number.
+    journal : path, optional
+        Where the run writes down what it evaluates, one file per stage with this name as the beginning. The files stay
+        when it ends, since what becomes of its result is not its own; remove them once that is safe.
+    resume : bool, default False
+        Go on from the journal if there is one: the run is repeated, without training again what stands there. It
+        needs the same data, arguments and `random_state`.
+    progress : callable, optional
+        Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, the fraction of the stage
+        in [0, 1].
+    verbose : bool, default False
+        Print pymoo's table of generations.
+
+    Attributes
+    ----------
+    front_ : DataFrame
+        One row for each non-dominated member of the last stage, by size: ``n_features``, ``error`` (1 − metric on
+        the training data), further objectives by their names, ``validation`` (metric, NaN without data) and
+        ``features`` (tuple of columns of X). With a `refit`, ``error`` and objectives stay those of the search that
+        found the member, and ``validation`` is of the ranker that serves.
+    front_support_ : ndarray of bool, shape (n_members, n_features)
+        The features of these members, a row for each.
+    front_coefs_ : ndarray, shape (n_members, n_features)
+        The rankers of these members; None if they have no weights.
+    front_rankers_ : Population
+        The same with a method ``scores(X)``, whether they have weights or not.
+    chosen_ : int
+        The row of `front_` that was chosen.
+    coef_ : ndarray, shape (n_features,)
+        Its ranker, 0 for features left out; only if it has weights.
+    forest_ : Forest
+        Its trees; only if it has any.
+    support_ : ndarray of bool, shape (n_features,)
+    verdict_ : Verdict or None
+        The chosen member against the same ranker on all allowed features, on the validation queries: optimistic, as
+        they chose it. None without validation data. `verdict` gives that on test queries.
+    backend_ : ranker
+        The backend with the regularisation that was used.
+    refit_ : ranker or None
+        What `refit` stands for, with the parameters that were used.
+    instance_unit_ : {"pair", "document", "query"} or None
+        What the first stage chose among; None without it.
+    fronts_ : dict of ndarray, shape (n_members, n_objectives)
+        The front of each stage.
+    history_ : dict of DataFrame
+        For each stage and generation: ``generation``, ``n_eval``, ``hypervolume`` (as a share of the box between the
+        bounds of the objectives, here all features and an error of 1) and ``seconds``.
+    n_evaluations_ : int
+        Individuals evaluated in all stages, repetitions counted.
+    random_state_ : int
+
+    References
+    ----------
+    F. Cheng, W. Guo, X. Zhang: MOFSRank: a multiobjective evolutionary algorithm for feature selection in learning
+    to rank. Complexity, 2018.
+
+    Examples
+    --------
+    >>> from moerank.data import make_planted
+    >>> train = make_planted(n_queries=8, n_documents=12, seed=1).data
+    >>> budget = {"population": 10, "generations": 5}
+    >>> solver = MOFSRank(instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0)
+    >>> bool(solver.fit(train).transform(train.X).shape[1] == solver.support_.sum())
+    True
+    """
+
+    on_shards = True
+
+    def __init__(
+        self,
+        backend: FitnessBackend | AnyRanker | None = None,
+        metric: Metric | str | None = None,
+        *,
+        instance_selection: StageArgument = True,
+        feature_selection: StageArgument = True,
+        ensemble: StageArgument = True,
+        objectives: Sequence[ObjectiveLike] = FRONT,
+        max_features: int | None = None,
+        max_cost: float | None = None,
+        include: Sequence[int | str] | int | str = (),
+        exclude: Sequence[int | str] | int | str = (),
+        costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = None,
+        groups: Sequence[Any] | Mapping[Any, Any] | None = None,
+        group_costs: Mapping[Any, float] | None = None,
+        adaptive_mutation: bool = True,
+        algorithm: str | Factory = "nsga2",
+        final: Final = "auto",
+        refit: AnyRanker | str | Mapping[str, Any] | None = None,
+        margin: float = MARGIN,
+        tune: bool = True,
+        random_state: int | None = None,
+        workers: int = 1,
+        journal: str | Path | None = None,
+        resume: bool = False,
+        progress: Progress | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.backend = backend
+        self.metric = metric
+        self.instance_selection = instance_selection
+        self.feature_selection = feature_selection
+        self.ensemble = ensemble
+        self.objectives = objectives
+        self.max_features = max_features
+        self.max_cost = max_cost
+        self.include = include
+        self.exclude = exclude
+        self.costs = costs
+        self.groups = groups
+        self.group_costs = group_costs
+        self.adaptive_mutation = adaptive_mutation
+        self.algorithm = algorithm
+        self.final = final
+        self.refit = refit
+        self.margin = margin
+        self.tune = tune
+        self.random_state = random_state
+        self.workers = workers
+        self.journal = journal
+        self.resume = resume
+        self.progress = progress
+        self.verbose = verbose
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; if `deep`, settings of the stages as well, as ``feature_selection__generations``."""
+        own = super().get_params(deep)
+        return {**own, **listed_settings(own)} if deep else own
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the backend and settings of the stages: ``set_params(ensemble__generations=5)``."""
+        return super().set_params(**merged_settings(self.get_params(deep=False), params))
+
+    def path(self, train: RankingData) -> SelectionPath:
+        """Return for each k the member of the front with at most k features that is best by the rule of `final`.
+
+        `train` is what the search was fitted on.
+        """
+        check_is_fitted(self, "front_")
+        return best_of_each_size(self.front_support_, self.front_rankers_, self._quality)
+
+    @property
+    def _scored_by(self) -> Metric:
+        return as_metric(self.metric, NDCG(10))
+
+    def _check_parameters(self) -> None:
+        self._backend = read_backend(self.backend, selects_instances=self.instance_selection is not False)
+        self._metric = self._scored_by
+        self._objectives = read_objectives(self.objectives)
+        self._limits = FeatureLimits(self.max_features, self.max_cost, self.include)
+        if self.feature_selection is False:
+            raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
+        self._plans = Plans(**{stage: read_plan(kind, stage, getattr(self, stage)) for stage, kind in KINDS.items()})
+        population = self._plans.feature_selection.settings.population
+        check_algorithm(self.algorithm, population, len(self._objectives))
+        check_choice(get_args(Final), final=self.final)
+        read_refit(self.refit)
+        check_positive(margin=self.margin)
+        check_at_least(1, workers=self.workers)
+        check_switch(adaptive_mutation=self.adaptive_mutation, tune=self.tune, resume=self.resume, verbose=self.verbose)
+        if self.random_state is not None:
+            check_at_least(0, random_state=self.random_state)
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        if self.final == "validation" and validation is None:
+            raise ValueError('final="validation" needs validation data; pass validation=… to fit')
+        if isinstance(train, ShardedData):
+            check_on_shards(self.backend, self._plans.instance_selection.settings.unit, self.refit)
+        drawn = np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state
+        self.random_state_ = int(drawn)
+        kept, included = allowed_features(train, self.include, self.exclude)
+        self._limits = replace(self._limits, include=included)
+        allowed = with_costs(train, self.costs, self.groups, self.group_costs).with_features(kept)
+        # Refuses what no selection can keep before anything takes time.
+        FeatureStrings(allowed, self._limits, by_group=self._plans.feature_selection.settings.by_group)
+        with one_blas_thread():
+            held_out = None if validation is None else validation.with_features(kept)
+            self.backend_ = tuned_backend(self._backend, allowed, held_out if self.tune else None)
+            reference = train_population(self.backend_, allowed)
+            if self.ensemble is not False:  # find out before the search, not after two stages of it
+                require_weights(reference, self.backend_)
+            stages = self._stages(allowed)
+            pair_masks = None if self.instance_selection is False else stages.select_instances()
+            front = stages.select_features(pair_masks)
+            if self.ensemble is not False:
+                front = stages.combine(front)
+            self.refit_ = None
+            if (plan := read_refit(self.refit, self.random_state_)) is not None:
+                served = refit_front(plan, stages, front, held_out, tune=self.tune)
+                self.refit_, front, reference = served.ranker, served.front, served.reference
+            self.instance_unit_ = stages.instance_unit
+            self.fronts_, self.history_ = stages.fronts, stages.history
+            self.n_evaluations_ = stages.n_evaluations
+            self._n_allowed, self._reference = allowed.n_features, on_all_columns(reference, kept)
+            self._choose(front.on_all_columns(kept), train, validation)
+
+    def _stages(self, train: RankingData) -> StagedSearch:
+        return StagedSearch(
+            train,
+            self.backend_,
+            self._metric,
+            self._objectives,
+            self._plans,
+            self._limits,
+            self.algorithm,
+            adaptive_mutation=self.adaptive_mutation,
+            random_state=self.random_state_,
+            workers=self.workers,
+            journal=self.journal,
+            resume=self.resume,
+            progress=self.progress,
+            verbose=self.verbose,
+        )
+
+    def _scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
+
+    def _choose(self, front: Front, train: RankingData, validation: RankingData | None) -> None:
+        front, errors = front.by_size(self._objectives, train, self._metric)
+        held_out = None if validation is None else values_of(validation, self._metric, front.population)
+        quality = np.full(len(errors), np.nan) if held_out is None else mean_over_queries(held_out)
+        self.front_ = front.table(self._objectives, errors, quality)
+        self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
+        self.front_rankers_ = front.population
+        # What a member is chosen by; the paper's rule looks at the training data alone.
+        by_training = held_out is None or self.final == "train"
+        if by_training and self.refit_ is not None:
+            errors = errors_of(train, self._metric, front.population)
+        self._quality = -errors if by_training else quality
+
+        def per_query() -> NDArray[np.float64]:
+            return values_of(train, self._metric, front.population) if held_out is None else held_out
+
+        self.chosen_ = choose_member(self.final, front.sizes, self._quality, per_query)
+        self.support_ = self.front_support_[self.chosen_]
+        if self.front_coefs_ is not None:
+            self.coef_ = self.front_coefs_[self.chosen_]
+        elif hasattr(self, "coef_"):  # of an earlier fit
+            del self.coef_
+        self._advice, self.verdict_ = "", None
+        if validation is not None and held_out is not None:
+            reference = values_of(validation, self._metric, self._reference)[:, 0]
+            self._advice = advice_against(self.chosen_, front.sizes, held_out, reference)
+            self.verdict_ = self._judged(held_out[:, self.chosen_], reference, "validation")
+
+    @property
+    def forest_(self) -> Forest:
+        """The trees of the chosen member, if it has any, over all columns of the training table."""
+        rankers: Any = self.front_rankers_
+        forest: Forest = rankers.forest(self.chosen_)
+        return forest
+
+    def verdict(
+        self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
+    ) -> Verdict:
+        """Return how the chosen member stands against the same ranker on all features, on queries held out.
+
+        Parameters
+        ----------
+        X, y, qid
+            Test data, as `fit` takes training data: no query of them was trained on or chose anything.
+
+        Returns
+        -------
+        Verdict
+            ``print(solver.verdict(test).sentence)`` says it in words.
+
+        Raises
+        ------
+        ValueError
+            If the data are malformed.
+        """
+        check_is_fitted(self, "front_")
+        data = X if isinstance(X, RankingData) else as_ranking_data(X, y, qid, name="test data")
+        table = self._table(data)
+        scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
+        selection, reference = self._metric.per_query(data, scores).T
+        return self._judged(selection, reference, "test")
+
+    def _judged(self, selection: NDArray[np.float64], reference: NDArray[np.float64], part: Part) -> Verdict:
+        sizes = int(self.support_.sum()), self._n_allowed
+        return judge(selection, reference, part, self._metric.name, *sizes, margin=self.margin, advice=self._advice)

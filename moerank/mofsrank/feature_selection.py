@@ -1,0 +1,224 @@
+"""MOFS, the second stage of MOFSRank: which features are worth computing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.mutation import Mutation
+
+from moerank.data import RankingData
+from moerank.evolution import (
+    DECAY,
+    FORM,
+    AdaptiveBitFlip,
+    Decay,
+    DigestDuplicates,
+    Form,
+    KeepAsIs,
+    SparseBitFlip,
+    SubsetSizeSampling,
+    UniformCrossover,
+    first_of_equals,
+    importance_degrees,
+    redundancy_degrees,
+)
+from moerank.metrics import NDCG, Metric
+from moerank.mofsrank.instance_selection import Unit, train_on_units
+from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
+from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
+from moerank.mofsrank.stage import Stage
+from moerank.rankers import AnyRanker, FitnessBackend, Population, RankRLS, as_backend, nested_masks, side_by_side
+from moerank.rankers.rank_rls import TARGETS
+from moerank.selectors.filter import single_feature_values
+from moerank.training.losses import UNIT
+from moerank.training.moments import Order, PairMoments, backward_path, forward_path
+
+__all__ = ["FeatureSelection"]
+
+MOST_BACKWARD = 1_000
+"""Features up to which the backward path is worth its time: some seconds."""
+
+
+class FeatureSelection(Stage):
+    """Minimise (|F|, 1 − max over S of RAcc(Train(S, F))) over the subsets F of the features.
+
+    An individual is a bit string, one bit per feature or per group of them. It is trained on every given pair subset
+    S, and the most accurate of these rankers on all training data is the ranker of the individual.
+
+    Parameters
+    ----------
+    train : RankingData
+        Training data with at least one preference pair.
+    backend : ranker, default RankRLS()
+        One with ``fit_population``, or any in the style of scikit-learn, in a `RankerAdapter` then.
+    metric : Metric, default NDCG(10)
+    pair_masks : ndarray of bool, shape (n_subsets, n_units), optional
+        The instance subsets of the first stage; None trains on all pairs.
+    unit : {"pair", "document", "query"}, default "pair"
+        What a column of `pair_masks` stands for; see `InstanceSelection`.
+    objectives : sequence of str or Objective, default ("features", "error")
+        What is minimised; see `moerank.mofsrank.objectives`.
+    limits : FeatureLimits, optional
+        What every string has to keep: the repair of `operators` sees to it, and strings that do not are refused.
+    by_group : bool, default False
+        A bit stands for all features that are computed together, as the costs of `train` group them; then importance
+        is that of the group's best feature, redundancy the sum of its features'.
+    adaptive : bool, default True
+        Mutate a bit the more readily the more important an absent feature is, and the more redundant a present one
+        is, as equations (3)–(6) have it; False is the plain bit flip.
+    form, decay : str
+        The reading of equations (3)–(4) and of the factor α(t); see `AdaptiveBitFlip`.
+    workers : int, default 1
+        Threads; the result does not depend on it.
+
+    Notes
+    -----
+    An evaluation is n_subsets trainings, each O(k³) for RankRLS with k features, and as many metrics on all
+    documents, which take most of the time.
+
+    References
+    ----------
+    F. Cheng, W. Guo, X. Zhang: MOFSRank. Complexity, 2018, formulas (2)–(6) and Algorithm 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
+    >>> FeatureSelection(train, metric=NDCG(2)).evaluate(np.array([[True, False], [True, True], [False, False]]))
+    array([[1., 0.],
+           [2., 0.],
+           [3., 2.]])
+    """
+
+    def __init__(
+        self,
+        train: RankingData,
+        backend: FitnessBackend | AnyRanker | None = None,
+        metric: Metric | None = None,
+        pair_masks: NDArray[np.bool_] | None = None,
+        *,
+        unit: Unit = "pair",
+        objectives: Sequence[ObjectiveLike] = FRONT,
+        limits: FeatureLimits = UNLIMITED,
+        by_group: bool = False,
+        adaptive: bool = True,
+        form: Form = FORM,
+        decay: Decay = DECAY,
+        workers: int = 1,
+    ) -> None:
+        train.require_pairs()
+        self.strings = FeatureStrings(train, limits, by_group=by_group)
+        n_bits, n_features = self.strings.n_bits, train.n_features
+        super().__init__(train, n_bits, objectives, workers=workers, n_counted=n_features, vtype=bool)
+        self.backend = as_backend(backend)
+        self.metric = metric or NDCG(10)
+        self.pair_masks = pair_masks
+        self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]
+        self.unit = unit
+        self.adaptive = adaptive
+        self.form = form
+        self.decay = decay
+
+    def operators(self) -> dict[str, Any]:
+        """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
+        mutation: Mutation = SparseBitFlip()
+        if self.adaptive:
+            values = single_feature_values(self.train, self.metric).max(axis=0)  # in the better direction
+            accuracy = np.zeros(self.n_var)
+            np.maximum.at(accuracy, self.strings.bit_of, values)
+            redundancy = np.bincount(self.strings.bit_of, redundancy_degrees(self.train), self.n_var)
+            mutation = AdaptiveBitFlip(importance_degrees(accuracy), redundancy, form=self.form, decay=self.decay)
+        return {
+            "sampling": SubsetSizeSampling(self.most_ones),
+            "crossover": UniformCrossover(prob=0.9),
+            "mutation": mutation,
+            "repair": KeepLimits(self.strings) if self.strings.limits.given else KeepAsIs(),
+            "eliminate_duplicates": DigestDuplicates(),
+        }
+
+    @property
+    def most_ones(self) -> int:
+        """Ones that a string can have within the limits."""
+        return self.strings.most_ones
+
+    def starting_strings(self, n: int) -> NDArray[np.bool_]:
+        """Return at most `n` nested strings to start a search from, no metric being measured.
+
+        The first half are the beginning of the forward path of the ridge regression on all pairs, from one feature on;
+        the others are of its backward path, spread evenly over all sizes. With the pair loss of RankRLS it is its
+        own regression, with other backends alpha is a hundredth of tr(G) / n_features. O(n_features³) time; beyond
+        1,000 features there is no backward path.
+        """
+        A, b = self._ridge_system()
+        half = min(n // 2, self.train.n_features)
+        forward = self._strings_of(forward_path(A, b, half))[:half]
+        if self.train.n_features > MOST_BACKWARD or n <= half:
+            return forward
+        backward = self._strings_of(backward_path(A, b))
+        ends = np.linspace(0, len(backward) - 1, min(n - half, len(backward))).round().astype(np.int64)
+        return np.concatenate((forward, backward[np.unique(ends)]))
+
+    def _strings_of(self, path: Order) -> NDArray[np.bool_]:
+        """Return the strings that keep the limits of the beginnings of a path, from one feature on."""
+        X = self.strings.bits(nested_masks(path, self.train.n_features)) | self.strings.included_bits
+        X = X[first_of_equals(X)]
+        return X[self.strings.keeps_limits(X)]
+
+    def _ridge_system(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return G + alpha I and the moment of all pairs."""
+        moments = PairMoments.of(self.train)
+        if isinstance(self.backend, RankRLS) and self.backend.loss == "pair":
+            alpha, target = self.backend.alpha, TARGETS[self.backend.target]
+        else:
+            alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features, UNIT
+        return moments.gram + alpha * np.eye(self.train.n_features), moments.moment(target)
+
+    def rankers(self, X: NDArray[np.bool_]) -> Population:
+        """Return each individual's ranker, the most accurate over the pair subsets."""
+        return self._candidates(X).population
+
+    def check(self, X: NDArray[np.bool_]) -> None:
+        """Raise a ValueError that names the first string (n, n_var) which breaks a limit."""
+        if self.strings.limits.given:
+            self.strings.check(X)
+
+    def measure(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the objectives of individuals that are not empty; see `Stage.measure`.
+
+        The threads share the individuals while these are trained, and then the queries: going through all documents is
+        what costs most.
+        """
+        return self._measure(X) if len(X) else super().measure(X)
+
+    def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
+        n_subsets, feature_mask = len(self._subsets), self.strings.columns(X)
+        # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
+        trained = side_by_side(self._in_pieces(self._train, feature_mask))
+        if trained.coefs is None:  # each scores all documents as it pleases
+            errors = np.concatenate(self._in_pieces(partial(self._errors_of_rows, trained), np.arange(len(trained))))
+        else:
+            errors = errors_of(self.train, self.metric, trained, workers=self.workers)
+        errors = errors.reshape(len(X), n_subsets)
+        best = trained.take(np.arange(len(X)) * n_subsets + errors.argmin(axis=1))
+        least = errors.min(axis=1)
+        return Candidates(self.train, self.metric, feature_mask, lambda: best, errors=least, backend=self.backend)
+
+    def _train(self, masks: NDArray[np.bool_]) -> Population:
+        """Train each set of features on each subset of the instances, its rankers one after the other."""
+        populations = [train_on_units(self.backend, self.train, self.unit, subset, masks) for subset in self._subsets]
+        order = np.arange(len(populations) * len(masks)).reshape(len(populations), -1).T.ravel()
+        return side_by_side(populations).take(order)
+
+    def _errors_of_rows(self, population: Population, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        return errors_of(self.train, self.metric, population.take(rows))
+
+
+def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return a copy that nobody can write to, so that what is remembered for a mask is found without reading it."""
+    copy = mask.copy()
+    copy.setflags(write=False)
+    return copy

@@ -1,0 +1,224 @@
+"""The table of a front, which shows all of its columns when it is printed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from moerank.data import RankingData
+from moerank.metrics import Metric
+from moerank.mofsrank.objectives import FRONT, Objective, errors_of
+from moerank.rankers import Population, SelectionPath, on_all_columns
+from moerank.statistics import mean_and_error, smallest_within_error
+
+__all__ = ["FrontTable", "Final", "advice_against", "best_of_each_size", "choose_member", "knee", "Front"]
+
+PLAIN_WIDTH = 120
+"""Columns where a table is printed to a file or a pipe."""
+
+
+class FrontTable(pd.DataFrame):
+    """A DataFrame whose text has every column: what a terminal has no room for goes below the rest, not into dots.
+
+    Examples
+    --------
+    >>> table = FrontTable({"n_features": [1, 2], "error": [0.5, 0.25], "features": [(7,), (3, 7)]})
+    >>> print(table)
+       n_features  error features
+    0           1   0.50     (7,)
+    1           2   0.25   (3, 7)
+    >>> type(table.head(1)).__name__
+    'FrontTable'
+    """
+
+    @property
+    def _constructor(self) -> Any:
+        return FrontTable
+
+    def __repr__(self) -> str:
+        """Return the table as text, as wide as the terminal."""
+        width = shutil.get_terminal_size((PLAIN_WIDTH, 0)).columns
+        longest = max(width // 3, 20)  # of a list of features, which must leave room for the other columns
+        text = self.to_string(line_width=width, max_rows=pd.get_option("display.max_rows"), max_colwidth=longest)
+        return str(text)
+
+    __str__ = __repr__
+
+
+Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee"]
+"""By what the final member of the front is chosen; see `MOFSRank`."""
+
+Values = NDArray[np.float64]
+
+
+def choose_member(rule: Final, sizes: NDArray[np.int64], means: Values, per_query: Callable[[], Values]) -> int:
+    """Return which member of a front is chosen.
+
+    Parameters
+    ----------
+    rule : str
+        "one-se" is the smallest within one paired standard error of the best, "knee" the one at the front's bend; any
+        other rule is the best, the smallest of equals.
+    sizes : ndarray of int, shape (n_members,), ascending
+        Number of features of each member.
+    means : ndarray, shape (n_members,)
+        The metric, larger is better, on the queries by which to choose.
+    per_query : callable
+        Returns its value in each of these queries, shape (n_queries, n_members); asked for "one-se" alone.
+
+    Examples
+    --------
+    >>> sizes, per_query = np.array([1, 2, 6, 9]), np.array([[0.1, 0.6, 0.7, 0.5], [0.3, 0.6, 0.6, 0.9]])
+    >>> means, rules = per_query.mean(axis=0), ("validation", "one-se", "knee")
+    >>> [choose_member(rule, sizes, means, lambda: per_query) for rule in rules]
+    [3, 1, 1]
+    """
+    if rule == "one-se":
+        return smallest_within_error(per_query(), sizes)
+    return knee(sizes, means) if rule == "knee" else int(means.argmax())
+
+
+def best_of_each_size(feature_mask: NDArray[np.bool_], rankers: Population, means: Values) -> SelectionPath:
+    """Return for each k the member of a front with at most k features that is best by the metric.
+
+    Parameters
+    ----------
+    feature_mask : ndarray of bool, shape (n_members, n_features)
+    rankers : Population
+        One for each member.
+    means : ndarray, shape (n_members,)
+        The metric, larger is better; the first of equals is taken.
+
+    Examples
+    --------
+    >>> from moerank.rankers import LinearPopulation
+    >>> W = np.array([[0.0, 0.5, 0.0], [0.3, 0.5, 0.1]])
+    >>> best_of_each_size(W != 0, LinearPopulation(W), np.array([0.6, 0.7])).feature_mask.sum(axis=1).tolist()
+    [1, 1, 3]
+    """
+    sizes, k = np.count_nonzero(feature_mask, axis=1), np.arange(1, feature_mask.shape[1] + 1)
+    best = np.where(sizes <= k[:, None], means, -np.inf).argmax(axis=1)
+    small = sizes[best] <= k  # some member of the front is
+    return SelectionPath(feature_mask[best] & small[:, None], rankers.take(np.where(small, best, -1)))
+
+
+def knee(sizes: NDArray[np.int64], means: Values) -> int:
+    """Return the member that is farthest above the line from the smallest member to the best one.
+
+    Size and metric are scaled to [0, 1] between these two. Where nothing is above that line, the best is taken.
+
+    References
+    ----------
+    I. Das: On characterizing the "knee" of the Pareto curve based on normal-boundary intersection. Structural
+    Optimization 18, 1999.
+
+    Examples
+    --------
+    >>> knee(np.array([1, 2, 6, 9]), np.array([0.2, 0.6, 0.65, 0.7]))
+    1
+    >>> knee(np.array([1, 5, 9]), np.array([0.2, 0.4, 0.6]))
+    2
+    """
+    best = int(means.argmax())
+    first = int(np.lexsort((-means, sizes))[0])
+    if sizes[best] == sizes[first]:
+        return best
+    x = (sizes - sizes[first]) / (sizes[best] - sizes[first])
+    y = (means - means[first]) / max(means[best] - means[first], np.finfo(float).tiny)
+    above = np.where(x <= 1, y - x, -np.inf)
+    bend = int(above.argmax())
+    return bend if above[bend] > 1e-12 else best
+
+
+def advice_against(chosen: int, sizes: NDArray[np.int64], per_query: Values, reference: Values) -> str:
+    """Return what to tell the user if validation shows that the chosen member does harm, else nothing.
+
+    Parameters
+    ----------
+    chosen : int
+    sizes : ndarray of int, shape (n_members,)
+    per_query : ndarray, shape (n_queries, n_members)
+        The metric on the validation queries.
+    reference : ndarray, shape (n_queries,)
+        The same of the ranker on all features.
+
+    Returns
+    -------
+    str
+        Empty unless the chosen member is worse by more than one paired standard error.
+    """
+    gains, errors = np.transpose([mean_and_error(values - reference) for values in per_query.T])
+    harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
+    if harmless[chosen]:
+        return ""
+    loss = f"By validation it is worse than all features by {-gains[chosen]:.3f}"
+    if not harmless.any():
+        return f"{loss}, and so is every member of the front: keep all features"
+    smallest = int(sizes[harmless].min())
+    return f"{loss}; the smallest member of the front that is not has {smallest} features"
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Non-dominated members.
+
+    Attributes
+    ----------
+    F : ndarray, shape (n_members, n_objectives)
+    feature_mask : ndarray of bool, shape (n_members, n_features)
+    population : Population
+        Their rankers.
+    """
+
+    F: NDArray[np.float64]
+    feature_mask: NDArray[np.bool_]
+    population: Population
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of features of each member, shape (n_members,)."""
+        return np.count_nonzero(self.feature_mask, axis=1)
+
+    def on_all_columns(self, kept: NDArray[np.bool_]) -> Front:
+        """Return the members of a search on the columns in `kept`, shape (n_features,), as members on all columns."""
+        feature_mask = np.zeros((len(self.F), len(kept)), np.bool_)
+        feature_mask[:, kept] = self.feature_mask
+        return Front(self.F, feature_mask, on_all_columns(self.population, kept))
+
+    def by_size(
+        self, objectives: Sequence[Objective], train: RankingData, metric: Metric
+    ) -> tuple[Front, NDArray[np.float64]]:
+        """Return the members by size, then by error, then by their objectives; and their errors on the training data.
+
+        The errors, 1 − metric, are measured unless they are one of the objectives.
+        """
+        errors = self._errors(objectives, train, metric)
+        order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
+        return Front(self.F[order], self.feature_mask[order], self.population.take(order)), errors[order]
+
+    def _errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> NDArray[np.float64]:
+        for objective, values in zip(objectives, self.F.T, strict=True):
+            if objective.name == "error":
+                return np.asarray(values, np.float64)
+        return errors_of(train, metric, self.population)
+
+    def table(
+        self, objectives: Sequence[Objective], errors: NDArray[np.float64], validation: NDArray[np.float64]
+    ) -> FrontTable:
+        """Return a row for each member, as `MOFSRank.front_` has it."""
+        further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
+        return FrontTable(
+            {
+                "n_features": self.sizes,
+                "error": errors,
+                **{name: values for name, values in further.items() if name not in FRONT},
+                "validation": validation,
+                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.feature_mask],
+            }
+        )

@@ -1,0 +1,336 @@
+"""What `MOFSRank` is told of single features: which may be selected, which have to be, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pymoo.core.problem import Problem
+from pymoo.core.repair import Repair
+
+from moerank.checks import check_at_least, check_not_negative
+from moerank.data import FeatureCosts, RankingData
+from moerank.data.costs import known_costs
+from moerank.data.inputs import column_mask, in_column_order, listed
+
+__all__ = ["allowed_features", "with_costs", "UNLIMITED", "FeatureLimits", "FeatureStrings", "KeepLimits"]
+
+
+def allowed_features(
+    train: RankingData, include: Sequence[int | str] | int | str, exclude: Sequence[int | str] | int | str
+) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Return the columns that are not excluded (n_features,), and the names of the included features.
+
+    Names, because these have other columns where the excluded ones are gone.
+
+    Raises
+    ------
+    ValueError
+        If nothing is left, a feature is both, or one does not exist.
+
+    Examples
+    --------
+    >>> kept, included = allowed_features(RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc"), "c", [0])
+    >>> kept.tolist(), included
+    ([False, True, True], ('c',))
+    """
+    names = train.feature_names
+    kept, included = ~column_mask(exclude, names, "exclude"), column_mask(include, names, "include")
+    if not kept.any():
+        raise ValueError(f"exclude leaves none of the {train.n_features} features")
+    if (both := np.flatnonzero(included & ~kept)).size:
+        raise ValueError(f"feature {names[both[0]]!r} is both in include and in exclude")
+    return kept, tuple(names[column] for column in np.flatnonzero(included))
+
+
+def with_costs(
+    train: RankingData,
+    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = None,
+    groups: Sequence[Any] | Mapping[Any, Any] | None = None,
+    group_costs: Mapping[Any, float] | None = None,
+) -> RankingData:
+    """Return the data with costs and groups of their features; as they are where nothing is given.
+
+    Parameters
+    ----------
+    train : RankingData
+    costs, groups, group_costs
+        See `MOFSRank`.
+
+    Raises
+    ------
+    ValueError
+        For groups beside a `FeatureCosts`, which has its own, and for what does not fit the features.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1])
+    >>> with_costs(data, groups=["top", "top"], group_costs={"top": 3.0}).costs.total
+    3.0
+    """
+    if costs is None and groups is None and group_costs is None:
+        return train
+    if isinstance(costs, FeatureCosts):
+        if groups is not None or group_costs is not None:
+            raise ValueError("costs is a FeatureCosts, which has groups of its own: leave groups and group_costs out")
+        return train.with_costs(costs)
+    names = train.feature_names
+    own = in_column_order(np.zeros(train.n_features) if costs is None else costs, names, "costs", complete=True)
+    return train.with_costs(FeatureCosts.of(own, in_column_order(groups, names, "groups"), group_costs))
+
+
+Bits = NDArray[np.bool_]
+
+ROUNDING = 1e-9
+"""Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits."""
+
+
+@dataclass(frozen=True)
+class FeatureLimits:
+    """What every selection has to keep, whatever is minimised.
+
+    Attributes
+    ----------
+    max_features : int, optional
+        Most features, those of `include` counted.
+    max_cost : float, optional
+        Most that the features cost together; the data must say what each costs.
+    include : sequence of int or str
+        Columns, counted from 0, or names of features that belong to every selection.
+
+    Examples
+    --------
+    >>> FeatureLimits(max_features=10, include="bm25").given
+    {'max_features': 10, 'include': ('bm25',)}
+    """
+
+    max_features: int | None = None
+    max_cost: float | None = None
+    include: Sequence[int | str] | int | str = ()
+
+    def __post_init__(self) -> None:
+        check_at_least(1, or_none=True, max_features=self.max_features)
+        check_not_negative(or_none=True, max_cost=self.max_cost)
+        object.__setattr__(self, "include", listed(self.include))
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The limits that there are, by name."""
+        limits = {"max_features": self.max_features, "max_cost": self.max_cost, "include": self.include or None}
+        return {name: limit for name, limit in limits.items() if limit is not None}
+
+
+UNLIMITED = FeatureLimits()
+
+
+class FeatureStrings:
+    """The strings by which subsets of the features of some data are searched.
+
+    Parameters
+    ----------
+    data : RankingData
+    limits : FeatureLimits
+    by_group : bool, default False
+        A bit stands for all features of a group, or for a feature that is in none; else for one feature each.
+
+    Attributes
+    ----------
+    bit_of : ndarray of int64, shape (n_features,)
+        The bit that stands for each column. Bits are in the order of their first columns.
+    n_bits : int
+    included : ndarray of bool, shape (n_features,)
+        The features that belong to every selection; all of a group's if one does and bits stand for groups.
+    most_ones : int
+        Ones that a string can have, as the smallest or cheapest bits fill it.
+
+    Raises
+    ------
+    ValueError
+        For limits that no string can keep, included features that are not there, a limit on costs that are not known,
+        and groups where there are none.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.1, 0.5, 0.2], [0.9, 0.4, 0.3]], [0, 1], costs=[1.0, 5.0, 3.0])
+    >>> strings = FeatureStrings(data, FeatureLimits(max_cost=4.0, include=[2]))
+    >>> strings.repaired(np.ones((1, 3), bool), np.random.default_rng(0)).tolist()
+    [[True, False, True]]
+    """
+
+    def __init__(self, data: RankingData, limits: FeatureLimits = UNLIMITED, *, by_group: bool = False) -> None:
+        self.data = data
+        self.limits = limits
+        self.by_group = by_group
+        self.bit_of = _bits_of_groups(data) if by_group else np.arange(data.n_features)
+        self.n_bits = int(self.bit_of.max()) + 1
+        self.included = column_mask(limits.include, data.feature_names, "include")
+        self.included = self.included_bits[self.bit_of]
+        if limits.max_cost is not None:
+            known_costs(data.costs, data.name, "max_cost")
+        self.most_ones = self.n_bits
+        if limits.given:
+            self._refuse_impossible()
+            self.most_ones = int(np.count_nonzero(self._filled(self._cheapest_first()[None])))
+
+    @property
+    def included_bits(self) -> Bits:
+        """The bits of the features that belong to every selection, shape (n_bits,)."""
+        return np.bincount(self.bit_of, self.included, self.n_bits) > 0
+
+    def columns(self, X: Bits) -> Bits:
+        """Return the features that each string selects, shape (n, n_features)."""
+        return X[:, self.bit_of] if self.by_group else X
+
+    def bits(self, feature_mask: Bits) -> Bits:
+        """Return the strings (n, n_bits) of the bits that some feature of each row belongs to."""
+        if not self.by_group:
+            return feature_mask
+        X = np.zeros((len(feature_mask), self.n_bits), np.bool_)
+        for column, bit in enumerate(self.bit_of):
+            X[:, bit] |= feature_mask[:, column]
+        return X
+
+    def keeps_limits(self, X: Bits) -> Bits:
+        """Return which strings keep all limits, shape (n,)."""
+        return self._keep(self.columns(X))
+
+    def check(self, X: Bits) -> None:
+        """Raise a ValueError that names the first string which breaks a limit; an empty one selects nothing."""
+        feature_mask = self.columns(X)
+        broken = ~self._keep(feature_mask) & feature_mask.any(axis=1)
+        if broken.any():
+            row = int(broken.argmax())
+            raise ValueError(
+                f"string {row} of {len(X)} {self._breach(feature_mask[row])}; give strings that keep the limits, or "
+                "the search the repair that operators() has"
+            )
+
+    def repaired(self, X: Bits, random_state: np.random.Generator) -> Bits:
+        """Return the strings with the included features, and of the others, drawn in random order, those that fit.
+
+        A string that keeps the limits comes back as it was.
+        """
+        X = X | self.included_bits
+        broken = np.flatnonzero(~self.keeps_limits(X))
+        if len(broken):
+            lots = np.where(X[broken], random_state.random((len(broken), self.n_bits)), 2.0)
+            order = np.argsort(lots, axis=1, kind="stable")[:, : np.count_nonzero(X[broken], axis=1).max()]
+            X[broken] = self._filled(np.where(np.take_along_axis(X[broken], order, axis=1), order, -1))
+        return X
+
+    def _keep(self, feature_mask: Bits) -> Bits:
+        """Return which rows (n, n_features) keep all limits, shape (n,)."""
+        limits = self.limits
+        keep: Bits = np.all(feature_mask | ~self.included, axis=1)
+        if limits.max_features is not None:
+            keep &= np.count_nonzero(feature_mask, axis=1) <= limits.max_features
+        if limits.max_cost is not None:
+            keep &= self._costs(feature_mask) <= limits.max_cost * (1 + ROUNDING)
+        return keep
+
+    def _breach(self, mask: Bits) -> str:
+        """Return what a selection that breaks a limit is called to account for."""
+        limits, names = self.limits, self.data.feature_names
+        if (lacking := np.flatnonzero(self.included & ~mask)).size:
+            return f"lacks feature {names[lacking[0]]!r}, which is included in every selection"
+        size = np.count_nonzero(mask)
+        if limits.max_features is not None and size > limits.max_features:
+            return f"has {size} features, and max_features is {limits.max_features}"
+        return f"costs {self._costs(mask[None])[0]:g}, and max_cost is {limits.max_cost:g}"
+
+    def _costs(self, feature_mask: Bits) -> NDArray[np.float64]:
+        return known_costs(self.data.costs, self.data.name, "max_cost").sums(feature_mask)
+
+    def _filled(self, order: NDArray[np.int64]) -> Bits:
+        """Return for each row the included bits and those of `order` (n, n_steps), −1 for none, that still fit."""
+        width = np.bincount(self.bit_of, minlength=self.n_bits)
+        own, group, shared = self._prices()
+        most = np.inf if self.limits.max_features is None else self.limits.max_features
+        dearest = np.inf if self.limits.max_cost is None else self.limits.max_cost * (1 + ROUNDING)
+        rows = np.arange(len(order))
+        X = np.tile(self.included_bits, (len(order), 1))
+        size = np.full(len(order), width[self.included_bits].sum())
+        cost = np.full(len(order), own[self.included_bits].sum())
+        paid = np.zeros((len(order), len(shared)), np.bool_)
+        paid[:, np.unique(group[self.included_bits])] = True
+        paid[:, -1] = True  # of the features in no group, which share nothing
+        cost += np.where(paid, shared, 0.0).sum(axis=1)
+        for bit in order.T:
+            further = np.where(paid[rows, group[bit]], 0.0, shared[group[bit]]) + own[bit]
+            fits = (bit >= 0) & ~X[rows, bit] & (size + width[bit] <= most) & (cost + further <= dearest)
+            X[rows[fits], bit[fits]] = True
+            size[fits] += width[bit[fits]]
+            cost[fits] += further[fits]
+            paid[rows[fits], group[bit[fits]]] = True
+        return X
+
+    def _prices(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Return what each bit costs by itself, its group, and what each group shares; the last one shares nothing."""
+        costs = self.data.costs or FeatureCosts.of(np.zeros(self.data.n_features))
+        own = np.bincount(self.bit_of, costs.own, self.n_bits)
+        group = np.full(self.n_bits, -1)
+        group[self.bit_of] = costs.group
+        return own, group % (len(costs.shared) + 1), np.append(costs.shared, 0.0)
+
+    def _cheapest_first(self) -> NDArray[np.int64]:
+        """Return the bits in the order in which the most of them fit, near enough."""
+        own, group, shared = self._prices()
+        alone = own if self.limits.max_cost is None else own + shared[group]
+        width = np.bincount(self.bit_of, minlength=self.n_bits)
+        return np.lexsort((alone, width) if self.limits.max_cost is None else (width, alone))
+
+    def _refuse_impossible(self) -> None:
+        """Raise a ValueError if no string keeps the limits."""
+        if self.included.any():
+            if not self._keep(self.included[None])[0]:
+                raise ValueError(f"no selection can keep the limits: include alone {self._breach(self.included)}")
+            return
+        singles = self.columns(np.eye(self.n_bits, dtype=np.bool_))
+        if not self._keep(singles).any():
+            smallest = singles[self._cheapest_first()[0]]
+            unit = "group" if self.by_group else "feature"
+            raise ValueError(f"no selection can keep the limits: the smallest {unit} alone {self._breach(smallest)}")
+
+
+class KeepLimits(Repair):
+    """The repair that drops features at random from strings that break a limit, and adds those that are included.
+
+    Parameters
+    ----------
+    strings : FeatureStrings
+    used : ndarray of int, optional
+        The bits that a string begins with, if it is mixed or has not all of them.
+    """
+
+    def __init__(self, strings: FeatureStrings, used: NDArray[np.int64] | None = None) -> None:
+        super().__init__()
+        self.strings = strings
+        self.used = used
+
+    def _do(
+        self, problem: Problem, X: NDArray[Any], *args: Any, random_state: np.random.Generator, **kwargs: Any
+    ) -> NDArray[Any]:
+        if self.used is None:
+            return self.strings.repaired(X, random_state)
+        whole = np.zeros((len(X), self.strings.n_bits), np.bool_)
+        whole[:, self.used] = X[:, : len(self.used)] > 0.5
+        kept = self.strings.repaired(whole, random_state)
+        # An included feature may have no weight in a sum of rankers: its bit is the search's to set.
+        X = X.copy()
+        X[:, : len(self.used)] = (kept & whole)[:, self.used]
+        return X
+
+
+def _bits_of_groups(data: RankingData) -> NDArray[np.int64]:
+    """Return the bit of each column where bits stand for groups, shape (n_features,)."""
+    if data.costs is None or (data.costs.group < 0).all():
+        raise ValueError(
+            f"{data.name}: by_group needs groups of features: give MOFSRank(groups=…) or RankingData(costs="
+            'FeatureCosts.of(…, groups=…)), or in a problem file [features] table = "features.csv" with a column group'
+        )
+    keys = [("group", group) if group >= 0 else ("feature", column) for column, group in enumerate(data.costs.group)]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys])

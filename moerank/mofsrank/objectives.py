@@ -1,0 +1,337 @@
+"""What a search minimises, as data: number of features, error, or whatever else a user adds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moerank.checks import check_not_negative, unknown
+from moerank.data import FeatureCosts, RankingData
+from moerank.data.costs import known_costs
+from moerank.metrics import Metric
+from moerank.rankers import FitnessBackend, Population, train_population
+
+__all__ = [
+    "FRONT",
+    "OBJECTIVES",
+    "Candidates",
+    "Cost",
+    "Objective",
+    "ObjectiveLike",
+    "Risk",
+    "errors_of",
+    "means_of",
+    "read_objectives",
+]
+
+FRONT = ("features", "error")
+"""What is minimised unless the user says otherwise: the front is one of error against number of features."""
+
+Vector: TypeAlias = NDArray[np.float64]
+
+T = TypeVar("T")
+
+
+class _Once(Generic[T]):
+    """A property that is computed when it is first asked for, and kept.
+
+    `functools.cached_property` of Python 3.11 holds one lock for the instances of all threads while it computes, so
+    that the pieces of a batch would be measured one after the other.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> T:
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value
+
+
+class Candidates:
+    """Rankers on one data set, as objectives look at them.
+
+    What costs something is computed when an objective first asks for it.
+
+    Parameters
+    ----------
+    data : RankingData
+    metric : Metric
+    feature_mask : ndarray of bool, shape (n_candidates, n_features)
+        The features that each ranker needs.
+    train : callable
+        Returns the rankers, a Population.
+    errors : ndarray, shape (n_candidates,), optional
+        1 − metric of each ranker on `data`, where it is known already.
+    n_pairs : callable, optional
+        Returns the number of preference pairs that each was trained on, shape (n_candidates,), where they have pairs
+        of their own.
+    backend : fitness backend, optional
+        What trained them, for objectives that compare with another ranker of its kind.
+    """
+
+    def __init__(
+        self,
+        data: RankingData,
+        metric: Metric,
+        feature_mask: NDArray[np.bool_],
+        train: Callable[[], Population],
+        *,
+        errors: Vector | None = None,
+        n_pairs: Callable[[], NDArray[np.int64]] | None = None,
+        backend: FitnessBackend | None = None,
+    ) -> None:
+        self.data = data
+        self.metric = metric
+        self.feature_mask = feature_mask
+        self._n_pairs = n_pairs
+        self.backend = backend
+        self._train = train
+        self._errors = errors
+
+    def __len__(self) -> int:
+        return len(self.feature_mask)
+
+    @_Once
+    def population(self) -> Population:
+        """Return the rankers."""
+        return self._train()
+
+    @_Once
+    def n_pairs(self) -> NDArray[np.int64] | None:
+        """Return the number of preference pairs that each was trained on; None if they have no pairs of their own."""
+        return None if self._n_pairs is None else self._n_pairs()
+
+    @_Once
+    def errors(self) -> Vector:
+        """Return 1 − metric of each ranker on the data, shape (n_candidates,)."""
+        return errors_of(self.data, self.metric, self.population) if self._errors is None else self._errors
+
+    @_Once
+    def scores(self) -> NDArray[np.float64]:
+        """Return the scores of the documents by each ranker, shape (n_documents, n_candidates)."""
+        return self.population.scores(self.data.X)
+
+    @_Once
+    def per_query(self) -> NDArray[np.float64]:
+        """Return the metric of each query, shape (n_queries, n_candidates)."""
+        coefs = self.population.coefs
+        if coefs is None:
+            return self.metric.per_query(self.data, self.scores)
+        return self.metric.of_linear(self.data, coefs)  # whose scores are never all held at once
+
+
+class Objective(ABC):
+    """Something that a search minimises.
+
+    A subclass names itself and implements `values` and `bounds`. Equal objectives give equal values.
+
+    Attributes
+    ----------
+    name : str
+        How problem files, tables and columns call it.
+    title : str
+        How the axis of a figure calls it.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    @abstractmethod
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Return the value of each candidate, shape (n_candidates,); finite, smaller is better."""
+
+    @abstractmethod
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return the least and the largest value there can be, for strings of `n_var` entries.
+
+        Hypervolumes are shares of the box between them. An individual that is empty or cannot be has one more than the
+        largest value in every objective, so that it is worse than all others.
+        """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+ObjectiveLike: TypeAlias = str | Objective
+"""An objective, or its name in `OBJECTIVES`."""
+
+
+class Features(Objective):
+    """Number of features."""
+
+    name = "features"
+    title = "Number of features"
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Count the features of each candidate."""
+        return np.count_nonzero(candidates.feature_mask, axis=1)
+
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return 0 and the length of a string."""
+        return 0.0, float(n_var)
+
+
+class Pairs(Objective):
+    """Number of preference pairs that the ranker is trained on."""
+
+    name = "pairs"
+    title = "Number of preference pairs"
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Count the pairs of each candidate."""
+        if candidates.n_pairs is None:
+            raise ValueError(
+                'the objective "pairs" is for instance selection: these rankers have no pairs of their own'
+            )
+        return candidates.n_pairs
+
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return 0 and the number of all pairs."""
+        return 0.0, float(data.n_pairs)
+
+
+class Error(Objective):
+    """1 − metric."""
+
+    name = "error"
+    title = "1 − metric"
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Return 1 − metric of each candidate."""
+        return candidates.errors
+
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return 0 and 1."""
+        return 0.0, 1.0
+
+
+class Cost(Objective):
+    """What the features cost; what a group of features shares is paid once."""
+
+    name = "cost"
+    title = "Cost"
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Add up the costs of each candidate's features."""
+        return self._of(candidates.data).sums(candidates.feature_mask)
+
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return 0 and the cost of all features."""
+        return 0.0, self._of(data).total
+
+    def _of(self, data: RankingData) -> FeatureCosts:
+        return known_costs(data.costs, data.name, 'the objective "cost"')
+
+
+class Risk(Objective):
+    """How much a ranker loses to a baseline, query by query, more than it gains.
+
+    −(1 / Q) · [Σ gains − (1 + a) Σ losses] over the Q queries: with a = 0 the mean loss; the larger a, the more a query
+    that is hurt counts against one that gains. An individual below 0 is worth the risk.
+
+    Parameters
+    ----------
+    a : float, default 1.0
+        Extra weight of a loss, ≥ 0.
+    baseline : array-like, shape (n_documents,), optional
+        Scores of the documents to compare with, as those of the ranker in use today; by default those of the
+        candidates' backend trained on all features.
+
+    References
+    ----------
+    L. Wang, P. Bennett, K. Collins-Thompson: Robust ranking models via risk-sensitive optimization. SIGIR 2012.
+    """
+
+    name = "risk"
+    title = "Risk against the baseline"
+
+    def __init__(self, a: float = 1.0, baseline: ArrayLike | None = None) -> None:
+        check_not_negative(a=a)
+        self.a = a
+        self.baseline = None if baseline is None else np.asarray(baseline, np.float64)
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Compare each candidate with the baseline."""
+        d = candidates.per_query - self._baseline(candidates)[:, None]
+        return np.where(d > 0, -d, -(1.0 + self.a) * d).mean(axis=0)
+
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return the values where every query gains or loses 1."""
+        return -1.0, 1.0 + self.a
+
+    def _baseline(self, candidates: Candidates) -> Vector:
+        """Return the metric of each query under the baseline, remembered with the data."""
+        data, metric, backend = candidates.data, candidates.metric, candidates.backend
+        if self.baseline is not None:
+            return metric.per_query(data, self.baseline)
+        if backend is None:
+            raise ValueError('the objective "risk" needs a backend to compare with, or Risk(baseline=scores)')
+
+        def values() -> Vector:
+            return values_of(data, metric, train_population(backend, data))[:, 0]
+
+        return data.remember(("risk baseline", metric, repr(backend)), values)
+
+    def __repr__(self) -> str:
+        given = "" if self.baseline is None else f", baseline={sha256(self.baseline.tobytes()).hexdigest()}"
+        return f"Risk(a={self.a:g}{given})"
+
+
+OBJECTIVES: dict[str, Objective] = {
+    objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk())
+}
+"""The objectives that have a name in problem files."""
+
+
+def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...]:
+    """Return objectives that are given by name or as they are.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, the nearest one being suggested, for two of one name, and for none.
+
+    Examples
+    --------
+    >>> read_objectives(("features", "error"))
+    (Features(), Error())
+    """
+    for entry in objectives:
+        if isinstance(entry, str) and entry not in OBJECTIVES:
+            raise ValueError(unknown("objective", entry, OBJECTIVES))
+    found = tuple(OBJECTIVES[entry] if isinstance(entry, str) else entry for entry in objectives)
+    if not found:
+        raise ValueError("objectives: a search needs at least one")
+    names = [objective.name for objective in found]
+    if len(set(names)) < len(names):
+        raise ValueError(f"objectives: {', '.join(names)} are not all different")
+    return found
+
+
+def values_of(data: RankingData, metric: Metric, population: Population) -> NDArray[np.float64]:
+    """Return the metric on each query of `data` of each ranker of a population, shape (n_queries, n_individuals)."""
+    if population.coefs is None:
+        return metric.per_query(data, population.scores(data.X))
+    return metric.of_linear(data, population.coefs)
+
+
+def means_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
+    """Return the metric on `data` of each ranker of a population, shape (n_individuals,); see `Metric.of_linear`."""
+    coefs = population.coefs
+    if coefs is None:
+        return metric.batch(data, population.scores(data.X))
+    return metric.mean_of_linear(data, coefs, workers=workers)
+
+
+def errors_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
+    """Return 1 − metric on `data` of each ranker of a population, shape (n_individuals,)."""
+    return 1.0 - means_of(data, metric, population, workers=workers)

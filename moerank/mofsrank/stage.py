@@ -1,0 +1,147 @@
+"""What the three stages share: objective values by digest, and batches cut into pieces for the threads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.problem import Problem
+
+from moerank.checks import check_at_least
+from moerank.data import RankingData
+from moerank.evolution import row_digests
+from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
+
+__all__ = ["Stage"]
+
+T = TypeVar("T")
+
+PIECE = 16
+"""Individuals of a piece at least: one vector of the pair passes."""
+
+
+class Stage(Problem):  # type: ignore[misc]
+    """A pymoo problem that minimises some objectives over strings.
+
+    A subclass says which rankers the strings stand for (`_candidates`) and which operators suit them (`operators`).
+
+    Parameters
+    ----------
+    train : RankingData
+        On what the objectives are measured.
+    n_var : int
+        Length of an individual.
+    objectives : sequence of str or Objective
+        Names from `OBJECTIVES`, or objectives of your own.
+    workers : int, default 1
+        Threads that share a batch. The objective values are the same to the bit for any number.
+    n_counted : int, optional
+        What the objectives can count to, by default `n_var`.
+    **settings
+        Passed on to pymoo, as ``vtype`` or bounds.
+    """
+
+    def __init__(
+        self,
+        train: RankingData,
+        n_var: int,
+        objectives: Sequence[ObjectiveLike],
+        *,
+        workers: int = 1,
+        n_counted: int | None = None,
+        **settings: Any,
+    ) -> None:
+        check_at_least(1, workers=workers)
+        self.train = train
+        self.objectives = read_objectives(objectives)
+        super().__init__(n_var=n_var, n_obj=len(self.objectives), **settings)
+        self.workers = workers
+        most = n_var if n_counted is None else n_counted
+        self.bounds_of_objectives = np.array([entry.bounds(train, most) for entry in self.objectives], np.float64).T
+        self._known: dict[bytes, tuple[float, ...]] = {}
+
+    @abstractmethod
+    def operators(self) -> dict[str, Any]:
+        """Return the sampling and the other operators that suit this stage's individuals.
+
+        ``NSGA2(100, **problem.operators())`` takes them all, as most algorithms do. pymoo's MOEAD takes no elimination
+        of duplicates, and does not tell its operators how far the search is:
+        ``make_algorithm("moead", 100, problem.operators())`` of `moerank.evolution` makes one that works.
+        """
+
+    @abstractmethod
+    def _candidates(self, X: NDArray[Any]) -> Candidates:
+        """Return the rankers of individuals that are not empty."""
+
+    def check(self, X: NDArray[Any]) -> None:
+        """Raise a ValueError that names the first string (n, n_var) which breaks a limit of the stage."""
+
+    @property
+    def worst(self) -> tuple[float, ...]:
+        """Objectives of an empty individual: worse than any other's in each."""
+        return tuple((self.bounds_of_objectives[1] + 1.0).tolist())
+
+    def _is_empty(self, X: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.array([not row.any() for row in X])  # row by row, any() stops at the first bit that is set
+
+    def _evaluate(self, X: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        if self.vtype is bool and X.dtype not in (np.bool_, np.uint8):
+            raise ValueError(
+                f"{type(self).__name__}: strings must be bool, and the algorithm makes {X.dtype}; give it the "
+                "operators of the problem, as in NSGA2(100, **problem.operators())"
+            )
+        out["F"] = self.evaluate_rows(X, row_digests(X))
+
+    def evaluate_rows(self, rows: Sequence[NDArray[Any]] | NDArray[Any], digests: Sequence[bytes]) -> NDArray[Any]:
+        """Return the objectives (n, n_objectives) of individuals whose digests are known already."""
+        first_row = {digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in self._known}
+        if first_row:
+            numbers = np.array(sorted(first_row.values()))
+            X = np.array([rows[row] for row in numbers])
+            self.check(X)
+            empty = self._is_empty(X)
+            for row in numbers[empty]:
+                self._known[digests[row]] = self.worst
+            for row, objectives in zip(numbers[~empty], self.measure(X[~empty]).tolist(), strict=True):
+                self._known[digests[row]] = tuple(objectives)
+        return np.array([self._known[digest] for digest in digests])
+
+    def measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the objectives (n, n_objectives) of individuals that are not empty, without looking them up.
+
+        The rows are cut into pieces for the threads, which no result depends on.
+        """
+        return np.concatenate([np.empty((0, self.n_obj)), *self._in_pieces(self._measure, X)])
+
+    def _in_pieces(self, work: Callable[[NDArray[Any]], T], X: NDArray[Any]) -> list[T]:
+        """Return what `work` returns for each piece of the rows, in their order."""
+        # Each piece goes through all documents once, so as few as there are threads; none is less than a vector.
+        n_pieces = max(1, min(self.workers, len(X) // PIECE))
+        ends = [len(X) * (piece + 1) // n_pieces for piece in range(n_pieces)]
+        pieces = [X[begin:end] for begin, end in pairwise([0, *ends])] if len(X) else []
+        if len(pieces) <= 1:
+            return [work(piece) for piece in pieces]
+        with ThreadPoolExecutor(self.workers) as pool:
+            return list(pool.map(work, pieces))
+
+    def _measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        candidates = self._candidates(X)
+        return np.column_stack([objective.values(candidates) for objective in self.objectives]).astype(np.float64)
+
+    def restore_cache(self, known: Mapping[bytes, tuple[float, ...]]) -> None:
+        """Take up objective values that were measured before, by the digests of their individuals."""
+        self._known.update(known)
+
+    def measure_again(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the objectives (n, n_objectives) of any individuals, and forget what was known of them before."""
+        self._known.clear()
+        return np.asarray(self.evaluate(X), np.float64)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Stage:
+        """Return itself: pymoo copies problems with their histories, and the data need not be copied along."""
+        return self

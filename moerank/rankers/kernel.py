@@ -1,0 +1,389 @@
+"""What the rankers in a kernel's feature space share: one kernel matrix or feature map serves every C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils import check_random_state
+
+from moerank.checks import check_at_least, check_positive
+from moerank.data import RankingData
+from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.counted_sums import CountedPairs
+from moerank.rankers.base import Matrix, Ranker
+from moerank.training.newton import Minimum, Vector
+from moerank.training.sorted import (
+    PairedDocuments,
+    hessian_diagonal,
+    no_convergence,
+    solve_with_features,
+    solve_with_kernel,
+)
+
+__all__ = ["KernelRanker", "gaussian", "RankFourier", "RankNystrom", "KernelRankSVM"]
+
+BLOCK = 1024
+
+
+class KernelRanker(Ranker):
+    """Base of the rankers that solve the squared-hinge problem in a kernel's feature space, or near it.
+
+    A subclass has the parameters `C` and `tol` and implements `_check_parameters`, `_prepare`, `_solve`, `_image`.
+
+    Attributes
+    ----------
+    weights_ : ndarray
+        A document x scores weights_ᵀ image(x).
+    n_iter_ : int
+        Newton steps tried.
+    """
+
+    tol: float
+
+    _additive = False
+    _trained_together = ("C", "tol")
+
+    def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
+        """Fix the image on the data, and return the table for all C: kernel values or images of the documents."""
+        raise TypeError(f"{type(self).__name__} does not implement _prepare")
+
+    def _solve(self, table: Matrix, pairs: CountedPairs) -> tuple[Matrix, Minimum]:
+        """Return the weights for one C, and how they were found."""
+        raise TypeError(f"{type(self).__name__} does not implement _solve")
+
+    def _image(self, X: Matrix) -> Matrix:
+        """Return what the weights are multiplied by, shape (n_documents, n_weights)."""
+        raise TypeError(f"{type(self).__name__} does not implement _image")
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        self.weights_, minimum = self._solutions(train, [self])[0]
+        self.n_iter_, self._converged = minimum.n_iter, minimum.converged
+        self.support_ = self.varying_.copy()
+
+    def _reservations(self) -> Iterator[str]:
+        yield from super()._reservations()
+        if not self._converged:
+            yield no_convergence(self.tol, self.n_iter_)
+
+    def _solutions(self, train: RankingData, candidates: list[Self]) -> list[tuple[Matrix, Minimum]]:
+        """Return the solution for each candidate's C and tol, all with the table of this ranker."""
+        train = train.with_features(self.varying_)
+        documents = PairedDocuments.of(train)
+        with one_blas_thread():
+            table = self._prepare(train, documents)
+            return [candidate._solve(table, documents.pairs) for candidate in candidates]
+
+    def _scores(self, X: Matrix) -> Matrix:
+        return self._scores_of(X, self.weights_[:, None])[:, 0]
+
+    def _scores_of(self, X: Matrix, W: Matrix) -> Matrix:
+        """Scores (n_documents, n_columns) by the columns of W.
+
+        A product by a linear algebra library gives equal rows different last bits, depending on where they stand. So
+        every distinct document is computed once, and identical documents tie.
+        """
+        distinct, place = np.unique(X[:, self.varying_], axis=0, return_inverse=True)
+        with one_blas_thread():
+            blocks = [self._image(distinct[begin : begin + BLOCK]) @ W for begin in range(0, len(distinct), BLOCK)]
+        scores: Matrix = np.concatenate([np.empty((0, W.shape[1])), *blocks])[place.ravel()]
+        return scores
+
+    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+        leader = clone(candidates[0])._learn(train)
+        weights = [w for w, _ in leader._solutions(train, candidates)]
+        return leader._scores_of(validation.X64, np.stack(weights, axis=1))
+
+
+def gaussian(X: Matrix, Y: Matrix, gamma: float) -> Matrix:
+    """Return the kernel exp(−gamma ‖x − y‖²) of all rows of X with all rows of Y, shape (len(X), len(Y))."""
+    values: Matrix = rbf_kernel(X, Y, gamma=gamma)
+    return values
+
+
+# Landmarks that are nearly combinations of others add directions of smaller eigenvalues than this: they are left out.
+SMALLEST_EIGENVALUE = 1e-6
+
+
+class KernelMapRanker(KernelRanker):
+    """Base of `RankNystrom` and `RankFourier`: the linear problem on mapped documents, whatever the map."""
+
+    def __init__(
+        self,
+        n_components: int = 500,
+        C: float = 1000.0,
+        gamma: float = 2.0**-6,
+        tol: float = 1e-3,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.C = C
+        self.gamma = gamma
+        self.tol = tol
+        self.random_state = random_state
+
+    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+        """Return the paper's ranges, C = ½ p · 2ᶜ with c = −12 … 6 and gamma = 2⁻¹² … 2², in steps of 2²: 80 entries.
+
+        The paper's steps are 2¹, those of the authors' code 2² in C.
+        """
+        half = 0.5 * train.label_runs.n_pairs
+        return [{"gamma": 2.0**g, "C": half * 2.0**c} for g, c in product(range(-12, 3, 2), range(-12, 7, 2))]
+
+    def _draw_map(self, X: Matrix) -> None:
+        """Draw the feature map for training documents X (n_documents, n_varying)."""
+        raise TypeError(f"{type(self).__name__} does not implement _draw_map")
+
+    def _check_parameters(self) -> None:
+        check_positive(C=self.C, gamma=self.gamma, tol=self.tol)
+        check_at_least(1, n_components=self.n_components)
+
+    def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
+        self._draw_map(train.X64)
+        return self._image(train.X64[documents.rows])
+
+    def _solve(self, table: Matrix, pairs: CountedPairs) -> tuple[Matrix, Minimum]:
+        minimum = solve_with_features(table, pairs, self.C, self.tol, self._metric(table, pairs))
+        return minimum.x, minimum
+
+    def _metric(self, table: Matrix, pairs: CountedPairs) -> Vector | None:
+        """Return a good inner product for the solution, as `solve_with_features` takes it."""
+        return None
+
+
+class RankNystrom(KernelMapRanker):
+    """RankSVM on the Nyström map of the kernel k(x, x') = exp(−gamma ‖x − x'‖²).
+
+    Landmarks x̂₁ … x̂ₖ are drawn from the training documents. With their kernel matrix UΣUᵀ the map is
+
+        φ(x) = Σ^(−½) Uᵀ [k(x, x̂₁) … k(x, x̂ₖ)]ᵀ
+
+    over the eigenvalues above 10⁻⁶, and the ranker minimises, over the p preference pairs (i, j),
+
+        ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(φ(xᵢ) − φ(xⱼ)))²
+
+    The paper's C weighs each pair, and in the authors' code, from which the published values come, with a factor ½:
+    it is 2C / p here.
+
+    Parameters
+    ----------
+    n_components : int, default 500
+        Number of landmarks, ≥ 1; all documents if there are no more. The paper has 500, and 2000 for MQ2007.
+    C : float, default 1000.0
+        Weight of the loss, > 0.
+    gamma : float, default 2⁻⁶
+        Width of the kernel, > 0, for features scaled to [0, 1].
+    tol : float, default 1e-3
+        Training ends when the gradient is at most this share of the gradient at w = 0, > 0; both in the norm that the
+        diagonal of the Hessian gives, in which features of any scale count alike.
+    random_state : int or None, default None
+        Seed of the draw.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray, shape (n_landmarks, n_varying)
+        In the features of `varying_`.
+    whitening_ : ndarray, shape (n_landmarks, n_kept)
+        UΣ^(−½).
+    weights_ : ndarray, shape (n_kept,)
+    n_iter_ : int
+        Newton steps tried.
+
+    Notes
+    -----
+    O(n_documents · k · (n_features + k) + k³) for the map and O(n_documents · k) per product with the Hessian, for k
+    landmarks: linear in the documents, where `KernelRankSVM` is quadratic, and its solution if all are landmarks.
+    The map turns the landmarks to their principal axes; so the Hessian's diagonal is a preconditioner that saves most
+    of the products.
+
+    References
+    ----------
+    K. Chen, R. Li, Y. Dou, Z. Liang, Q. Lv: Ranking support vector machine with kernel approximation. Computational
+    Intelligence and Neuroscience, 2017, Algorithms 1 and 3.
+
+    Examples
+    --------
+    >>> from moerank.rankers.kernel import RankNystrom
+    >>> X = [[0.0], [0.5], [1.0]]  # the best document is the middle one: no wᵀx puts it on top
+    >>> RankNystrom(gamma=4.0, random_state=0).fit(X, y=[0, 2, 1]).predict(X).argsort().tolist()
+    [0, 2, 1]
+    """
+
+    def _draw_map(self, X: Matrix) -> None:
+        n_landmarks = min(self.n_components, len(X))
+        drawn = check_random_state(self.random_state).choice(len(X), n_landmarks, replace=False)
+        self.landmarks_ = X[drawn]
+        values, U = np.linalg.eigh(gaussian(self.landmarks_, self.landmarks_, self.gamma))
+        kept = values > SMALLEST_EIGENVALUE
+        self.whitening_ = U[:, kept] / np.sqrt(values[kept])
+
+    def _image(self, X: Matrix) -> Matrix:
+        return gaussian(X, self.landmarks_, self.gamma) @ self.whitening_
+
+    def _metric(self, table: Matrix, pairs: CountedPairs) -> Vector:
+        # The mapped features are the kernel's principal axes on the landmarks, so nearly uncorrelated.
+        return hessian_diagonal(table, pairs, self.C)
+
+
+class RankFourier(KernelMapRanker):
+    """RankSVM on random Fourier features of the kernel k(x, x') = exp(−gamma ‖x − x'‖²).
+
+    The map is
+
+        φ(x) = √(2 / k) [cos(ω₁ᵀx + b₁) … cos(ωₖᵀx + bₖ)]ᵀ,   ω ~ N(0, 2 gamma I),   b ~ U[0, 2π],
+
+    so that the mean of φ(x)ᵀφ(x') is k(x, x'), and the ranker minimises, over the p preference pairs (i, j),
+
+        ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(φ(xᵢ) − φ(xⱼ)))²
+
+    The paper's C weighs each pair, and in the authors' code, from which the published values come, with a factor ½:
+    it is 2C / p here.
+
+    Parameters
+    ----------
+    n_components : int, default 500
+        Number of features k, ≥ 1. The paper has 500, and 2000 for MQ2007.
+    C : float, default 1000.0
+        Weight of the loss, > 0.
+    gamma : float, default 2⁻⁶
+        Width of the kernel, > 0, for features scaled to [0, 1].
+    tol : float, default 1e-3
+        Training ends when the gradient is at most this share of the gradient at w = 0, > 0.
+    random_state : int or None, default None
+        Seed of the draw.
+
+    Attributes
+    ----------
+    sampler_ : sklearn.kernel_approximation.RBFSampler
+        The map, of the features of `varying_`.
+    weights_ : ndarray, shape (n_components,)
+    n_iter_ : int
+        Newton steps tried.
+
+    Notes
+    -----
+    O(n_documents · k · n_features) for the map and O(n_documents · k) per product with the Hessian. The error of a
+    kernel value falls as 1/√k. `RankNystrom`, whose map follows the data, needs fewer features for the same error.
+
+    References
+    ----------
+    K. Chen, R. Li, Y. Dou, Z. Liang, Q. Lv: Ranking support vector machine with kernel approximation. Computational
+    Intelligence and Neuroscience, 2017, Algorithms 2 and 3.
+
+    Examples
+    --------
+    >>> from moerank.rankers.kernel import RankFourier
+    >>> X = [[0.0], [0.5], [1.0]]  # the best document is the middle one: no wᵀx puts it on top
+    >>> RankFourier(gamma=4.0, random_state=0).fit(X, y=[0, 2, 1]).predict(X).argsort().tolist()
+    [0, 2, 1]
+    """
+
+    def _draw_map(self, X: Matrix) -> None:
+        sampler = RBFSampler(gamma=self.gamma, n_components=self.n_components, random_state=self.random_state)
+        self.sampler_ = sampler.fit(X)
+
+    def _image(self, X: Matrix) -> Matrix:
+        image: Matrix = self.sampler_.transform(X)
+        return image
+
+
+GIB = 2.0**30
+BLOCK_OF_RANK_SVM_KERNEL = 512
+
+
+class KernelRankSVM(KernelRanker):
+    """RankSVM with squared hinge loss in the space of the kernel exp(−gamma ‖x − x'‖²).
+
+    A document scores f(x) = Σ bₗ k(xₗ, x) over the training documents. Minimises, over the p preference pairs (i, j),
+
+        ½ bᵀKb + (C / p) Σ max(0, 1 − (Kb)ᵢ + (Kb)ⱼ)²
+
+    The paper's C weighs each pair, so it is C / p here.
+
+    Parameters
+    ----------
+    C : float, default 1000.0
+        Weight of the loss, > 0.
+    gamma : float, default 2⁻⁶
+        Width of the kernel, > 0, for features scaled to [0, 1].
+    tol : float, default 1e-3
+        Training ends when the gradient is at most this share of the gradient at b = 0, > 0; the authors' value.
+    memory_limit : float, default 2.0
+        The kernel matrix may take this many GiB, > 0; the default serves 16,384 documents. A larger problem is
+        refused before anything is allocated.
+
+    Attributes
+    ----------
+    documents_ : ndarray, shape (n_paired, n_varying)
+        The training documents that take part in pairs, in the features of `varying_`. No other gets a coefficient.
+    weights_ : ndarray, shape (n_paired,)
+        Their coefficients b.
+    n_iter_ : int
+        Newton steps tried.
+
+    Raises
+    ------
+    ValueError
+        If the n_paired² kernel values, in double precision, take more than `memory_limit`; the message has the figure.
+
+    Notes
+    -----
+    O(n_paired² · n_features) for the kernel matrix and O(n_paired²) per product with the Hessian, of which a hundred is
+    usual and more than a thousand possible for a large C. `RankNystrom` costs a fraction.
+
+    References
+    ----------
+    T.-M. Kuo, C.-P. Lee, C.-J. Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining, 2014.
+
+    Examples
+    --------
+    >>> from moerank.rankers.kernel import KernelRankSVM
+    >>> X = [[0.0], [0.5], [1.0]]  # the best document is the middle one: no wᵀx puts it on top
+    >>> KernelRankSVM(gamma=4.0).fit(X, y=[0, 2, 1]).predict(X).argsort().tolist()
+    [0, 2, 1]
+    """
+
+    def __init__(self, C: float = 1000.0, gamma: float = 2.0**-6, tol: float = 1e-3, memory_limit: float = 2.0) -> None:
+        self.C = C
+        self.gamma = gamma
+        self.tol = tol
+        self.memory_limit = memory_limit
+
+    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+        """Return C = p · 2ᶜ, c = −12, −9 … 0, and gamma = 2⁻⁸, 2⁻⁶, 2⁻⁴, 2⁻².
+
+        This is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2², that a fold can afford.
+        """
+        p = train.label_runs.n_pairs
+        return [{"gamma": 2.0**g, "C": p * 2.0**c} for g, c in product(range(-8, -1, 2), range(-12, 1, 3))]
+
+    def _check_parameters(self) -> None:
+        check_positive(C=self.C, gamma=self.gamma, tol=self.tol, memory_limit=self.memory_limit)
+
+    def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
+        X = train.X64[documents.rows]
+        n = len(X)
+        needed = 8.0 * n * n / GIB
+        if needed > self.memory_limit:
+            raise ValueError(
+                f"KernelRankSVM needs {needed:,.2f} GiB for {n:,}² kernel values, more than memory_limit="
+                f"{self.memory_limit:g} GiB; raise memory_limit, or use rank-nystrom or rank-fourier instead"
+            )
+        self.documents_ = X
+        K = np.empty((n, n))  # products read the lower triangle only, so the rest is neither computed nor touched
+        for begin in range(0, n, BLOCK_OF_RANK_SVM_KERNEL):
+            end = min(begin + BLOCK_OF_RANK_SVM_KERNEL, n)
+            K[begin:end, :end] = gaussian(X[begin:end], X[:end], self.gamma)
+        return K
+
+    def _solve(self, table: Matrix, pairs: CountedPairs) -> tuple[Matrix, Minimum]:
+        minimum = solve_with_kernel(table, pairs, self.C, self.tol)
+        return minimum.x[0], minimum
+
+    def _image(self, X: Matrix) -> Matrix:
+        return gaussian(X, self.documents_, self.gamma)

@@ -1,0 +1,605 @@
+"""The question of a study, and which runs it lacks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from math import isnan
+
+import numpy as np
+import pandas as pd
+
+from moerank.reports.report import (
+    ALPHA,
+    Entry,
+    Progress,
+    Report,
+    Section,
+    Table,
+    enumeration,
+    illustrations,
+    mark_best,
+    number,
+    p_value,
+    text,
+    with_error,
+)
+from moerank.solvers import ablated, with_ablations
+from moerank.solvers import solvers as solver_table
+from moerank.statistics import holm, mean_and_error
+from moerank.studies.comparison import against_reference, compare_runs, fewest_cells, solver_ranks, standings, verdicts
+from moerank.studies.problem import Problem, shipped_problems
+from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
+from moerank.studies.summary import Choice, chosen_solver
+from moerank.verdict import ENOUGH, LEVEL, detected
+
+__all__ = [
+    "question",
+    "verdict",
+    "problems",
+    "solvers",
+    "results",
+    "tests",
+    "pairs",
+    "ablations",
+    "features",
+    "reproduction",
+    "sections",
+]
+
+
+def question(report: Report) -> Section:
+    """Return what was asked, and which runs are missing or failed."""
+    cells, failures = report.study.cells(), report.study.failures()
+    n_solvers = len(report.results.solvers)
+    asked = "does 1 solver" if n_solvers == 1 else f"do {n_solvers} solvers"
+    paragraphs = [
+        f"How well {asked} rank on {enumeration([p.name for p in report.problems])}, with how many "
+        f"features, and which differences are more than chance? {len(report.results)} of {len(cells)} runs are "
+        "finished. Parameters are chosen by validation data unless they are given; values are those of test "
+        "queries unless said otherwise; means are over folds, after seeds, with the standard error over folds."
+    ]
+    finished = {(result.problem, result.fold, result.solver, result.seed) for result in report.results}
+    missing = [
+        cell
+        for cell in cells
+        if (cell.problem.name, cell.fold, cell.solver.label, cell.seed) not in finished and cell not in failures
+    ]
+    if missing:
+        count = Counter((cell.problem.name, cell.solver.label) for cell in missing)
+        listed = "; ".join(f"{solver} on {problem}: {n}" for (problem, solver), n in count.items())
+        paragraphs.append(
+            f"Missing runs: {listed}. The means of a solver are over the folds it has, those of solvers with "
+            "different folds are not comparable."
+        )
+    table = Table("failures", "Runs that failed.", ["run", "message"])
+    table.rows.extend([text(cell.label), text(failure["error"])] for cell, failure in failures.items())
+    return Section("Question", paragraphs, [table] if failures else [])
+
+
+def verdict(report: Report) -> Section:
+    """Return the answer on each problem, what it rests on, and how much of the study is finished."""
+    section = Section("Verdict")
+    for problem in report.problems:
+        results = report.results.of(problem.name)
+        try:
+            choice = chosen_solver(results)
+        except NoResultsError as error:
+            section.paragraphs.append(f"{problem.name}: {error}, so that there is no verdict.")
+            continue
+        section.paragraphs += [_answer(problem, choice, results.metric), _grounds(choice, results.metric)]
+    if report.n_missing:
+        section.paragraphs.append(
+            f"{len(report.results)} of {len(report.study.cells())} runs are finished; what is said here may change "
+            "with the others."
+        )
+    return section
+
+
+def _answer(problem: Problem, choice: Choice, metric: str) -> str:
+    """Return which solver, how many features, against what, and how sure."""
+    loss = choice.loss
+    spread = "" if isnan(loss["error"]) else f" ± {loss['error']:.4f}"
+    change = f"{'−' if loss['difference'] < 0 else '+'}{abs(loss['difference']):.4f}{spread}"
+    finding = detected(loss["difference"], loss["p"])
+    found = "no difference is detected" if finding == "none" else f"a {finding} is detected"
+    few = ", too few to tell" if loss["queries"] < ENOUGH else ""
+    equivalent = "is" if loss["p_equivalent"] < LEVEL else "is not"
+    return (
+        f"{problem.name}: {choice.solver}, with {choice.n_features:.1f} of {loss['n_allowed']} features. "
+        f"Against {loss['against'] or 'the same ranker'} with all of them its {metric} changes by {change} on "
+        f"{loss['queries']:,} test queries{few}: {found} ({_p(loss['p'])}), and equivalence within "
+        f"{loss['margin']:g} {equivalent} shown ({_p(loss['p_equivalent'])})."
+    )
+
+
+def _grounds(choice: Choice, metric: str) -> str:
+    """Return how it was chosen, how it stands among the others, and what test values would have chosen."""
+    n_selecting, n_folds = 1 + len(choice.others), len(choice.folds)
+    folds = f"{n_folds} folds, after seeds" if n_folds > 1 else "one fold"
+    among = f"among {n_selecting} solvers that select features" if n_selecting > 1 else "as the only one that selects"
+    spread = "" if isnan(choice.error) else f" ± {choice.error:.4f} over folds"
+    said = [
+        f"Chosen {among}, by the mean {metric} of validation queries on {folds}. On test queries it has "
+        f"{choice.value:.4f}{spread}."
+    ]
+    if compared := choice.better + choice.worse + choice.undecided:
+        said.append(
+            f"Of {compared} other solvers, with rankers on all features, the test queries show {choice.worse} to be "
+            f"worse and {choice.better} to be better; {choice.undecided} are undecided (paired t tests at {LEVEL}, "
+            "Holm)."
+        )
+    if choice.best_on_test != choice.solver:
+        said.append(
+            f"With test values in sight one would take {choice.best_on_test}: that choice would be optimistic, and is "
+            "only named for comparison."
+        )
+    return " ".join(said)
+
+
+def _p(p: float) -> str:
+    shown = p_value(p).text
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+
+
+def problems(report: Report) -> Section:
+    """Return what the data are, and the published results with their sources."""
+    table = Table(
+        "problems",
+        "Data, metric of the objectives, and the number of features; queries are those in the training, validation "
+        "and test part of the first finished fold.",
+        ["problem", "data", "metric", "features", "queries"],
+    )
+    for problem in report.problems:
+        results = report.results.of(problem.name)
+        result = next(result for result in results if result.fold == min(results.folds))
+        queries = " / ".join(str(len(ids)) for ids in result.queries.values())
+        source = getattr(problem.data, "origin", problem.data.source)
+        size = number(len(result.feature_names), 0)
+        table.rows.append([text(problem.name), text(source), text(problem.metric.name), size, text(queries)])
+    return Section("Problems", tables=[table, *filter(None, map(_published, report.problems))])
+
+
+def _published(problem: Problem) -> Table | None:
+    """Return all published results on a problem, with their sources."""
+    if not problem.published:
+        return None
+    metrics = list(dict.fromkeys(metric for entry in problem.published for metric in entry.scores))
+    columns = ["method", "solver here", "features", *metrics, "source"]
+    table = Table(f"published-{problem.name}", f"{problem.name}: published results.", columns)
+    for entry in problem.published:
+        scores = [number(entry.scores.get(metric, np.nan)) for metric in metrics]
+        size = number(np.nan if entry.features is None else entry.features, 1)
+        table.rows.append([text(entry.method), text(entry.solver or ""), size, *scores, text(entry.source)])
+    return table
+
+
+def solvers(report: Report) -> Section:
+    """Return the paper and the given parameters of each solver."""
+    caption = "Solvers, the paper of each, and the parameters that are given to it."
+    table = Table("solvers", caption, ["solver", "family", "paper", "given parameters"])
+    for spec in report.study.solvers:
+        row = solver_table().get(spec.name)
+        if row is None:
+            what = spec.parameters.get("class", spec.parameters.get("function", ""))
+            table.rows.append([text(spec.label), text("given in Python"), text(f"{what}"), text("as it was given")])
+            continue
+        given = ", ".join(f"{key} = {value}" for key, value in spec.parameters.items()) or "none"
+        table.rows.append([text(spec.label), text(row.family), text(f"{row.paper}, {row.year}"), text(given)])
+    return Section("Solvers", tables=[table])
+
+
+UNEQUAL = "no best is marked, for some solvers lack folds that others have"
+
+
+def results(report: Report, problem: Problem) -> Section:
+    """Return what each solver reached on a problem, and the quality of what it offers."""
+    return Section(
+        f"Results: {problem.name}",
+        tables=[_means(report, problem), _fronts(report, problem)],
+        illustrate=[partial(illustrations, report, "results", problem)],
+        explored=problem.name,
+    )
+
+
+def _means(report: Report, problem: Problem) -> Table:
+    """Return the means of each solver, beside published ones; * for those that differ from the reference."""
+    mine = report.results.of(problem.name)
+    metrics, further = mine.metrics, mine.further_objectives
+    published = {entry.solver: entry for entry in problem.published if entry.solver}
+    columns = ["solver", "runs", "features", *further]
+    for metric in metrics:
+        columns += [metric, *(["published"] if published else [])]
+    on_training = f" {', '.join(further)}: on the training data." if further else ""
+    comparable = _have_the_same_folds(mine)
+    best = "the best of a column is bold" if comparable else UNEQUAL
+    table = Table(
+        f"results-{problem.name}",
+        f"{problem.name}: test queries, means over folds, after seeds, ± standard error; {best}. "
+        f"Seconds are the processor's.{on_training}",
+        [*columns, "training (s)", "tuning (s)"],
+        note=f"* differs from {report.reference} on the same queries (paired t test, Holm, {ALPHA:.0%})",
+    )
+    significant = {metric: _significant(report, problem, metric) for metric in metrics}
+    for solver, means in mine.means().items():
+        entries = [text(solver), number(means.n_runs, 0), with_error(*means.mean("n_features"), digits=1)]
+        entries += [with_error(*means.mean(objective)) for objective in further]
+        for metric in metrics:
+            entry = with_error(*means.mean(f"test {metric}"))
+            entry.mark = "*" if solver in significant[metric] else ""
+            entries.append(entry)
+            if published:
+                scores = published[solver].scores if solver in published else {}  # not of other parameters
+                entries.append(number(scores.get(metric, np.nan)))
+        entries += [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]
+        table.rows.append(entries)
+    for metric in metrics if comparable else ():
+        column = table.columns.index(metric)
+        mark_best([row[column] for row in table.rows])
+    return table
+
+
+def _have_the_same_folds(results: Results) -> bool:
+    """Whether means over folds can be compared: those of some folds are better for all solvers."""
+    return len({frozenset(folds) for folds in results.by_solver().values()}) == 1
+
+
+def _significant(report: Report, problem: Problem, metric: str) -> set[str]:
+    try:
+        table = against_reference(report.results.of(problem.name), report.reference, metric)
+    except NoResultsError:
+        return set()
+    return set(table.loc[table["holm"] <= ALPHA, "solver"])
+
+
+def _fronts(report: Report, problem: Problem) -> Table:
+    """Return the quality of what each solver offers."""
+    quality = report.quality(problem)
+    objectives = report.results.of(problem.name).objectives
+    table = Table(
+        f"fronts-{problem.name}",
+        f"{problem.name}: quality of what each solver offers, on the training data. Hypervolume as a share of the "
+        f"{_box(objectives)}; IGD+ to the joint front of all solvers.",
+        ["solver", "hypervolume", "IGD+"],
+    )
+    for solver, rows in quality.groupby("solver", sort=False):
+        folds = rows.groupby("fold").mean(numeric_only=True)
+        values = [with_error(*mean_and_error(folds[name])) for name in ("hypervolume", "igd_plus")]
+        table.rows.append([text(solver), *values])
+    if _have_the_same_folds(report.results.of(problem.name)):
+        mark_best([row[1] for row in table.rows])
+        mark_best([row[2] for row in table.rows], largest=False)
+    return table
+
+
+def _box(objectives: list[str]) -> str:
+    """Return the words for the box in which fronts are compared, see `front_box`."""
+    known = {"features": "all features", "error": "the error 1"}
+    reach = [known[name] for name in objectives if name in known]
+    further = [name for name in objectives if name not in known]
+    sides = [f"from the origin to {' and '.join(reach)}"] if reach else []
+    sides += [f"from the least to the largest {name} of all members on the fold" for name in further]
+    return f"{'rectangle' if len(objectives) == 2 else 'box'} {', '.join(sides)}"
+
+
+def tests(report: Report) -> Section:
+    """Return which differences are more than chance."""
+    tables, lacking = [], []
+    for problem in report.problems:
+        try:
+            tables.append(_against_reference(report, problem))
+        except NoResultsError:
+            lacking.append(problem.name)
+    tables += [_verdicts(report, problem) for problem in report.problems]
+    section = Section("Tests", tables=[table for table in tables if table.rows])
+    if lacking:
+        section.paragraphs.append(f"No run of {report.reference} is finished on {', '.join(lacking)}: no tests there.")
+    metric = report.results.metric
+    try:
+        ranks = solver_ranks(report.results, metric)
+    except NoResultsError:
+        return section
+    section.paragraphs.append(
+        f"The solvers are ranked by {metric} on each of the {ranks.test.n_blocks} folds of "
+        f"{', '.join(ranks.problems)} that all of them have. The Friedman test of whether they differ at all has "
+        f"p = {ranks.test.p:.3g}; two solvers differ beyond chance if their mean ranks are at least "
+        f"{ranks.test.critical_difference:.2f} apart (Nemenyi test, {ALPHA:.0%})."
+    )
+    section.illustrate.append(partial(illustrations, report, "tests"))
+    return section
+
+
+def _against_reference(report: Report, problem: Problem) -> Table:
+    """Return the differences from the reference on a problem."""
+    results = report.results.of(problem.name)
+    table = Table(
+        f"tests-{problem.name}",
+        f"{problem.name}: {results.metric} of each solver minus that of {report.reference}, query by query; wins, ties "
+        "and losses count queries. p is that of the paired t test; Holm's method adjusts it for the number of rows, "
+        f"bold up to {ALPHA}.",
+        ["solver", "difference", "wins / ties / losses", "p", "Holm"],
+    )
+    for row in against_reference(results, report.reference, results.metric).itertuples():
+        table.rows.append(
+            [
+                text(row.solver),
+                with_error(row.difference, row.error),
+                Entry(f"{row.wins} / {row.ties} / {row.losses}", float(row.wins - row.losses)),
+                p_value(row.p),
+                replace(p_value(row.holm), best=row.holm <= ALPHA),
+            ]
+        )
+    return table
+
+
+def _verdicts(report: Report, problem: Problem) -> Table:
+    """Return what each selection on a problem loses against the same ranker on all features."""
+    results = report.results.of(problem.name)
+    table = Table(
+        f"verdicts-{problem.name}",
+        f"{problem.name}: what selection costs. {results.metric} of the chosen features minus that of the same ranker "
+        "on all features, over the test queries of all folds, with its standard error; and the number of runs in "
+        f"which a paired t test detects a loss or a gain at the level {LEVEL}, or two one-sided tests show that the "
+        "difference is within the margin. The same ranker is the backend of a search, the own ranker of a filter or "
+        "wrapper, and RankSVM beside the embedded methods that have none; validation chose its parameters with all "
+        "features.",
+        ["solver", "against", "features", "difference", "queries", "runs", "loss", "gain", "equivalent"],
+    )
+    for row in verdicts(results).itertuples():
+        counts = (row.queries, row.runs, row.loss, row.gain, row.equivalent)
+        table.rows.append(
+            [
+                text(row.solver),
+                text(row.against or "its backend"),
+                number(row.n_features, 1),
+                with_error(row.difference, row.error),
+                *(number(count, 0) for count in counts),
+            ]
+        )
+    return table
+
+
+MOST_NAMES = 8
+"""More solvers than these are not read in a cell."""
+
+
+def pairs(report: Report) -> Section:
+    """Return how many others each solver is better and worse than, and which: on test queries, and as a search."""
+    section = Section("All pairs of solvers")
+    for problem in report.problems:
+        by_queries, by_hypervolume = report.query_pairs(problem), report.hypervolume_pairs(problem)
+        if len(by_queries):
+            section.tables.append(_of_queries(report, problem, by_queries))
+        if by_hypervolume["p"].notna().any():
+            section.tables.append(_of_hypervolumes(report, problem, by_hypervolume))
+        elif len(by_hypervolume):
+            section.paragraphs.append(_too_few(problem, by_hypervolume))
+    if section.tables:
+        section.paragraphs.insert(
+            0,
+            f"A solver is better or worse than another where the p value, adjusted by Holm's method over all tests of "
+            f"a table, is at most {ALPHA}. Where it is not, nothing is shown, and least of all that two are equal. "
+            "moerank report --format pairs writes every difference and p value.",
+        )
+    return section
+
+
+def _of_queries(report: Report, problem: Problem, found: pd.DataFrame) -> Table:
+    """Return the standings of all solvers on test queries."""
+    results = report.results.of(problem.name)
+    caption = (
+        f"{problem.name}: {len(results.solvers)} solvers by {results.metric}, means over folds, after seeds, and which "
+        f"of them differ. {_tests(found)}: two-sided paired t tests over the {_span(found)} test queries of all folds "
+        "that both have, each query with its mean over the seeds. The queries of a fold are ranked by rankers that are "
+        "trained on the same data, so that the tests speak of other queries, and not of other training data."
+    )
+    values = {solver: means.mean(f"test {results.metric}")[0] for solver, means in results.means().items()}
+    return _standings(f"pairs-{problem.name}", caption, results.metric, found, values)
+
+
+def _of_hypervolumes(report: Report, problem: Problem, found: pd.DataFrame) -> Table:
+    """Return the standings of the searches by their fronts."""
+    tested = found.dropna(subset="p")
+    untested = len(found) - len(tested)
+    left = (
+        f" {untested} pairs with fewer than {fewest_cells(len(found), ALPHA)} cells are not tested." if untested else ""
+    )
+    searches = report.results.of(problem.name).searches
+    caption = (
+        f"{problem.name}: {len(searches)} searches by the hypervolume of their last fronts on the training data, means "
+        f"over folds, after seeds, and which of them differ. {_tests(tested)}: two-sided signed-rank tests over the "
+        f"{_span(tested)} cells, a fold and a seed each, that both have.{left} The seeds of a fold share its data, so "
+        "that the tests speak of other draws of the searches on these folds, and not of other data. A larger "
+        "hypervolume is a better search; whether it ranks other queries better, the table above says."
+    )
+    folds = report.quality(problem).groupby(["solver", "fold"])["hypervolume"].mean()
+    return _standings(
+        f"pairs-hypervolume-{problem.name}", caption, "hypervolume", tested, folds.groupby("solver").mean().to_dict()
+    )
+
+
+def _standings(name: str, caption: str, measure: str, found: pd.DataFrame, values: dict[str, float]) -> Table:
+    """Return a table of the solvers, the best mean first, with whom each of them is better than."""
+    table = Table(name, caption, ["solver", measure, "better", "worse", "undecided", "better than"])
+    ahead = standings(found, ALPHA)
+    ranked = sorted(ahead, key=lambda solver: -values[solver])
+    for solver in ranked:
+        counts = [number(len(ahead[solver][kind]), 0) for kind in ("better", "worse", "undecided")]
+        beaten = [other for other in ranked if other in ahead[solver]["better"]]
+        more = len(beaten) - MOST_NAMES
+        named = ", ".join(beaten[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        table.rows.append([text(solver), number(values[solver]), *counts, text(named)])
+    return table
+
+
+def _too_few(problem: Problem, found: pd.DataFrame) -> str:
+    """Return why the hypervolumes of the searches on a problem are not tested."""
+    needed = fewest_cells(len(found), ALPHA)
+    return (
+        f"{problem.name}: the hypervolumes of the searches are not tested. Their pairs, {len(found)} of them, have "
+        f"{_span(found)} cells in common, a fold and a seed each; with fewer than {needed} no signed-rank test can "
+        f"come down to {ALPHA}, adjusted for so many."
+    )
+
+
+def _tests(found: pd.DataFrame) -> str:
+    """Return how many tests there are, and how many of them find a difference."""
+    n_tests, shown = len(found), int(np.count_nonzero(found["holm"] <= ALPHA))
+    finds = "finds" if shown == 1 else "find"
+    tests = "1 test" if n_tests == 1 else f"{n_tests:,} tests, one for each pair"
+    return f"{tests}, of which {shown:,} {finds} a difference"
+
+
+def _span(found: pd.DataFrame) -> str:
+    """Return on how many queries or cells the tests are, from the fewest to the most."""
+    fewest, most = int(found["n"].min()), int(found["n"].max())
+    return f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+
+
+def ablations(report: Report) -> Section:
+    """Return what each part of MOFSRank is worth."""
+    section = Section("Ablations")
+    for problem in report.problems:
+        table = _differences(report, problem)
+        if table is not None:
+            section.tables.append(table)
+            section.illustrate.append(partial(illustrations, report, "ablations", problem))
+    return section
+
+
+def _differences(report: Report, problem: Problem) -> Table | None:
+    """Return the differences from MOFSRank on the same folds with the same seeds; None where there is no such pair."""
+    results = report.results.of(problem.name)
+    full, *_ = with_ablations()
+    runs = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in with_ablations()}
+    names = [name for name in ablated() if runs[name] & runs[full]]
+    if not names:
+        return None
+    quality = report.quality(problem).set_index(["solver", "fold", "seed"])["hypervolume"]
+    frame = results.frame.set_index(["solver", "fold", "seed"])
+    measures = {
+        "hypervolume": quality,
+        f"test {results.metric}": frame[f"test {results.metric}"],
+        "features": frame["n_features"].astype(float),
+        **{name: frame[name] for name in results.further_objectives},
+    }
+    table = Table(
+        f"ablations-{problem.name}",
+        f"{problem.name}: MOFSRank without one of its parts minus MOFSRank with all, on the same folds with "
+        "the same seeds: means over folds, after seeds, ± standard error; p of the paired t test over the folds, "
+        "adjusted by Holm's method within a column.",
+        ["without", *(head for name in measures for head in (name, "p"))],
+    )
+    columns = [[compare_runs(series, name, full) for name in names] for series in measures.values()]
+    adjusted = [holm([test.p for test in column]) for column in columns]
+    for row, name in enumerate(names):
+        entries = [text(ablated()[name])]
+        for measure, column, p in zip(measures, columns, adjusted, strict=True):
+            digits = 1 if measure == "features" else 4
+            entries += [with_error(column[row].difference, column[row].error, digits), p_value(p[row])]
+        table.rows.append(entries)
+    return table
+
+
+def features(report: Report) -> Section:
+    """Return which features are chosen, and how stably."""
+    section = Section("Features chosen")
+    for problem in report.problems:
+        table = _most_chosen(report, problem)
+        if table.rows:
+            section.tables.append(table)
+            section.illustrate.append(partial(illustrations, report, "features", problem))
+    return section
+
+
+def _most_chosen(report: Report, problem: Problem) -> Table:
+    """Return the features that each solver chooses most often; those that offer one size have no row."""
+    results = report.results.of(problem.name)
+    means = results.means()
+    table = Table(
+        f"features-{problem.name}",
+        f"{problem.name}: features chosen most often over folds and seeds, with the share of the runs. Stability "
+        "is the mean pairwise Jaccard index of the choices, then corrected for chance.",
+        ["solver", "features", "stability", "corrected", "most chosen"],
+    )
+    for solver, folds in results.by_solver().items():
+        if not offers_sizes(folds):
+            continue
+        runs = [run for seeds in folds.values() for run in seeds]
+        chosen = [run.best.features for run in runs]
+        names = runs[0].feature_names
+        count = Counter(names[feature] for features in chosen for feature in features)
+        often = ", ".join(f"{name} ({n / len(runs):.0%})" for name, n in count.most_common(8))
+        stable = feature_stability(chosen, len(names)) if len(runs) > 1 else (np.nan, np.nan)
+        size = with_error(*means[solver].mean("n_features"), digits=1)
+        table.rows.append([text(solver), size, *(number(s, 2) for s in stable), text(often)])
+    return table
+
+
+def reproduction(report: Report) -> Section:
+    """Return the commands, the versions and the machine that the results come from, and when they were written."""
+    versions: dict[str, set[str]] = {}
+    for result in report.results:
+        for name, version in result.versions.items():
+            versions.setdefault(name, set()).add(version)
+    table = Table(
+        "versions", "Versions of the libraries that the results come from, and the machine.", ["library", "version"]
+    )
+    table.rows.extend([text(name), text(", ".join(sorted(found)))] for name, found in versions.items())
+    own = [problem.name for problem in report.study.problems if problem.name not in shipped_problems()]
+    files = f" Put the path of its problem file in place of {enumeration(own)}." if own else ""
+    return Section(
+        "How to reproduce",
+        [
+            "Every run draws from a seed that is derived from the names of its problem, fold and solver and the "
+            "number of its seed, so that with these versions the same command gives the same results, on any "
+            f"number of processes.{files}",
+            *_written(report),
+        ],
+        [table],
+        code="\n".join(report.study.commands()),
+    )
+
+
+def _written(report: Report) -> list[str]:
+    """Return the sentence on when the files of the results were written."""
+    days = report.study.days()
+    if not days:
+        return []
+    span = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
+    return [f"The files of the results were written {span} (UTC). Seconds are those of the machine below."]
+
+
+FIRST: tuple[Callable[[Report], Section], ...] = (verdict,)
+OF_EACH_PROBLEM: tuple[Callable[[Report, Problem], Section], ...] = (results,)
+LAST: tuple[Callable[[Report], Section], ...] = (
+    *(tests, pairs, features, ablations),
+    *(question, problems, solvers, reproduction),
+)
+"""The answer first, then what it rests on; what was asked, of what data and whom, for those who doubt it."""
+
+
+def sections(report: Report, progress: Progress | None = None) -> list[Section]:
+    """Return the sections that have something to say, in reading order.
+
+    Parameters
+    ----------
+    report : Report
+    progress : callable, optional
+        Called as ``progress("sections", fraction, title)`` after each section.
+    """
+    makers: list[Callable[[], Section]] = [
+        *(partial(make, report) for make in FIRST),
+        *(partial(make, report, problem) for problem in report.problems for make in OF_EACH_PROBLEM),
+        *(partial(make, report) for make in LAST),
+    ]
+    found = []
+    for done, make in enumerate(makers, start=1):
+        section = make()
+        if section.paragraphs or section.tables or section.figures:
+            found.append(section)
+        if progress is not None:
+            progress("sections", done / len(makers), section.title)
+    return found

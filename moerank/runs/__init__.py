@@ -1,1 +1,0 @@
-"""Runs: problem files, the run of one solver on one fold, and its results on disk."""

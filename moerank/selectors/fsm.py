@@ -1,0 +1,247 @@
+"""FSMRank's problem by projected sub-gradient steps, the baseline of its paper (Lai et al., 2013)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from moerank.checks import check_at_least, check_choice, check_not_negative, check_positive
+from moerank.data import RankingData
+from moerank.kernels.proximal import subgradient_lanes
+from moerank.kernels.scores import linear_scores
+from moerank.metrics import Metric
+from moerank.rankers.base import Grid, Matrix
+from moerank.rankers.fsm_rank import FSMRank, Similarity, importance, similarity
+from moerank.rankers.population import AnyRanker
+from moerank.rankers.selection import LargestWeightsPath
+from moerank.selectors.filter import Filter, Order
+from moerank.training.listed import LaneGroup, PairProblem, lane_groups
+
+__all__ = ["FSMRankSubgradient", "FSMSVM"]
+
+
+class FSMRankSubgradient(LargestWeightsPath):
+    """The objective of `FSMRank`, minimised by projected sub-gradient steps instead of accelerated ones.
+
+    With F the objective of problem (2) over the non-negative variables w = [u; v] of the weights u − v, from w = 0,
+
+        w ← max(0, w − η₀ / √t · ∇F(w))   for t = 1 … max_iter
+
+    The steps do not descend each time; the best of all points counts.
+
+    Parameters
+    ----------
+    lambda1 : float, default 1e-3
+        Weight of the similarity of features chosen together, ≥ 0.
+    lambda2 : float, default 1e-3
+        Weight of the number of features, of which the less important ones cost more, ≥ 0.
+    eta0 : float, default 0.3
+        Length of the first step, η₀ > 0.
+    max_iter : int, default 400
+        Number of steps.
+    similarity : {"clipped", "raw"}, default "clipped"
+        See `FSMRank`.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_features,)
+        The weights u − v.
+    variables_ : ndarray, shape (2 * n_features,)
+        The best point [u; v].
+    support_ : ndarray of bool, shape (n_features,)
+        Features with a weight other than 0.
+    n_iter_ : int
+        Steps that were taken: `max_iter`.
+    objectives_ : ndarray, shape (max_iter + 1,)
+        The objective at the start and after each step.
+
+    Notes
+    -----
+    O(p + n_documents · n_features + n_features²) per step for p pairs, O(1 / √max_iter) error where FSMRank's is
+    O(1 / max_iter²). The paper says neither how long its steps are nor how many; up to eight entries of a grid are
+    solved together.
+
+    References
+    ----------
+    H. Lai, Y. Pan, Y. Tang, R. Yu: FSMRank: feature selection algorithm for learning to rank. IEEE Transactions on
+    Neural Networks and Learning Systems 24, 2013, section IV-E.
+
+    Examples
+    --------
+    >>> from moerank.selectors.fsm import FSMRankSubgradient
+    >>> X = [[0.0, 0.6], [0.5, 0.4], [1.0, 0.6], [0.2, 0.4]]
+    >>> FSMRankSubgradient(lambda2=0.1).fit(X, y=[0, 1, 2, 0]).support_.tolist()
+    [True, False]
+    """
+
+    _trained_together = ("lambda1", "lambda2", "eta0")
+
+    def __init__(
+        self,
+        lambda1: float = 1e-3,
+        lambda2: float = 1e-3,
+        eta0: float = 0.3,
+        max_iter: int = 400,
+        similarity: Similarity = "clipped",
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.eta0 = eta0
+        self.max_iter = max_iter
+        self.similarity = similarity
+
+    def objective(self, train: RankingData, variables: ArrayLike) -> float:
+        """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,)."""
+        return FSMRank(self.lambda1, self.lambda2, similarity=self.similarity).objective(train, variables)
+
+    def default_grid(self, train: RankingData) -> Grid:
+        """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, each with eta0 = 1, 10⁻¹, 10⁻² and 10⁻³: 196 entries.
+
+        Whole powers of ten, where FSMRank's grid has halves as well: there is one more parameter to choose.
+        """
+        powers = [10.0**k for k in range(0, -7, -1)]
+        entries = product(powers, powers, powers[:4])
+        return [{"lambda1": lambda1, "lambda2": lambda2, "eta0": eta0} for lambda2, lambda1, eta0 in entries]
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        group = next(lane_groups(1, np.float64))
+        variables, history = _minimise(train, [self], group)
+        self.variables_, self.objectives_ = variables[0], history[:, 0].copy()
+        self.n_iter_ = self.max_iter
+        self._set_weights(_weights(variables)[0])
+
+    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+        W = np.empty((len(candidates), train.n_features))
+        for group in lane_groups(len(candidates), np.float64):
+            W[group.rows] = _weights(_minimise(train, candidates, group)[0])
+        return linear_scores(validation.X, W)
+
+    @property
+    def _remedy(self) -> str:
+        return "no step came below the objective of no features: lower eta0 or lambda2, or scale the features"
+
+    def _check_parameters(self) -> None:
+        check_not_negative(lambda1=self.lambda1, lambda2=self.lambda2)
+        check_positive(eta0=self.eta0)
+        check_at_least(1, max_iter=self.max_iter)
+        check_choice(get_args(Similarity), similarity=self.similarity)
+
+
+def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: LaneGroup) -> tuple[Matrix, Matrix]:
+    """Train a group of rankers that are all alike in `max_iter` and `similarity`.
+
+    Returns their variables (group, 2 n_features) and histories (max_iter + 1, lanes).
+    """
+    problem = PairProblem.of(train)
+    s, A = importance(train), similarity(train, rankers[0].similarity)
+    cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+    parameters = np.array([(ranker.lambda1, ranker.lambda2, ranker.eta0) for ranker in rankers], np.float64)
+    lambda1, lambda2, eta0 = np.ascontiguousarray(group.fill_up(parameters, empty=1.0).T)
+    history = np.empty((rankers[0].max_iter + 1, group.n_lanes))
+    variables: Matrix = subgradient_lanes(
+        problem.X,
+        problem.pairs.first,
+        problem.pairs.winner,
+        problem.pairs.worse,
+        np.tile(s > 0, (group.n_lanes, 1)),
+        A,
+        np.tile(cost, (group.n_lanes, 1)),
+        lambda1,
+        lambda2,
+        eta0,
+        rankers[0].max_iter,
+        history,
+    )
+    return variables[: len(group)], history
+
+
+def _weights(variables: Matrix) -> Matrix:
+    u, v = np.hsplit(variables, 2)
+    return u - v
+
+
+class FSMSVM(Filter):
+    """Order the features by FSMRank, then train RankSVM on the first ones.
+
+    The order is that of |w|, with w the minimum of FSMRank's objective
+
+        (1 / p) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + ½ lambda1 |w|ᵀA|w| + lambda2 Σ |wᵢ| / sᵢ
+
+    Parameters
+    ----------
+    n_features_to_select : int, default 10
+        Features to select; fewer if there are not as many that vary.
+    ranker : estimator, optional
+        Trained on the selected features. Default: ``RankSVM()``.
+    lambda1, lambda2 : float, optional
+        Those of `FSMRank`, ≥ 0. None is chosen by `tune`: both first, as FSMRank itself would choose them on the
+        validation data, then the number of features and the ranker. Without `tune` None is FSMRank's default.
+
+    Attributes
+    ----------
+    order_, support_, population_, coef_
+        As in `Filter`.
+
+    Notes
+    -----
+    The cost is that of one FSMRank and one ranker. Features without a weight follow those with one, by importance.
+
+    References
+    ----------
+    H. Lai, Y. Pan, Y. Tang, R. Yu: FSMRank: feature selection algorithm for learning to rank. IEEE Transactions on
+    Neural Networks and Learning Systems 24, 2013, section V.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.6], [0.5, 0.4], [1.0, 0.6], [0.2, 0.4]]
+    >>> FSMSVM(1).fit(X, y=[0, 1, 2, 0]).order_.tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int = 10,
+        ranker: AnyRanker | None = None,
+        lambda1: float | None = None,
+        lambda2: float | None = None,
+    ) -> None:
+        super().__init__(n_features_to_select, ranker)
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+
+    def tune(
+        self,
+        train: RankingData,
+        validation: RankingData,
+        grid: Grid | None = None,
+        metric: Metric | str | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> Self:
+        """Return a clone with the parameters that rank the validation data best, FSMRank's before the others.
+
+        Arguments as in `Ranker.tune`.
+        """
+        self._check_parameters()
+        first = self._first_stage()
+        open_ = [name for name in ("lambda1", "lambda2") if getattr(self, name) is None]
+        entries = [{name: entry[name] for name in open_} for entry in first.default_grid(train)]
+        chosen = first.tune(train, validation, list({repr(entry): entry for entry in entries}.values()), metric)
+        settled = {name: getattr(chosen, name) for name in open_}
+        grid = [{**settled, **entry} for entry in grid or self.default_grid(train)]
+        return super().tune(train, validation, grid, metric, progress)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_not_negative(or_none=True, lambda1=self.lambda1, lambda2=self.lambda2)
+
+    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+        weights = np.abs(self._first_stage().fit_population(train)[0])
+        return np.lexsort((-importance(train), -weights))
+
+    def _first_stage(self) -> FSMRank:
+        given = {name: getattr(self, name) for name in ("lambda1", "lambda2")}
+        return FSMRank(**{name: value for name, value in given.items() if value is not None})

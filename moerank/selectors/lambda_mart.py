@@ -1,0 +1,319 @@
+"""Filters that order the features by what a LambdaMART makes of them, and serve a LambdaMART."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from moerank.checks import check_share
+from moerank.data import RankingData
+from moerank.rankers.base import Grid, Mask, Matrix
+from moerank.rankers.lambda_mart import FEW_LEAVES, LambdaMART, leaf_sizes
+from moerank.rankers.population import AnyRanker
+from moerank.selectors.filter import Filter, Order
+
+__all__ = [
+    "LambdaMARTFilter",
+    "n_that_vary",
+    "sizes_by_dropping",
+    "LambdaMARTGain",
+    "LambdaMARTRFE",
+    "LambdaMARTSHAP",
+    "mean_absolute_shap",
+]
+
+DROP = 0.2
+"""Share of the features by which the sizes of the grid differ: with LambdaMART, every size would take too long."""
+
+
+class LambdaMARTFilter(Filter):
+    """Base of the filters whose order comes from LambdaMART rankers, and that train one on the first features.
+
+    A subclass implements `_order`. Parameters and attributes are those of `LambdaMARTGain`.
+    """
+
+    _additive = False
+    _by_thresholds = True
+    _size = None
+
+    def __init__(
+        self,
+        n_features_to_select: int = 10,
+        ranker: AnyRanker | None = None,
+        n_trees: int = 300,
+        learning_rate: float = 0.1,
+        n_leaves: int = 10,
+        min_leaf: int = 1,
+    ) -> None:
+        super().__init__(n_features_to_select, ranker)
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.n_leaves = n_leaves
+        self.min_leaf = min_leaf
+
+    def without_selection(self) -> Any:
+        """Return the ranker that the filter ends in; its number of trees is to be chosen anew for all features."""
+        return self._trees() if self.ranker is None else clone(self.ranker)
+
+    def _grid_sizes(self, train: RankingData) -> list[int]:
+        """Return sizes about a fifth apart: every size would train too many rankers."""
+        return sizes_by_dropping(n_that_vary(train), DROP)
+
+    def _own_grid(self, train: RankingData) -> Grid:
+        """Return trees of 3 leaves with 0.25 % of the documents at least, and the trees as they are."""
+        return [
+            {"n_leaves": FEW_LEAVES, "min_leaf": leaf_sizes(train.n_documents)[0]},
+            {"n_leaves": self.n_leaves, "min_leaf": self.min_leaf},
+        ]
+
+    def _ranker_grid(self, train: RankingData) -> Grid:
+        return [{}] if self.ranker is None else super()._ranker_grid(train)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._trees()._check_parameters()
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        self._arrange(train, validation)
+        if self.ranker is None:
+            chosen = self._first_features(np.array([self.n_features_to_select]))[0]
+            held_out = None if validation is None else validation.with_features(chosen)
+            self.n_trees_ = self._stopped(train.with_features(chosen), held_out).n_trees
+        sizes = np.array([self.n_features_to_select])
+        (self.support_,), self.population_ = self._train_first(train, sizes)
+
+    def _trees(self) -> LambdaMART:
+        return LambdaMART(self.n_trees, self.learning_rate, self.n_leaves, self.min_leaf)
+
+    def _stopped(self, train: RankingData, validation: RankingData | None) -> LambdaMART:
+        """Return a LambdaMART with the number of trees that the validation data choose, not fitted yet."""
+        return self._trees() if validation is None else self._trees().stopped(train, validation)
+
+    def _chosen_ranker(self) -> Any:
+        return self._trees().set_params(n_trees=self.n_trees_) if self.ranker is None else self.ranker
+
+    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
+        return self._scores(X)[:, None]
+
+
+def n_that_vary(train: RankingData) -> int:
+    """Return the number of features that are not constant in all documents, 1 at the least."""
+    return max(1, int(np.count_nonzero(np.ptp(train.X, axis=0) > 0)))
+
+
+def sizes_by_dropping(n_features: int, drop: float) -> list[int]:
+    """Return the sizes, smallest first, that are left where `drop` of the features, one at least, go at a time.
+
+    Examples
+    --------
+    >>> sizes_by_dropping(20, 0.2)
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 20]
+    """
+    sizes = [n_features]
+    while sizes[-1] > 1:
+        sizes.append(sizes[-1] - max(1, int(drop * sizes[-1])))
+    return sizes[::-1]
+
+
+class LambdaMARTGain(LambdaMARTFilter):
+    """Order the features by the total gain of the splits of a LambdaMART on all features, and train it on the first.
+
+    The gain of a split is the reduction of the loss that its tree was fitted to.
+
+    Parameters
+    ----------
+    n_features_to_select : int, default 10
+        Features to select; fewer if there are not as many that vary.
+    ranker : estimator, optional
+        Trained on the selected features. Default: a LambdaMART with the arguments below.
+    n_trees : int, default 300
+        Largest number of trees of each LambdaMART, at least 1. With validation data in `fit` each has the number that
+        these choose, see `LambdaMART.stopped`; without them it has all.
+    learning_rate : float, default 0.1
+        Share of a tree that is added to the score, > 0.
+    n_leaves : int, default 10
+        Largest number of leaves of a tree, at least 2.
+    min_leaf : int, default 1
+        Least number of documents in a leaf.
+
+    Attributes
+    ----------
+    order_, support_, population_, coef_, forest_
+        As in `Filter`.
+    n_trees_ : int
+        Number of trees of the LambdaMART that is served, and of those of the path; only without another `ranker`.
+
+    Notes
+    -----
+    Two trainings of LambdaMART, or four with validation data. Equal gains, such as those of features that no tree
+    splits by, go to the earlier column. Features of many values are overrated, since they offer more splits; of two
+    features with the same values one takes all the gain.
+
+    The grid is ours: sizes a fifth apart, and with each of them the trees as they are and trees of 3 leaves, with
+    0.25 % of the documents at least. The rankers of the path have as many trees as the one that is served.
+
+    References
+    ----------
+    J. H. Friedman: Greedy function approximation: a gradient boosting machine. Annals of Statistics 29, 2001,
+    section 8.1.
+
+    Examples
+    --------
+    >>> from moerank.selectors.lambda_mart import LambdaMARTGain
+    >>> X = [[0.3, 0.0], [0.1, 0.3], [0.2, 0.6], [0.2, 0.9]]
+    >>> LambdaMARTGain(1, n_trees=5).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    [1, 0]
+    """
+
+    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+        trees = self._stopped(train, validation)._learn(train)
+        return np.argsort(-trees.booster_.feature_importance("gain"), kind="stable")
+
+
+class LambdaMARTRFE(LambdaMARTFilter):
+    """Train a LambdaMART, drop a share of the features with the least gain, and so on until one is left.
+
+    The gain of a feature is the total over the splits by it, of the trees trained on the features that are left.
+
+    Parameters
+    ----------
+    n_features_to_select : int, default 10
+        The largest number of features to select: the elimination passes some sizes only, and the largest of them up to
+        this number counts.
+    ranker : estimator, optional
+        Trained on the selected features. Default: a LambdaMART with the arguments below.
+    drop : float, default 0.2
+        Share of the remaining features that each round drops, in (0, 1): rounded down, and one at the least.
+    n_trees, learning_rate, n_leaves, min_leaf
+        As in `LambdaMARTGain`.
+
+    Attributes
+    ----------
+    order_ : ndarray of int, shape (n_varying,)
+        The features, those that were left longest first; those dropped together by their last gain.
+    support_, population_, coef_, forest_, n_trees_
+        As in `LambdaMARTGain`.
+
+    Notes
+    -----
+    About ln(n_features) / drop trainings of LambdaMART, twice as many with validation data. Of equal gains the later
+    column is dropped first. The path has a ranker for each size that the elimination passes, and repeats it up to the
+    next one. The grid is ours: these sizes, with each of them the trees as they are and trees of 3 leaves, with 0.25 %
+    of the documents at least. The rankers of the path have as many trees as the one that is served.
+
+    References
+    ----------
+    I. Guyon, J. Weston, S. Barnhill, V. Vapnik: Gene selection for cancer classification using support vector
+    machines. Machine Learning 46, 2002, for weights of a linear machine in place of gains.
+
+    Examples
+    --------
+    >>> from moerank.selectors.lambda_mart import LambdaMARTRFE
+    >>> X = [[0.3, 0.0, 0.5], [0.1, 0.3, 0.5], [0.2, 0.6, 0.4], [0.2, 0.9, 0.6]]
+    >>> LambdaMARTRFE(1, n_trees=5).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    [1, 0, 2]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int = 10,
+        ranker: AnyRanker | None = None,
+        drop: float = 0.2,
+        n_trees: int = 300,
+        learning_rate: float = 0.1,
+        n_leaves: int = 10,
+        min_leaf: int = 1,
+    ) -> None:
+        super().__init__(n_features_to_select, ranker, n_trees, learning_rate, n_leaves, min_leaf)
+        self.drop = drop
+
+    def _grid_sizes(self, train: RankingData) -> list[int]:
+        return sizes_by_dropping(n_that_vary(train), self.drop)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_share(one=False, drop=self.drop)
+
+    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+        left = np.arange(train.n_features)
+        dropped: list[int] = []
+        for size in sizes_by_dropping(train.n_features, self.drop)[-2::-1]:
+            mask = np.isin(np.arange(train.n_features), left)
+            part = train.with_features(mask)
+            held_out = None if validation is None else validation.with_features(mask)
+            gain = self._stopped(part, held_out)._learn(part).booster_.feature_importance("gain")
+            best_first = left[np.argsort(-gain, kind="stable")]
+            dropped = [*best_first[size:].tolist(), *dropped]
+            left = np.sort(best_first[:size])
+        return np.array([*left.tolist(), *dropped])
+
+    def _first_features(self, sizes: Order) -> Mask:
+        visited = np.array(sizes_by_dropping(len(self.order_), self.drop))
+        return super()._first_features(visited[np.searchsorted(visited, sizes, side="right") - 1])
+
+
+ENTRIES = 1 << 22
+"""Shapley values of so many documents times features are held at once."""
+
+
+class LambdaMARTSHAP(LambdaMARTFilter):
+    """Order the features by their mean |Shapley value| in a LambdaMART on all features, and train it on the first.
+
+    The score of a document is parted among the features by the game in which a set of them plays for the expected
+    score given their values. In a tree this expectation follows the splits by features of the set, and takes both ways
+    of the others, weighed by the training documents that went there.
+
+    Parameters
+    ----------
+    n_features_to_select : int, default 10
+        Features to select; fewer if there are not as many that vary.
+    ranker : estimator, optional
+        Trained on the selected features. Default: a LambdaMART with the arguments below.
+    n_trees, learning_rate, n_leaves, min_leaf
+        As in `LambdaMARTGain`.
+
+    Attributes
+    ----------
+    order_, support_, population_, coef_, forest_, n_trees_
+        As in `LambdaMARTGain`.
+
+    Notes
+    -----
+    The means are over all training documents, O(n_documents · n_trees · n_leaves · depth²) in blocks of bounded
+    memory, beside the trainings, two or with validation data four. Equal means go to the earlier column.
+
+    The grid is ours: sizes a fifth apart, and with each of them the trees as they are and trees of 3 leaves, with
+    0.25 % of the documents at least. The rankers of the path have as many trees as the one that is served.
+
+    References
+    ----------
+    S. M. Lundberg et al.: From local explanations to global understanding with explainable AI for trees. Nature
+    Machine Intelligence 2, 2020.
+
+    Examples
+    --------
+    >>> from moerank.selectors.lambda_mart import LambdaMARTSHAP
+    >>> X = [[0.3, 0.0], [0.1, 0.3], [0.2, 0.6], [0.2, 0.9]]
+    >>> LambdaMARTSHAP(1, n_trees=5).fit(X, y=[0, 0, 1, 1]).order_.tolist()
+    [1, 0]
+    """
+
+    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+        trees = self._stopped(train, validation)._learn(train)
+        return np.argsort(-mean_absolute_shap(trees.booster_, train.X), kind="stable")
+
+
+def mean_absolute_shap(booster: Any, X: Matrix, entries: int = ENTRIES) -> Matrix:
+    """Return the mean over the rows of X of |Shapley value| of each feature, shape (n_features,).
+
+    `entries` bounds the memory: as many values are held at once, of one row at least.
+    """
+    total = np.zeros(X.shape[1])
+    step = max(1, entries // (X.shape[1] + 1))
+    for begin in range(0, len(X), step):
+        rows = np.asarray(X[begin : begin + step], np.float64)
+        values = booster.predict(rows, pred_contrib=True, num_threads=1)
+        total += np.abs(values[:, :-1]).sum(axis=0)  # the last column is the expected score
+    return total / len(X)

@@ -1,0 +1,198 @@
+"""The folder of a run: what is finished in it, what was interrupted, and going on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.data import RankingData
+from moerank.files import prepare_folder
+from moerank.metrics import Metric
+from moerank.studies.problem import Problem
+from moerank.studies.result import RunResult
+from moerank.studies.result_files import JOURNAL, read_result, unfinished, write_result
+from moerank.studies.run_fold import Progress, configuration, run_fold
+from moerank.studies.solver import SolverSpec
+from moerank.systems import remove
+from moerank.verdict import judge
+
+if TYPE_CHECKING:
+    from moerank.data.dask import DaskCluster
+
+
+__all__ = ["FoldRuns", "compare_members"]
+
+
+@dataclass(frozen=True)
+class FoldRuns:
+    """A solver on some folds of a problem, each in a folder of its own.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : SolverSpec
+    folders : mapping of int to Path
+        Where the run of each fold is kept.
+    seed : int, default 0
+    data : path, optional
+        Where files of data are; see `Problem.load_fold`.
+    """
+
+    problem: Problem
+    solver: SolverSpec
+    folders: Mapping[int, Path]
+    seed: int = 0
+    data: Path | None = None
+
+    def run(
+        self,
+        *,
+        resume: bool = False,
+        workers: int = 1,
+        progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
+        say: Callable[[str], object] = lambda sentence: None,
+        cluster: DaskCluster | None = None,
+    ) -> Iterator[RunResult]:
+        """Yield the result of each fold once it is on disk, and run what is not finished.
+
+        Everything that can be refused is refused before the first fold begins.
+
+        Parameters
+        ----------
+        resume : bool, default False
+            Go on from what an interrupted run has left, and run nothing again that is finished.
+        workers : int, default 1
+            Threads; results are the same for any number.
+        progress : callable, optional
+            Makes the context in which a fold runs, and which is told how far it is; see `run_fold`.
+        say : callable
+            Called with each sentence that the user should read.
+        cluster : DaskCluster, optional
+            Whose workers hold the shards of the training parts; see `run_fold`.
+
+        Raises
+        ------
+        OSError
+            If a folder cannot be written, or data are missing.
+        ValueError
+            If a folder holds the result of another configuration.
+        """
+        self.problem.spec(self.solver)
+        for fold in self.folders if len(self.folders) > 1 or cluster is None else ():  # else the run itself begins so
+            self.problem.load_limited_fold(fold, self.data, cluster)
+        for folder in self.folders.values():
+            prepare_folder(folder)
+        finished = {fold: self._finished(fold, folder) for fold, folder in self.folders.items()}
+        if resume and not any(finished[fold] or unfinished(folder) for fold, folder in self.folders.items()):
+            say("nothing to resume; starting from the beginning")
+        for fold, folder in self.folders.items():
+            result = finished[fold]
+            if result is not None and resume:
+                say(f"{folder} holds the finished run; it is not run again")
+            else:
+                if result is not None:
+                    say(f"{folder} holds a finished run of the same configuration; it will be replaced")
+                if not resume:
+                    for journal in unfinished(folder):
+                        say(f"starting anew; {journal} of an interrupted run is removed (--resume would continue it)")
+                        remove(journal)
+                with progress() as report:
+                    result = run_fold(
+                        self.problem,
+                        fold,
+                        self.solver,
+                        self.seed,
+                        workers=workers,
+                        data=self.data,
+                        journal=folder / JOURNAL,
+                        resume=resume,
+                        progress=report,
+                        cluster=cluster,
+                    )
+            write_result(result, folder)
+            for journal in unfinished(folder):  # only now: whoever is killed before goes on from them
+                remove(journal)
+            yield result
+
+    def _finished(self, fold: int, folder: Path) -> RunResult | None:
+        """Return the finished result in a folder; refuse a folder with that of another configuration."""
+        result = read_result(folder)
+        if result is None:
+            return None
+        here = _flat(configuration(self.problem, fold, self.solver, self.seed))
+        there = _flat(result.configuration)
+        for key in [*here, *there]:
+            if here.get(key) != there.get(key):
+                raise ValueError(
+                    f"{folder} holds the result of another configuration ({key} is {there.get(key)} there and "
+                    f"{here.get(key)} here); choose another folder with --out, or remove it"
+                )
+        return result
+
+
+def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings under dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flat
+
+
+def compare_members(
+    result: RunResult, first: int, second: int, test: RankingData, metric: Metric, *, margin: float
+) -> str:
+    """Return in one sentence how a member of a front stands against another, query by query.
+
+    Parameters
+    ----------
+    result : RunResult
+    first, second : int
+        Members, from 1 as in front.csv.
+    test : RankingData
+        The test part that the result was measured on, scaled as it was.
+    metric : Metric
+        That of the error.
+    margin : float
+        Differences below it do not matter.
+
+    Raises
+    ------
+    ValueError
+        For a member that does not exist, or that no weights are kept of.
+
+    Notes
+    -----
+    The chosen member's values stand in the result; those of others are measured again by their weights, to the same
+    bits. No choice is made by them, and none should be: a member that is chosen by test queries is flattered by them.
+    O(n_documents · n_features).
+    """
+    values, reference = (_values(result, number, test, metric) for number in (first, second))
+    sizes = [len(result.front[number - 1].features) for number in (first, second)]
+    verdict = judge(values, reference, "test", metric.name, *sizes, margin=margin)
+    one, other = (
+        f"member {number} ({size} feature{'s' * (size != 1)}{', chosen' * (number == result.chosen + 1)})"
+        for number, size in zip((first, second), sizes, strict=True)
+    )
+    return f"{one[0].upper()}{one[1:]} against {other}: {verdict.outcome}"
+
+
+def _values(result: RunResult, number: int, test: RankingData, metric: Metric) -> NDArray[np.float64]:
+    """Return the metric of each test query."""
+    if not 1 <= number <= len(result.front):
+        there = f"members 1 to {len(result.front)}" if len(result.front) > 1 else "only member 1"
+        raise ValueError(f"--member {number}: the front has {there}; the table numbers them")
+    member = result.front[number - 1]
+    if number == result.chosen + 1:
+        return np.asarray(member.per_query["test"][metric.name])
+    if member.weights is None:
+        raise ValueError(
+            f"--member {number}: its ranker has no weights, and of such a front the chosen member alone is kept "
+            f"({result.chosen + 1})"
+        )
+    return metric.of_linear(test, member.model.coef(test.n_features)[None])[:, 0]

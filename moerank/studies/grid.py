@@ -1,0 +1,351 @@
+"""A cell of a study: one solver with its parameters and one seed on one fold of a problem."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Field, ValidationError
+
+from moerank.checks import check_at_least, first_mistake, size
+from moerank.data import RankingData
+from moerank.data.folds import MOST_FOLDS, N_FOLDS
+from moerank.solvers import solvers as solver_table
+from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
+from moerank.studies.result import FORMAT
+from moerank.studies.run_fold import configuration
+from moerank.studies.solver import AnySolver, GivenSolver, SolverSpec, read_given, read_solver
+from moerank.studies.sources import InMemory, Parameters, Section
+
+__all__ = [
+    "Cell",
+    "digest",
+    "MOST_CELLS",
+    "AskedProblems",
+    "AskedSolvers",
+    "Grid",
+    "check_names",
+    "check_number",
+    "folds_of",
+    "read_grids",
+    "read_problems",
+    "read_solvers",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One run of a study.
+
+    Attributes
+    ----------
+    problem : Problem
+    fold : int
+    solver : SolverSpec or GivenSolver
+    seed : int
+        From 0. The draws come from `random_state`.
+    """
+
+    problem: Problem
+    fold: int
+    solver: AnySolver
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """What messages call the cell."""
+        seed = f", seed {self.seed}" if self.solver.seeded else ""
+        return f"{self.problem.name}, fold {self.fold}, {self.solver.label}{seed}"
+
+    @property
+    def random_state(self) -> int:
+        """The seed of all draws: it depends on the names of this cell alone, whatever else the study contains."""
+        names = f"{self.problem.name}|{self.fold}|{self.solver.label}|{self.seed}"
+        return int.from_bytes(hashlib.blake2b(names.encode(), digest_size=4).digest(), "big")
+
+    def configuration(self) -> dict[str, Any]:
+        """Return everything that decides the result, as plain JSON values."""
+        return {"format": FORMAT, **configuration(self.problem, self.fold, self.solver, self.seed, baselines=False)}
+
+    @cached_property
+    def key(self) -> str:
+        """The name of the cell's file: a digest of its configuration."""
+        return digest(self.configuration())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cell) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def digest(configuration: dict[str, Any]) -> str:
+    """Return the digest of a configuration, whatever the order of its keys."""
+    text = json.dumps(configuration, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+MOST_CELLS = 10**6
+"""Of a study."""
+
+AskedProblems: TypeAlias = (
+    str | Path | Problem | Sequence[str | Path | Problem] | Mapping[str, str | Path | Problem | InMemory]
+)
+
+AskedSolvers: TypeAlias = Any
+"""A name, an estimator, several of these, or a mapping of labels to names, estimators and functions."""
+
+
+class _StoredSolver(Section):
+    """A solver in study.json; of one that was given as an object, `given` says what it was."""
+
+    name: str
+    parameters: Parameters = Field(default_factory=dict)
+    given: Parameters | None = None
+    seeded: bool = False
+
+    def read(self) -> AnySolver:
+        """Return the solver, which cannot be run where it was an object."""
+        if self.given is None:
+            return SolverSpec(self.name, self.parameters)
+        return GivenSolver(self.name, self.given, self.seeded)
+
+
+class _StoredGrid(Section):
+    """What study.json says of a request."""
+
+    problems: tuple[Problem, ...]
+    solvers: tuple[_StoredSolver, ...]
+    folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
+    seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
+    settings: Parameters = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a study was asked for: solvers × problems × folds × seeds.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+    solvers : tuple of SolverSpec or GivenSolver
+    folds : tuple of int
+    seeds : int
+    settings : dict
+        What was set in place of the values of problem files.
+    """
+
+    problems: tuple[Problem, ...]
+    solvers: tuple[AnySolver, ...]
+    folds: tuple[int, ...]
+    seeds: int
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_number(self.n_cells)
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are, without making them."""
+        n_drawn = sum(_may_draw(solver) for solver in self.solvers)
+        return len(self.problems) * len(self.folds) * (len(self.solvers) + (self.seeds - 1) * n_drawn)
+
+    def cells(self) -> list[Cell]:
+        """All cells, by seed and fold first, so that an unfinished study has something of everything."""
+        drawn = [solver for solver in self.solvers if solver.seeded]
+        return [
+            Cell(problem, fold, solver, seed)
+            for seed in range(self.seeds if drawn else 1)
+            for fold in self.folds
+            for problem in self.problems
+            for solver in (drawn if seed else self.solvers)
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "problems": [problem.model_dump(mode="json") for problem in self.problems],
+            "solvers": [_as_dict(solver) for solver in self.solvers],
+            "folds": list(self.folds),
+            "seeds": self.seeds,
+            **({"settings": self.settings} if self.settings else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Grid:
+        """Read what `as_dict` returned.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        stored = _StoredGrid.model_validate(values)
+        solvers = tuple(solver.read() for solver in stored.solvers)
+        return cls(stored.problems, solvers, stored.folds, stored.seeds, stored.settings)
+
+
+def read_problems(asked: AskedProblems, settings: Mapping[str, Any]) -> list[Problem]:
+    """Return the problems that are asked for.
+
+    Parameters
+    ----------
+    asked : str, path or Problem, sequence of such, or mapping
+        A mapping gives names, also to data in memory; see `make_problem`.
+    settings : mapping of str to object
+        In place of their own values, as `load_problem` takes them.
+
+    Raises
+    ------
+    ValueError
+        For two problems of one name, and all that cannot be read.
+    """
+    if isinstance(asked, str | Path | Problem):
+        asked = [asked]
+    if isinstance(asked, Mapping):
+        found = [_named_problem(name, given, settings) for name, given in asked.items()]
+    elif isinstance(asked, RankingData) or not all(isinstance(given, str | Path | Problem) for given in asked):
+        raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
+    else:
+        found = [_problem(given, settings) for given in asked]
+    named = {problem.name: problem for problem in found}
+    for problem in found:
+        if problem.configuration() != named[problem.name].configuration():
+            raise ValueError(f"two problems are called {problem.name}; give one of them another name")
+    return list(named.values())
+
+
+def read_solvers(asked: AskedSolvers) -> list[AnySolver]:
+    """Return the solvers that are asked for; see `Study`.
+
+    Raises
+    ------
+    ValueError
+        For two different solvers of one name, and all that cannot be read.
+
+    Examples
+    --------
+    >>> from moerank.rankers import RankSVM
+    >>> [solver.label for solver in read_solvers(["gas", RankSVM(C=0.5)])]
+    ['gas', 'RankSVM[C=0.5]']
+    """
+    if isinstance(asked, Mapping):
+        found = [_named_solver(name, given) for name, given in asked.items()]
+    else:
+        several = asked if isinstance(asked, Sequence) and not isinstance(asked, str) else [asked]
+        named = [name for given in several for name in (solver_table() if _is_all(given) else (given,))]
+        found = [_solver(given) for given in named]
+    by_label = {solver.label: solver for solver in found}
+    for solver in found:
+        if solver != by_label[solver.label]:
+            raise ValueError(f"two solvers are called {solver.label}: solvers={{'a name': …}} tells them apart")
+    return list(by_label.values())
+
+
+def folds_of(problem: Problem, asked: tuple[int, ...] | None, data: str | Path | None) -> tuple[int, ...]:
+    """Return the folds of a problem that are asked for, by default all; refuse those that do not exist."""
+    try:
+        n_folds = problem.n_folds(data)
+    except FileNotFoundError:
+        n_folds = N_FOLDS  # to plan a study no data are needed, and without them none runs
+    if asked is None:
+        return tuple(range(1, n_folds + 1))
+    for fold in asked:
+        check_at_least(0, fold=fold)
+    if not set(asked) <= set(range(1, n_folds + 1)):
+        there = f"there are folds 1 to {n_folds}" if n_folds > 1 else "there is only fold 1"
+        raise ValueError(f"{problem.name}: {there}, not {sorted(set(asked))}")
+    return tuple(sorted(set(asked)))
+
+
+def check_names(place: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[AnySolver]) -> None:
+    """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another.
+
+    Raises
+    ------
+    ValueError
+        The message names the folder, what differs and the remedy.
+    """
+    named = {problem.name: problem for problem in problems}
+    labelled = {solver.label: solver for solver in solvers}
+    for grid in grids:
+        for problem in grid.problems:
+            if named.get(problem.name, problem).configuration() != problem.configuration():
+                raise ValueError(
+                    f"{place} holds a study of {problem.name} with other settings; choose another folder, or give the "
+                    "problem another name"
+                )
+        for solver in grid.solvers:
+            if labelled.get(solver.label, solver) != solver:
+                raise ValueError(
+                    f"{place} holds results of another {solver.label}: its code or its parameters have changed; choose "
+                    "another folder, or give the solver another name"
+                )
+
+
+def check_number(n_cells: int) -> None:
+    """Refuse a study of more than a million cells."""
+    if n_cells > MOST_CELLS:
+        raise ValueError(f"a study has at most {size(MOST_CELLS)} cells, not {size(n_cells)}; divide it")
+
+
+def read_grids(folder: Path, grids: list[dict[str, Any]]) -> list[Grid]:
+    """Return what was asked for in a folder.
+
+    Raises
+    ------
+    ValueError
+        If it is not what this version of moerank writes.
+    """
+    try:
+        read = [Grid.from_dict(grid) for grid in grids]
+        check_number(sum(grid.n_cells for grid in read))
+        return read
+    except ValueError as error:
+        reason = first_mistake(error) if isinstance(error, ValidationError) else error
+        raise ValueError(f"{folder / 'study.json'}: not a study of this version of moerank ({reason})") from None
+
+
+def _problem(given: str | Path | Problem, settings: Mapping[str, Any]) -> Problem:
+    return with_settings(given, settings) if isinstance(given, Problem) else load_problem(given, settings)
+
+
+def _named_problem(name: str, given: str | Path | Problem | InMemory, settings: Mapping[str, Any]) -> Problem:
+    if isinstance(given, str | Path | Problem):
+        return with_settings(_problem(given, settings), {"name": name})
+    return make_problem(name, given, settings)
+
+
+def _is_all(given: object) -> bool:
+    return isinstance(given, str) and given == "all"
+
+
+def _solver(given: Any) -> AnySolver:
+    if isinstance(given, SolverSpec | GivenSolver):
+        return given
+    return read_solver(given) if isinstance(given, str) else read_given(given)
+
+
+def _named_solver(name: str, given: Any) -> AnySolver:
+    if not isinstance(given, str):
+        return read_given(given, name)
+    spec = read_solver(given)
+    if spec.label != name:
+        raise ValueError(f"{given} keeps its name: solvers={{{spec.label!r}: {given!r}}}")
+    return spec
+
+
+def _may_draw(solver: AnySolver) -> bool:
+    """Whether a solver counts with all seeds; one that is not installed here may."""
+    return solver.seeded if isinstance(solver, GivenSolver) else solver.name not in solver_table() or solver.seeded
+
+
+def _as_dict(solver: AnySolver) -> dict[str, Any]:
+    if isinstance(solver, GivenSolver):
+        return {"name": solver.label, "given": solver.description, "seeded": solver.seeded}
+    return {"name": solver.name, "parameters": solver.parameters}

@@ -1,0 +1,638 @@
+"""The features of a problem: what they cost, which are left out, and what every selection of them has to keep."""
+
+from __future__ import annotations
+
+import os
+import reprlib
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import (
+    BaseModel,
+    Field,
+    PrivateAttr,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from moerank.checks import unknown
+from moerank.data import RankingData, fit_scaling
+from moerank.data.costs import read_cost_table
+from moerank.data.inputs import column_mask
+from moerank.data.shards import NOT_ON_SHARDS
+from moerank.evolution import ALGORITHMS
+from moerank.files import read_text
+from moerank.metrics import Metric, make_metric
+from moerank.mofsrank.front import Final
+from moerank.mofsrank.limits import FeatureLimits
+from moerank.mofsrank.objectives import FRONT, read_objectives
+from moerank.mofsrank.refit import read_refit
+from moerank.mofsrank.searching import check_on_shards
+from moerank.mofsrank.settings import (
+    STAGES,
+    EnsembleSettings,
+    FeatureSelectionSettings,
+    InstanceSelectionSettings,
+    at_least,
+)
+from moerank.solvers import make_backend
+from moerank.studies.solver import AnySolver
+from moerank.studies.sources import (
+    SOURCES,
+    Data,
+    Fold,
+    InMemory,
+    MemoryData,
+    Parameters,
+    Places,
+    Section,
+    Split,
+    load_sharded_fold,
+    read_data,
+    read_memory,
+    shipped_folder,
+)
+from moerank.verdict import MARGIN
+
+if TYPE_CHECKING:
+    from moerank.data.dask import DaskCluster
+
+
+__all__ = [
+    "FeaturesSection",
+    "BackendSection",
+    "MetricSection",
+    "Problem",
+    "Published",
+    "SearchSection",
+    "SolverSection",
+    "load_problem",
+    "make_problem",
+    "shipped_problems",
+    "with_settings",
+]
+
+MOST_BYTES = 2**24
+"""Of a table of features."""
+
+
+LIMITS = ("include", "max_features", "max_cost")
+
+
+class FeaturesSection(Section):
+    """What is known of the features beside their values.
+
+    Attributes
+    ----------
+    table : str, optional
+        A CSV file with the columns name and cost and, where features are computed together, group and group_cost; it is
+        looked for where data are. The objective "cost" adds these up.
+    exclude : sequence of int or str
+        Columns, counted from 0, or names of features that leave the data before anything looks at them.
+    include : sequence of int or str
+        Columns or names of features that belong to every selection.
+    max_features : int, optional
+        Most features of a selection.
+    max_cost : float, optional
+        Most that the features of a selection cost together.
+    """
+
+    table: Annotated[str, Field(min_length=1)] | None = None
+    exclude: tuple[StrictInt | StrictStr, ...] = ()
+    include: tuple[StrictInt | StrictStr, ...] = ()
+    max_features: Annotated[int, at_least(1)] | None = None
+    max_cost: Annotated[float, Field(ge=0)] | None = None
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What every selection has to keep, by the names of the arguments of solvers that can."""
+        return FeatureLimits(self.max_features, self.max_cost, self.include).given
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the settings that can decide results, as plain JSON values; limits only where there are some."""
+        settings = self.model_dump(mode="json", exclude=set(LIMITS) - set(self.limits))
+        return settings if settings != {"table": None, "exclude": []} else {}
+
+    def applied(self, fold: Fold, places: Places) -> tuple[Fold, dict[str, Any]]:
+        """Return the parts of a fold with these costs, without the features that are left out, and the limits.
+
+        The limits call features by name, as columns have other numbers where some are left out.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the table is not there.
+        ValueError
+            For a table that is malformed or has other features, and for features that are not there, that are both
+            in and out, or that are all.
+        """
+        train, validation, test = fold
+        if self.table is not None:
+            path = self._table_path(places)
+            costs = read_cost_table(read_text(path, MOST_BYTES), str(path), train.feature_names)
+            train, validation, test = (part.with_costs(costs) for part in (train, validation, test))
+        kept, limits = self._kept(train), self.limits
+        if self.include:
+            limits["include"] = self._included(train, kept)
+        return (train.with_features(kept), validation.with_features(kept), test.with_features(kept)), limits
+
+    def _table_path(self, places: Places) -> Path:
+        assert self.table is not None
+        for path in [*places.files(self.table), shipped_folder() / self.table]:
+            if path.is_file():
+                return path
+        raise FileNotFoundError(f"[features] table {self.table} is in none of {places}; put it beside the problem file")
+
+    def _kept(self, data: RankingData) -> NDArray[np.bool_]:
+        kept = ~column_mask(self.exclude, data.feature_names, "[features] exclude")
+        if not kept.any():
+            raise ValueError(f"[features] exclude leaves none of the {data.n_features} features")
+        return kept
+
+    def _included(self, data: RankingData, kept: NDArray[np.bool_]) -> tuple[str, ...]:
+        names, included = data.feature_names, column_mask(self.include, data.feature_names, "[features] include")
+        if (both := np.flatnonzero(included & ~kept)).size:
+            raise ValueError(f"[features] feature {names[both[0]]!r} is both in include and in exclude")
+        return tuple(names[column] for column in np.flatnonzero(included))
+
+
+SHARDS = 8
+"""Of a problem that is to be in shards and does not say in how many: results depend on it, not on who holds them."""
+
+
+class MetricSection(Section):
+    """The metric of all objectives, see `make_metric`, with its conventions, see `NDCG`: LETOR's by default."""
+
+    name: str = "NDCG@10"
+    gain: str | None = None
+    discount: str | None = None
+    short_queries: str | None = None
+
+    def make(self) -> Metric:
+        """Return the metric."""
+        conventions = self.model_dump(exclude={"name"}, exclude_none=True)
+        try:
+            return make_metric(self.name, **conventions)
+        except TypeError:
+            raise ValueError(f"{self.name} has not all of the conventions {', '.join(conventions)}") from None
+
+    @model_validator(mode="after")
+    def _exists(self) -> MetricSection:
+        self.make()
+        return self
+
+
+class BackendSection(Section):
+    """The ranker that judges each individual, by its name in the table of solvers.
+
+    Attributes
+    ----------
+    parameters : dict
+        Arguments of the ranker.
+    tune : bool
+        Whether validation MAP chooses among the ranker's published grid before the search.
+    """
+
+    name: str = "rankrls"
+    parameters: Parameters = Field(default_factory=dict)
+    tune: bool = True
+
+
+class SolverSection(Section):
+    """What a file gives to whichever solver is run on the problem; it is read into the `SolverSpec` of the run.
+
+    Attributes
+    ----------
+    parameters : dict
+        Arguments of the solver; what is given here is not chosen by validation data.
+    tune : bool
+        Whether validation MAP chooses among the solver's published grid.
+    """
+
+    parameters: Parameters = Field(default_factory=dict)
+    tune: bool = True
+
+
+class SearchSection(Section):
+    """What the stages share: algorithm, objectives, the rule for the final member, the ranker that serves, the margin.
+
+    See `MOFSRank`. The margin is that of other selections' verdicts, too.
+    """
+
+    algorithm: str = "nsga2"
+    objectives: tuple[str, ...] = FRONT
+    final: Final = "auto"
+    refit: str | Parameters | None = None
+    margin: Annotated[float, Field(gt=0)] = MARGIN
+
+    @field_validator("algorithm")
+    @classmethod
+    def _exists(cls, algorithm: str) -> str:
+        if algorithm not in ALGORITHMS:
+            raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
+        return algorithm
+
+    @field_validator("refit")
+    @classmethod
+    def _is_ranker(cls, refit: str | Parameters | None) -> str | Parameters | None:
+        read_refit(refit)
+        return refit
+
+    @field_validator("objectives")
+    @classmethod
+    def _exist(cls, objectives: tuple[str, ...]) -> tuple[str, ...]:
+        read_objectives(objectives)
+        return objectives
+
+
+class Published(Section):
+    """A published result: means over the five test folds.
+
+    Attributes
+    ----------
+    method : str
+    solver : str, optional
+        Its name in the table of solvers.
+    features : float, optional
+        Mean number of selected features.
+    scores : dict of str to float
+        Value of each published metric.
+    folds : dict of str to list of float
+        The values of the single folds, where they are known.
+    source : str
+    """
+
+    method: str
+    solver: str | None = None
+    features: float | None = None
+    scores: dict[str, float] = Field(default_factory=dict)
+    folds: dict[str, tuple[float, ...]] = Field(default_factory=dict)
+    source: str
+
+
+class Problem(Section):
+    """A ranking problem: data, features, metric, backend, the budget of each stage, and published results."""
+
+    name: str = Field(pattern=r"^[\w.-]+$", max_length=200)
+    data: Data
+    features: FeaturesSection = FeaturesSection()
+    metric: MetricSection = MetricSection()
+    backend: BackendSection = BackendSection()
+    solver: SolverSection = SolverSection()
+    search: SearchSection = SearchSection()
+    instance_selection: InstanceSelectionSettings = InstanceSelectionSettings()
+    feature_selection: FeatureSelectionSettings = FeatureSelectionSettings()
+    ensemble: EnsembleSettings = EnsembleSettings()
+    published: tuple[Published, ...] = ()
+
+    _beside: Path | None = PrivateAttr(default=None)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the problem's file; None of a problem that has no file, or comes with the package."""
+        return self._beside
+
+    def beside(self, folder: Path) -> Self:
+        """Return the same problem, whose data are looked for in the folder of its file first."""
+        problem = self.model_copy()
+        problem._beside = folder
+        return problem
+
+    def n_folds(self, data: str | Path | None = None) -> int:
+        """Return how many folds the data have.
+
+        Parameters
+        ----------
+        data : path, optional
+            As in `load_fold`.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the data are not there.
+        """
+        return self.data.n_folds(self._places(data))
+
+    def load_fold(self, fold: int, data: str | Path | None = None) -> Fold:
+        """Return the training, validation and test part of a fold.
+
+        A scaling that has to be fitted is fitted on the training part.
+
+        Parameters
+        ----------
+        fold : int
+            From 1 to `n_folds`.
+        data : path, optional
+            Where files and folders of data are; by default the environment variable ``MOERANK_DATA``, then ``data`` in
+            the working directory. The folder of the problem's file comes before all of them.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the data are not there; the message says what to download and where to put it.
+        ValueError
+            For malformed data, arguments of the data that are out of range, and a grid that does not fit the features.
+        """
+        return self.load_limited_fold(fold, data)[0]
+
+    def load_limited_fold(
+        self, fold: int, data: str | Path | None = None, cluster: DaskCluster | None = None
+    ) -> tuple[Fold, dict[str, Any]]:
+        """Return the parts of a fold as `load_fold` does, and the limits on features, by the names of arguments.
+
+        The shards of the training part, where it is in some, are held by the workers of `cluster`, or here.
+        """
+        places = self._places(data)
+        if self.data.shards is None:
+            train, vali, test = read_data(self.data, fold, places)
+        else:
+            train, vali, test = load_sharded_fold(self.data, fold, places, cluster)
+        rows, columns = self.data.grid or (1, train.n_features)
+        if rows * columns != train.n_features:
+            raise ValueError(
+                f"problem {self.name}: the grid {rows} × {columns} has {rows * columns} pixels, but the data have "
+                f"{train.n_features} features; correct [data] grid"
+            )
+        (train, vali, test), limits = self.features.applied((train, vali, test), places)
+        if self.data.scaled is not None:
+            scaled = self.data.scaled
+            return (train.declared(scaled), vali.declared(scaled), test.declared(scaled)), limits
+        if self.data.normalize == "none":
+            return (train, vali, test), limits
+        scaling = fit_scaling(train, self.data.normalize)
+        return (scaling.apply(train), scaling.apply(vali), scaling.apply(test)), limits
+
+    def in_shards(self) -> Self:
+        """Return the same problem with its training part in shards: as many as it says, or `SHARDS`."""
+        if self.data.shards is not None:
+            return self
+        problem = self.model_copy(update={"data": self.data.model_copy(update={"shards": SHARDS})})
+        problem._beside = self._beside
+        return problem
+
+    def spec(self, solver: AnySolver) -> AnySolver:
+        """Return a solver with what the problem's file gives to it.
+
+        Raises
+        ------
+        ValueError
+            If the solver cannot keep the limits on features that the file sets.
+        """
+        spec = solver.beneath(self.solver.parameters, tune=self.solver.tune)
+        foreign = [name for name in self.features.limits if name not in spec.takes()]
+        if foreign:
+            raise ValueError(
+                f"{spec.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
+                "mofsrank or another search of its family, or leave the limits out"
+            )
+        if self.data.shards is not None:
+            for estimator in (spec.plain(), make_backend(self.backend.name)):
+                if not getattr(estimator, "on_shards", False):
+                    raise ValueError(f"{type(estimator).__name__} {NOT_ON_SHARDS}; or leave [data] shards out")
+            check_on_shards(None, self.instance_selection.unit, self.search.refit)
+        return spec
+
+    def offers(self) -> dict[str, Any]:
+        """Return the arguments that the problem has for a solver, by the names of those who take them."""
+        return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
+
+    def configuration(self) -> dict[str, Any]:
+        """Return all settings of the problem that can decide results, defaults included, as plain JSON values.
+
+        One that came later is there where it is not as it always was: what was computed before still counts.
+        """
+        settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
+        if settings["instance_selection"]["unit"] == "auto":
+            del settings["instance_selection"]["unit"]
+        for later in ("refit", "margin"):
+            if getattr(self.search, later) == SearchSection.model_fields[later].default:
+                del settings["search"][later]
+        settings["features"] = self.features.configuration()
+        if not settings["features"]:
+            del settings["features"]
+        if not settings["feature_selection"]["by_group"]:
+            del settings["feature_selection"]["by_group"]
+        return {"data": self.data.settings(), **settings}
+
+    def _places(self, data: str | Path | None) -> Places:
+        """Return where data are looked for: beside the file, and then only in `data` if it is given."""
+        if data is not None:
+            return Places(self._beside, [Path(data)])
+        named = os.environ.get("MOERANK_DATA")
+        return Places(self._beside, [*([Path(named)] if named else []), Path("data")])
+
+
+MOST_BYTES_OF_PROBLEM_FILES = 2**20
+"""Of a problem file."""
+
+LONGEST_LINE = 4096
+"""A key of thousands of parts, which is read in the square of their number, fits into none."""
+
+
+def shipped_problems() -> dict[str, Path]:
+    """Return the problem files that come with the package, by name.
+
+    Examples
+    --------
+    >>> sorted(shipped_problems())
+    ['digits', 'mq2008', 'mslr', 'ohsumed', 'planted', 'web']
+    """
+    return {path.stem: path for path in sorted(shipped_folder().glob("*.toml"))}
+
+
+def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None) -> Problem:
+    """Read a problem file.
+
+    Parameters
+    ----------
+    problem : str or Path
+        The name of a shipped problem, or the path of a file.
+    overrides : mapping of str to object, optional
+        Values that replace the file's, as ``{"feature_selection.generations": 20}``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or shipped problem.
+    ValueError
+        If the file is no TOML, or holds an unknown key or a wrong value. The message names file, table and key, and
+        the nearest key that exists.
+
+    Examples
+    --------
+    >>> load_problem("digits").metric.name
+    'NDCG@10'
+    >>> load_problem("digits", {"ensemble.generatons": 5})
+    Traceback (most recent call last):
+        ...
+    ValueError: --set ensemble.generatons: unknown key [ensemble] generatons; did you mean generations?
+    """
+    path = _problem_path(problem)
+    overrides = overrides or {}
+    document = _changed(_document(path), overrides)
+    with _sentences(str(path), overrides):
+        read = Problem.model_validate(document)
+    return read if str(problem) in shipped_problems() else read.beside(path.parent)
+
+
+def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None = None) -> Problem:
+    """Return a problem whose data are in memory.
+
+    Parameters
+    ----------
+    name : str
+    data : RankingData, (RankingData, RankingData, RankingData) or a sequence of such
+        Training, validation and test part of each fold; or one table, of whose queries a fifth each is drawn for
+        validation and test, unless the setting ``data.split`` says something else.
+    settings : mapping of str to object, optional
+        What a problem file would say, as ``{"metric.name": "NDCG@5", "ensemble.generations": 20}``.
+
+    Raises
+    ------
+    ValueError
+        For data or settings that cannot be.
+
+    Examples
+    --------
+    >>> from moerank.data import load_planted_fold
+    >>> problem = make_problem("mine", load_planted_fold(1), {"metric.name": "MAP"})
+    >>> problem.metric.name, problem.n_folds()
+    ('MAP', 1)
+    """
+    settings = settings or {}
+    document = _changed({"name": name}, settings)
+    with _sentences(f"problem {name!r}", settings):
+        return Problem.model_validate({**document, "data": read_memory(data, document.get("data", {}))})
+
+
+def with_settings(problem: Problem, settings: Mapping[str, Any]) -> Problem:
+    """Return a problem with other settings, as `load_problem` takes them.
+
+    Raises
+    ------
+    ValueError
+        For an unknown key or a wrong value, and for settings of the data of a problem in memory, which is made with
+        them.
+
+    Examples
+    --------
+    >>> with_settings(load_problem("digits"), {"metric.name": "MAP"}).metric.name
+    'MAP'
+    """
+    if not settings:
+        return problem
+    document = _changed(problem.model_dump(exclude_unset=True), settings)
+    if isinstance(problem.data, MemoryData):
+        if of_data := [key for key in settings if key.startswith("data.")]:
+            raise ValueError(
+                f"{of_data[0]}: the data of {problem.name} are in memory; make_problem takes their settings"
+            )
+        document["data"] = problem.data
+    with _sentences(f"problem {problem.name!r}", settings):
+        changed = Problem.model_validate(document)
+    return changed.beside(problem.folder) if problem.folder else changed
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """Return what stands in a TOML file."""
+    text = read_text(path, MOST_BYTES_OF_PROBLEM_FILES)
+    for number, line in enumerate(text.splitlines(), start=1):
+        if len(line) > LONGEST_LINE:
+            raise ValueError(f"{path}: line {number} has more than {LONGEST_LINE:,} characters; break it")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"{path}: not a TOML file: nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
+
+
+def _problem_path(problem: str | Path) -> Path:
+    shipped = shipped_problems()
+    if str(problem) in shipped:
+        return shipped[str(problem)]
+    if Path(problem).exists() and not Path(problem).is_dir():
+        return Path(problem)
+    if Path(problem).suffix == ".toml":
+        raise FileNotFoundError(f"there is no problem file {problem}; shipped problems are {', '.join(shipped)}")
+    raise FileNotFoundError(unknown("problem", str(problem), shipped) + " (or give the path of a problem file)")
+
+
+@contextmanager
+def _sentences(place: str, settings: Mapping[str, Any]) -> Iterator[None]:
+    """Turn what pydantic says of a problem into a ValueError of one sentence."""
+    try:
+        yield
+    except ValidationError as error:
+        raise ValueError(_sentence(error, place, settings)) from None
+
+
+def _changed(document: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document, into which settings are put."""
+    for key, value in settings.items():
+        _put(document, key, value)
+    return document
+
+
+def _put(document: dict[str, Any], key: str, value: Any) -> None:
+    """Set the value of a dotted key, making tables on the way."""
+    *tables, last = key.split(".")
+    for table in tables:
+        document = document.setdefault(table, {})
+        if not isinstance(document, dict):
+            raise ValueError(f"--set {key}: {table} is a value, not a table")
+    document[last] = value
+
+
+def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -> str:
+    """Say where the most telling error is, and what would be right."""
+    # A misspelt key comes first: it may be the reason why another is missing.
+    problem = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
+    # Pydantic names the source in the location: data.digits.n_queries is data.n_queries here.
+    location = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 1 and problem["loc"][0] == "data")]
+    key = ".".join(location)
+    override = next((name for name in overrides if name == key or name.startswith(key + ".")), None)
+    place = f"--set {override}" if override else file
+    table = f"[{'.'.join(location[:-1])}] " if location[:-1] else ""
+    if problem["type"] == "extra_forbidden":
+        known = list(_section(problem["loc"][:-1]).model_fields)
+        nearest = get_close_matches(location[-1], known, n=1)
+        advice = f"did you mean {nearest[0]}?" if nearest else f"known are {', '.join(known)}"
+        return f"{place}: unknown key {table}{location[-1]}; {advice}"
+    if problem["type"] == "missing":
+        return f"{place}: the key {table}{location[-1]} is missing"
+    if problem["type"].startswith("union_tag"):
+        of_files = (source for source in SOURCES if source is not MemoryData)
+        sources = (get_args(source.model_fields["source"].annotation)[0] for source in of_files)
+        return f"{place}: [{key}] source: choose one of {', '.join(sources)}"
+    if problem["type"] == "value_error":
+        if location in (["data"], ["data", "split"]):  # of several keys together
+            table = f"[{'.'.join(location)}] "
+        within = "parameters: " * (location[-1:] == ["parameters"])
+        return f"{place}: {table}{within}{problem['ctx']['error']}"
+    expected = problem["msg"].split(",")[0].removeprefix("Input ")
+    given = f", not {reprlib.repr(problem['input'])}" if isinstance(problem["input"], str | int | float) else ""
+    return f"{place}: {table}{location[-1]}: {expected}{given}"
+
+
+def _section(location: Sequence[int | str]) -> type[BaseModel]:
+    """Return the model of the table at `location`: none is deeper than three steps."""
+    match location:
+        case ("data", _, "split"):
+            return Split
+        case ("data", source):
+            return next(model for model in SOURCES if source in get_args(model.model_fields["source"].annotation))
+        case ("published", _):
+            return Published
+        case (str(table),):
+            return cast("type[BaseModel]", Problem.model_fields[table].annotation)
+    return Problem

@@ -1,0 +1,350 @@
+"""The results of a study, read back: by problem, by solver, by fold, and their means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from moerank.checks import unknown
+from moerank.statistics import hypervolume, igd_plus, joint_front, mean_and_error
+from moerank.studies.result import RunResult
+from moerank.studies.result_files import results_frame
+
+__all__ = [
+    "NoResultsError",
+    "Results",
+    "Runs",
+    "SolverMeans",
+    "best_by_size",
+    "mean_by_size",
+    "offers_sizes",
+    "feature_stability",
+    "front_box",
+    "front_points",
+    "front_quality",
+]
+
+Runs: TypeAlias = dict[int, list[RunResult]]
+"""The results of a solver on a problem by fold, one for each seed."""
+
+
+class NoResultsError(ValueError):
+    """A study has no result of the kind that is asked for."""
+
+
+@dataclass(frozen=True)
+class SolverMeans:
+    """What is said of a solver on a problem: means over folds, after seeds, for runs of one fold share their queries.
+
+    Attributes
+    ----------
+    n_runs : int
+        Runs of all folds and seeds.
+    folds : DataFrame
+        The numbers of `results_frame` by fold, averaged over the seeds, and their ``seconds``: tuning and training.
+    """
+
+    n_runs: int
+    folds: pd.DataFrame
+
+    def mean(self, column: str) -> tuple[float, float]:
+        """Return the mean of a column over the folds and its standard error, NaN for a single fold."""
+        return mean_and_error(self.folds[column])
+
+
+class Results(Sequence[RunResult]):
+    """Results in the order of a study; the views of them that tables, tests and figures share.
+
+    Examples
+    --------
+    >>> results = Results([])
+    >>> len(results), results.problems
+    (0, [])
+    """
+
+    def __init__(self, results: Iterable[RunResult]) -> None:
+        self._results = tuple(results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __iter__(self) -> Iterator[RunResult]:
+        return iter(self._results)
+
+    def __getitem__(self, index: int) -> RunResult:  # type: ignore[override]  # no slices: `of` and `among` choose
+        return self._results[index]
+
+    @property
+    def problems(self) -> list[str]:
+        """The names of the problems."""
+        return list(dict.fromkeys(result.problem for result in self))
+
+    @property
+    def solvers(self) -> list[str]:
+        """The labels of the solvers."""
+        return list(dict.fromkeys(result.solver for result in self))
+
+    @property
+    def searches(self) -> list[str]:
+        """The labels of the solvers whose fronts come from a search."""
+        return list(dict.fromkeys(result.solver for result in self if result.convergence))
+
+    @property
+    def folds(self) -> list[int]:
+        """The folds, ascending."""
+        return sorted({result.fold for result in self})
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics of the tables, that of the error first."""
+        return list(dict.fromkeys(metric for result in self for metric in result.metrics))
+
+    @property
+    def metric(self) -> str:
+        """The metric of the error.
+
+        Raises
+        ------
+        NoResultsError
+            If there is no result.
+        """
+        if not self:
+            raise NoResultsError("there is no finished run")
+        return self[0].metrics[0]
+
+    @property
+    def objectives(self) -> list[str]:
+        """The names of the objectives that all results have."""
+        every = [result.objectives for result in self]
+        return [name for name in every[0] if all(name in names for names in every)] if every else []
+
+    @property
+    def further_objectives(self) -> list[str]:
+        """Those beyond the number of features and the error, which every table has."""
+        return [name for name in self.objectives if name in self[0].further_objectives]
+
+    def of(self, problem: str) -> Results:
+        """Return the results of a problem.
+
+        Raises
+        ------
+        NoResultsError
+            If there is none.
+        """
+        found = Results(result for result in self if result.problem == problem)
+        if not found:
+            raise NoResultsError(f"there is no finished run of {problem}")
+        return found
+
+    def among(self, solvers: Sequence[str]) -> Results:
+        """Return the results of these solvers, in their order; all for none.
+
+        Raises
+        ------
+        ValueError
+            If one of them has no result.
+        """
+        if not solvers:
+            return self
+        known = self.solvers
+        for solver in solvers:
+            if solver not in known:
+                raise ValueError(unknown("solver", solver, known))
+        return Results(result for solver in solvers for result in self if result.solver == solver)
+
+    def by_solver(self) -> dict[str, Runs]:
+        """Return the results by label of the solver and fold, one for each seed."""
+        found: dict[str, Runs] = {}
+        for result in self:
+            found.setdefault(result.solver, {}).setdefault(result.fold, []).append(result)
+        return found
+
+    def first_runs(self, fold: int) -> dict[str, RunResult]:
+        """Return the run of each solver on a fold with its first seed, where there is one."""
+        return {solver: folds[fold][0] for solver, folds in self.by_solver().items() if fold in folds}
+
+    def with_baselines(self) -> Results:
+        """Return the results, and each baseline as a result of its own under its own name."""
+        return Results(
+            replace(result, solver=ranker.name, front=[ranker], chosen=0) if ranker is not result.best else result
+            for result in self
+            for ranker in (result.best, *result.baselines)
+        )
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The numbers of all runs, see `results_frame`."""
+        return results_frame(self)
+
+    def means(self) -> dict[str, SolverMeans]:
+        """Return what is said of each solver; of the results of one problem."""
+        if not self:
+            return {}
+        found = {}
+        for solver, rows in self.frame.drop(columns="seed").groupby("solver", sort=False):
+            folds = rows.groupby("fold").mean(numeric_only=True)
+            seconds = folds["tuning seconds"] + folds["training seconds"]
+            found[str(solver)] = SolverMeans(len(rows), folds.assign(seconds=seconds))
+        return found
+
+    def query_values(self, metric: str, part: str = "test") -> dict[str, dict[int, NDArray[np.float64]]]:
+        """Return the metric of each query by solver and fold, averaged over the seeds; of one problem."""
+        return {
+            solver: {
+                fold: np.asarray(np.mean([np.asarray(run.best.per_query[part][metric]) for run in runs], axis=0))
+                for fold, runs in folds.items()
+            }
+            for solver, folds in self.by_solver().items()
+        }
+
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+def offers_sizes(folds: Runs) -> bool:
+    """Whether a solver offers more than one number of features in some run."""
+    return any(len(run.front) > 1 for runs in folds.values() for run in runs)
+
+
+def best_by_size(result: RunResult, part: str, metric: str, chosen_on: str = "validation") -> Array:
+    """Return the metric of the best that a solver offers with at most 1, 2, … features, shape (n_features,).
+
+    The best is the one with the highest value of the error's metric on the part `chosen_on`, ties to fewer features:
+    that is how it would be chosen. NaN where nothing so small is offered.
+    """
+    sizes = np.array([len(member.features) for member in result.front])
+    quality = np.array([member.scores[chosen_on][result.metrics[0]] for member in result.front])
+    values = np.array([member.scores[part][metric] for member in result.front])
+    order = np.lexsort((sizes, -quality))  # the best first
+    small = sizes[order] <= np.arange(1, len(result.feature_names) + 1)[:, None]
+    return np.where(small.any(axis=1), values[order][small.argmax(axis=1)], np.nan)
+
+
+def mean_by_size(folds: Runs, part: str, metric: str, chosen_on: str = "validation") -> Array:
+    """Return `best_by_size` averaged over seeds, then folds; NaN where any run offers nothing so small."""
+    means = [np.mean([best_by_size(run, part, metric, chosen_on) for run in runs], axis=0) for runs in folds.values()]
+    return np.asarray(np.mean(means, axis=0))
+
+
+def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple[float, float]:
+    """Return how much the choices of several runs agree: mean pairwise Jaccard index, and corrected for chance.
+
+    Parameters
+    ----------
+    chosen : sequence of sequences of int
+        The columns that each run chose, at least two runs.
+    n_features : int
+        Number of columns there are.
+
+    Returns
+    -------
+    jaccard : float, in [0, 1]
+        |A ∩ B| / |A ∪ B|, averaged over the pairs of runs; 1 for two empty choices.
+    corrected : float, at most 1
+        (jaccard − expected) / (1 − expected), where expected is the mean Jaccard index of random choices of the same
+        sizes; 0 for chance, NaN where chance always agrees.
+
+    Examples
+    --------
+    >>> feature_stability([[0, 1], [0, 1], [0, 2]], n_features=10)[0].__round__(4)
+    0.5556
+    """
+    pairs = [(set(a), set(b)) for a, b in combinations(chosen, 2)]
+    if not pairs:
+        raise ValueError("stability needs at least two runs")
+    jaccard = np.mean([len(a & b) / len(a | b) if a | b else 1.0 for a, b in pairs])
+    expected = np.mean([_expected_jaccard(len(a), len(b), n_features) for a, b in pairs])
+    corrected = (jaccard - expected) / (1.0 - expected) if expected < 1.0 else np.nan
+    return float(jaccard), float(corrected)
+
+
+def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:
+    """Mean Jaccard index of two random subsets: their intersection is hypergeometric."""
+    from scipy.stats import hypergeom
+
+    if size_a + size_b == 0:
+        return 1.0
+    common = np.arange(min(size_a, size_b) + 1)
+    chance = hypergeom.pmf(common, n_features, size_a, size_b)
+    return float(chance @ (common / (size_a + size_b - common)))
+
+
+def front_points(result: RunResult, objectives: Sequence[str] | None = None) -> Array:
+    """Return the objectives of what a solver offers, on the training part, shape (n_members, n_objectives).
+
+    Parameters
+    ----------
+    result : RunResult
+    objectives : sequence of str, optional
+        Their names; by default all of the result.
+    """
+    names = result.objectives if objectives is None else objectives
+    return np.array([[member.objectives[name] for name in names] for member in result.front])
+
+
+def front_box(results: Sequence[RunResult], objectives: Sequence[str]) -> tuple[Array, Array]:
+    """Return the least and the largest value of each objective, the box in which fronts are compared.
+
+    The number of features is between 0 and that of all, the error between 0 and 1. Results do not say how large other
+    objectives can be: their box is that of the members of all `results`, and its sides 1 where all have one value.
+
+    Parameters
+    ----------
+    results : sequence of RunResult, length ≥ 1
+        Of one fold: those that are compared.
+    objectives : sequence of str
+
+    Returns
+    -------
+    ideal, reference : ndarray, shape (n_objectives,)
+    """
+    points = np.concatenate([front_points(result, objectives) for result in results])
+    ideal, reference = points.min(axis=0), points.max(axis=0)
+    reference = np.where(reference > ideal, reference, ideal + 1.0)
+    known = {"features": float(len(results[0].feature_names)), "error": 1.0}
+    for column, name in enumerate(objectives):
+        if name in known:
+            ideal[column], reference[column] = 0.0, known[name]
+    return ideal, reference
+
+
+def front_quality(results: Results) -> pd.DataFrame:
+    """Return the quality of the front of each run, in the objectives that all of them have, on the training part.
+
+    Parameters
+    ----------
+    results : Results
+        Of one problem.
+
+    Returns
+    -------
+    DataFrame
+        One row per run: ``solver``, ``fold``, ``seed``, ``hypervolume``, as a share of the box of its fold (see
+        `front_box`), and ``igd_plus`` to the joint front of all runs of the fold, each objective as a share of the
+        box.
+    """
+    objectives = results.objectives
+    folds = {fold: [result for result in results if result.fold == fold] for fold in results.folds}
+    boxes = {fold: front_box(runs, objectives) for fold, runs in folds.items()}
+    targets = {fold: joint_front([front_points(run, objectives) for run in runs]) for fold, runs in folds.items()}
+    rows = []
+    for result in results:
+        ideal, reference = boxes[result.fold]
+        points = front_points(result, objectives)
+        rows.append(
+            {
+                "solver": result.solver,
+                "fold": result.fold,
+                "seed": result.seed,
+                "hypervolume": hypervolume(points, reference=reference.tolist(), ideal=ideal.tolist()),
+                "igd_plus": igd_plus(points, targets[result.fold], scale=(reference - ideal).tolist()),
+            }
+        )
+    return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])

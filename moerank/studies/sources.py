@@ -1,0 +1,685 @@
+"""A table of a problem file, as every reader of such files understands it."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PureWindowsPath
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
+
+import numpy as np
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    field_validator,
+    model_validator,
+)
+
+from moerank.checks import check_at_least
+from moerank.data import (
+    RankingData,
+    load_digits_fold,
+    load_fold,
+    load_letor,
+    load_planted_fold,
+    load_table,
+    load_table_fold,
+    load_web_fold,
+)
+from moerank.data.embedded import MOST_LABELS, MOST_SEED, web_bytes, web_shard
+from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, split_queries
+from moerank.data.missing import MissingRule, check_missing_rule
+from moerank.data.read.files import part_paths
+from moerank.data.read.shards import letor_shard, table_shard, widened
+from moerank.data.read.table import table_paths
+from moerank.data.shards import LocalShards, ShardedData, ShardHolder, parts_of
+from moerank.mofsrank.settings import at_least
+from moerank.studies.solver import check_parameters, data_digest
+
+if TYPE_CHECKING:
+    from moerank.data.dask import DaskCluster
+
+
+__all__ = [
+    "Parameters",
+    "Section",
+    "Places",
+    "shipped_folder",
+    "DataSection",
+    "Fold",
+    "Precision",
+    "FileData",
+    "LetorData",
+    "Split",
+    "TableData",
+    "InMemory",
+    "MemoryData",
+    "read_memory",
+    "SOURCES",
+    "Data",
+    "read_data",
+    "FoldShard",
+    "load_sharded_fold",
+    "query_ids",
+]
+
+
+class Section(BaseModel):
+    """A table of a problem file: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
+    check_parameters(parameters)
+    return parameters
+
+
+Parameters = Annotated[dict[str, Any], AfterValidator(_checked)]
+
+
+def shipped_folder() -> Path:
+    """Return the folder of the problem files that come with the package."""
+    package = Path(__file__).parents[1]
+    # The wheel carries the folder inside the package; in a checkout it stands beside it.
+    return next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
+
+
+class Places:
+    """Where data are looked for.
+
+    Parameters
+    ----------
+    beside : Path, optional
+        The folder of the problem's file, which comes first.
+    others : sequence of Path
+        Places of data: they hold the folder or file that a problem names, or are that folder themselves.
+    """
+
+    def __init__(self, beside: Path | None, others: Sequence[Path]) -> None:
+        self._named = [*([] if beside is None else [beside]), *others]
+        self._others = others
+
+    def folders(self, folder: str) -> list[Path]:
+        """Return the paths that a folder may have."""
+        found = [place / folder for place in self._named]
+        return found + [place for place in self._others if place not in found]
+
+    def files(self, file: str) -> list[Path]:
+        """Return the paths that a file may have."""
+        return [place / file for place in self._named]
+
+    def absolute(self) -> Places:
+        """Return the same places as they are called from any working directory."""
+        places = Places(None, [place.absolute() for place in self._others])
+        places._named = [place.absolute() for place in self._named]
+        return places
+
+    def __str__(self) -> str:
+        return ", ".join(dict.fromkeys(map(str, self._named)))
+
+
+Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
+
+Precision: TypeAlias = Literal["float32", "float64"]
+
+INDIFFERENT = {"origin", "scaled"}
+"""Settings that decide no result: what a model remembers of the scaling stands beside it."""
+
+LATER = ("file", "split", "dtype", "shards")
+"""Settings that results of earlier versions do not have."""
+
+MOST_SHARDS = 10_000
+
+
+class DataSection(Section):
+    """What all sources of data share.
+
+    Attributes
+    ----------
+    normalize : {"none", "query", "minmax", "standard"}
+        How features are scaled; see `fit_scaling`.
+    scaled : "query", optional
+        The files hold features that were scaled so, as LETOR's QueryLevelNorm files do: nothing is computed, but every
+        model remembers it.
+    grid : (rows, columns), optional
+        The features are the pixels of an image, row by row; figures then show the image.
+    shards : int, optional
+        Cut the training part by query into so many shards, which may lie on the workers of a Dask cluster. Sums are
+        taken shard by shard, so that results differ in the last bits from those without shards.
+    """
+
+    normalize: Literal["none", "query", "minmax", "standard"] = "none"
+    scaled: Literal["query"] | None = None
+    grid: tuple[Annotated[int, Field(strict=True, ge=1)], Annotated[int, Field(strict=True, ge=1)]] | None = None
+
+    shards: Annotated[int, at_least(1, MOST_SHARDS)] | None = None
+
+    @model_validator(mode="after")
+    def _is_scaled_once(self) -> Self:
+        if self.scaled is not None and self.normalize != "none":
+            raise ValueError(
+                f'scaled = "{self.scaled}" says that the features are scaled already, and normalize = '
+                f'"{self.normalize}" would scale them again; leave one of them out'
+            )
+        return self
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the data can be read: all but those in memory that a folder knows by their digest alone."""
+        return True
+
+    def n_folds(self, places: Places) -> int:
+        """Return how many folds there are."""
+        return N_FOLDS
+
+    @abstractmethod
+    def read(self, fold: int, places: Places) -> Fold:
+        """Return the parts of a fold."""
+
+    def shard(self, fold: int, places: Places, number: int) -> RankingData:
+        """Return a shard of the training part, counted from 0; what is not read in shards is cut after it is read."""
+        return parts_of(self.read(fold, places)[0], self.shards or 1)[number]
+
+    def held_out(self, fold: int, places: Places, names: Sequence[str]) -> tuple[RankingData, RankingData]:
+        """Return the validation and the test part beside shards of the training part with features of these names."""
+        return self.read(fold, places)[1:]
+
+    def n_bytes(self, fold: int, places: Places) -> int:
+        """Return about how much memory a shard takes; 0 where nobody knows before it is read."""
+        return 0
+
+    def settings(self) -> dict[str, Any]:
+        """Return all settings that can decide results, as plain JSON values.
+
+        Those that came later are there where they are not as they always were: what was computed before still counts.
+        """
+        changed = self.model_dump(mode="json", exclude_defaults=True)
+        later = {name for name in LATER if name not in changed}
+        return self.model_dump(mode="json", exclude=INDIFFERENT | later)
+
+
+def _checked_rule(rule: object) -> object:
+    check_missing_rule(rule)
+    return rule
+
+
+Missing = Annotated[MissingRule, BeforeValidator(_checked_rule)]
+
+
+Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
+DEFAULT_SHARE = 0.2
+
+
+class Split(Section):
+    """How the queries of one file become training, validation and test part; in each they stay in file order.
+
+    Attributes
+    ----------
+    validation, test : float, default 0.2
+        Shares of the queries, drawn at random: one fold. See `split_queries`.
+    folds : int, optional
+        Instead of shares: deal the queries at random into so many parts, and hold each out once. See `deal_queries`.
+    seed : int, default 0
+        Of the draw.
+    """
+
+    validation: Share | None = None
+    test: Share | None = None
+    folds: Annotated[int, at_least(3, MOST_FOLDS)] | None = None
+    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Self:
+        if self.folds is not None and (self.validation is not None or self.test is not None):
+            raise ValueError("folds deals the queries into equal parts, validation and test are shares; give either")
+        if sum(self.shares) >= 1:
+            raise ValueError("validation and test leave no query for training; give smaller shares")
+        return self
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Shares of validation and test queries."""
+        validation, test = (DEFAULT_SHARE if share is None else share for share in (self.validation, self.test))
+        return validation, test
+
+    def parts(self, data: RankingData, fold: int) -> Fold:
+        """Return the parts of a fold."""
+        if self.folds is not None:
+            return deal_queries(data, fold, self.folds, seed=self.seed)
+        return split_queries(data, *self.shares, seed=self.seed)
+
+
+class FileData(DataSection):
+    """Files of the user: folders Fold1, Fold2, … of three files each, one such folder, or one file and a split.
+
+    Attributes
+    ----------
+    folder, file : str
+        One of them; looked for beside the problem's file, then below a place of data.
+    split : Split, optional
+        How one file is split; it is needed with `file`, and there only.
+    origin : str
+        What to download where the data are missing.
+    missing : float, "query-min", "query-mean" or "query-worst", optional
+        What missing values become; without it they are an error.
+    dtype : {"float64", "float32"}
+        Of the features.
+    """
+
+    folder: str | None = None
+    file: str | None = None
+    split: Split | None = None
+    origin: str = "the data set"
+    missing: Missing | None = None
+    dtype: Precision = "float64"
+
+    @field_validator("folder", "file")
+    @classmethod
+    def _is_below(cls, path: str | None, info: Any) -> str | None:
+        """Refuse what leads elsewhere: a file that somebody else wrote must not say where to read."""
+        if path is None:
+            return None
+        parts = PureWindowsPath(path)  # which takes both kinds of slashes, and knows drives
+        if parts.anchor or ".." in parts.parts or "\0" in path:
+            raise ValueError(
+                f"{info.field_name} must lie below the place of the data, not {path!r}; name that place by --data or "
+                "by the environment variable MOERANK_DATA"
+            )
+        return path
+
+    @model_validator(mode="after")
+    def _says_where(self) -> Self:
+        if (self.folder is None) == (self.file is None):
+            raise ValueError(
+                "give folder, which holds Fold1, Fold2 and so on or the three files of one fold, or file, one file "
+                "with all queries"
+            )
+        if (self.file is None) != (self.split is None):
+            raise ValueError(
+                "file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}"
+                if self.split is None
+                else "split is for one file; the files of a folder are split already"
+            )
+        return self
+
+    def n_folds(self, places: Places) -> int:
+        """Return how many folds there are."""
+        if self.split is not None:
+            return self.split.folds or 1
+        return max(count_folds(self._found_folder(places)), 1)
+
+    def read(self, fold: int, places: Places) -> Fold:
+        """Return the parts of a fold from the first place that has the data."""
+        if self.split is None:
+            return self._read_fold(self._folder_of(fold, places))
+        file = str(self.file)
+        path = next((path for path in places.files(file) if path.exists()), None)
+        if path is None:
+            raise FileNotFoundError(
+                f"no file {file} in {places}; download {self.origin}, and name the folder that holds {file} by --data "
+                "or by the environment variable MOERANK_DATA"
+            )
+        return self.split.parts(self._read_file(path), fold)
+
+    def shard(self, fold: int, places: Places, number: int) -> RankingData:
+        """Return a shard of the training part, of which no more is read where the file has the form for it."""
+        if self.split is not None:
+            return super().shard(fold, places, number)
+        return self._read_shard(self._folder_of(fold, places), number, self.shards or 1)
+
+    def held_out(self, fold: int, places: Places, names: Sequence[str]) -> tuple[RankingData, RankingData]:
+        """Return the validation and the test part; of tables the features of these names."""
+        if self.split is not None:
+            return super().held_out(fold, places, names)
+        return self._read_held_out(self._folder_of(fold, places), names)
+
+    def n_bytes(self, fold: int, places: Places) -> int:
+        """Return the bytes of the file for each shard: as a table it takes less, unless it is compressed."""
+        return (
+            0 if self.split else self._training_file(self._folder_of(fold, places)).stat().st_size // (self.shards or 1)
+        )
+
+    def _folder_of(self, fold: int, places: Places) -> Path:
+        folder = self._found_folder(places)
+        return folder / f"Fold{fold}" if count_folds(folder) else folder
+
+    def _found_folder(self, places: Places) -> Path:
+        folder = str(self.folder)
+        candidates = places.folders(folder)
+        found = next((path for path in candidates if (path / "Fold1").is_dir()), None)
+        # A folder that is named, and no place of data, may be a fold itself.
+        found = found or next((path for path in places.files(folder) if self._is_fold(path)), None)
+        if found is None:
+            raise FileNotFoundError(
+                f"no folder {folder} with Fold1 … Fold{N_FOLDS} in {places}; download {self.origin}, and name the "
+                f"folder that holds {folder} by --data or by the environment variable MOERANK_DATA"
+            )
+        return found
+
+    def _is_fold(self, folder: Path) -> bool:
+        return folder.is_dir() and any(
+            path.name.lower().startswith("train") and path.is_file() for path in folder.iterdir()
+        )
+
+    def _reading(self) -> dict[str, Any]:
+        """Return the arguments of the readers that are not their defaults."""
+        return self.model_dump(include={"missing", "dtype"}, exclude_defaults=True)
+
+    @abstractmethod
+    def _read_fold(self, folder: Path) -> Fold:
+        """Return the parts of the fold that a folder holds."""
+
+    @abstractmethod
+    def _read_file(self, path: Path) -> RankingData:
+        """Return what one file holds."""
+
+    @abstractmethod
+    def _training_file(self, folder: Path) -> Path:
+        """Return the training file of the fold that a folder holds."""
+
+    @abstractmethod
+    def _read_shard(self, folder: Path, number: int, n_shards: int) -> RankingData:
+        """Return a shard of the training file."""
+
+    @abstractmethod
+    def _read_held_out(self, folder: Path, names: Sequence[str]) -> tuple[RankingData, RankingData]:
+        """Return the validation and the test part of the fold that a folder holds."""
+
+
+class LetorData(FileData):
+    """LETOR files; see `load_letor`."""
+
+    source: Literal["letor"]
+
+    def _read_fold(self, folder: Path) -> Fold:
+        return load_fold(folder, **self._reading())
+
+    def _read_file(self, path: Path) -> RankingData:
+        return load_letor(path, **self._reading())
+
+    def _training_file(self, folder: Path) -> Path:
+        return part_paths(folder)[0]
+
+    def _read_shard(self, folder: Path, number: int, n_shards: int) -> RankingData:
+        return letor_shard(self._training_file(folder), number, n_shards, **self._reading())
+
+    def _read_held_out(self, folder: Path, names: Sequence[str]) -> tuple[RankingData, RankingData]:
+        vali, test = (load_letor(path, **self._reading()) for path in part_paths(folder)[1:])
+        return vali, test
+
+
+class TableData(FileData):
+    """CSV and Parquet files; see `load_table`.
+
+    Attributes
+    ----------
+    label, query : str
+        The names of the columns of relevance labels and query ids.
+    features : list of str, optional
+        The names of the feature columns; by default all others.
+    """
+
+    source: Literal["table"]
+    label: str
+    query: str
+    features: tuple[str, ...] | None = None
+
+    def _reading(self) -> dict[str, Any]:
+        return super()._reading() | self.model_dump(include={"label", "query", "features"})
+
+    def _read_fold(self, folder: Path) -> Fold:
+        return load_table_fold(folder, **self._reading())
+
+    def _read_file(self, path: Path) -> RankingData:
+        return load_table(path, **self._reading())
+
+    def _training_file(self, folder: Path) -> Path:
+        return table_paths(folder)[0]
+
+    def _read_shard(self, folder: Path, number: int, n_shards: int) -> RankingData:
+        return table_shard(self._training_file(folder), number, n_shards, **self._reading())
+
+    def _read_held_out(self, folder: Path, names: Sequence[str]) -> tuple[RankingData, RankingData]:
+        reading = self._reading() | {"features": names}
+        vali, test = (load_table(path, **reading) for path in table_paths(folder)[1:])
+        return vali, test
+
+
+InMemory: TypeAlias = RankingData | Fold | Sequence[Fold]
+"""Training, validation and test part, several folds of them, or a table that is cut into them."""
+
+WANTED = "a RankingData or (train, validation, test), each a RankingData"
+
+
+class MemoryData(DataSection):
+    """Data that were given as objects. A digest of their bytes stands for them: a study knows its data again.
+
+    Attributes
+    ----------
+    digest : str
+        Of all folds.
+    folds : int
+    split : Split, optional
+        How one table was cut by query.
+    """
+
+    source: Literal["memory"]
+    digest: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    folds: Annotated[int, at_least(1, MOST_FOLDS)] = 1
+    split: Split | None = None
+
+    _held: tuple[Fold, ...] = PrivateAttr(default=())
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the data are here; files keep their digest alone."""
+        return bool(self._held)
+
+    def n_folds(self, places: Places) -> int:
+        """Return how many folds there are."""
+        return self.folds
+
+    def read(self, fold: int, places: Places) -> Fold:
+        """Return the parts of a fold.
+
+        Raises
+        ------
+        ValueError
+            If the data are known by their digest alone: files hold no more of them.
+        """
+        if not self.is_held:
+            raise ValueError("the data of this problem were in memory; give them to Study again")
+        return self._held[fold - 1]
+
+
+def read_memory(data: Any, settings: Mapping[str, Any]) -> MemoryData:
+    """Return data in memory as the table [data] of a problem.
+
+    Parameters
+    ----------
+    data : RankingData, (RankingData, RankingData, RankingData) or a sequence of such
+        Training, validation and test part of each fold; or one table, which is cut by query as `Split` says.
+    settings : mapping
+        Further keys of the table, as ``{"normalize": "query", "split": {"folds": 5}}``.
+
+    Raises
+    ------
+    ValueError
+        If the data are something else, or parts have different features.
+
+    Examples
+    --------
+    >>> part = RankingData([[0.1], [0.9]], y=[0, 1])
+    >>> read_memory((part, part, part), {}).folds
+    1
+    """
+    split = settings.get("split")
+    if isinstance(data, RankingData):
+        cut = Split.model_validate(split or {})
+        held = tuple(cut.parts(data, fold) for fold in range(1, (cut.folds or 1) + 1))
+    elif split is not None:
+        raise ValueError("split is for one RankingData; here the parts are given")
+    elif isinstance(data, tuple | list) and any(isinstance(part, RankingData) for part in data):
+        held = (_fold(data),)
+    elif isinstance(data, tuple | list) and data:
+        held = tuple(_fold(parts) for parts in data)
+    else:
+        raise ValueError(f"data in memory are {WANTED}, or a list of such folds, not {type(data).__name__}")
+    digest = hashlib.blake2b("".join(data_digest(part) for fold in held for part in fold).encode(), digest_size=16)
+    section = MemoryData.model_validate(
+        {**settings, "source": "memory", "digest": digest.hexdigest(), "folds": len(held)}
+    )
+    section._held = held
+    return section
+
+
+def _fold(parts: Any) -> Fold:
+    if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, RankingData) for p in parts):
+        raise ValueError(f"a fold in memory is {WANTED}")
+    train, validation, test = parts
+    for part in (validation, test):
+        if part.feature_names != train.feature_names:
+            raise ValueError(f"{part.name} and {train.name} have different features")
+    return train, validation, test
+
+
+class DigitsData(DataSection):
+    """Query by example on handwritten digits; see `load_digits_fold`."""
+
+    source: Literal["digits"]
+    n_queries: Annotated[int, at_least(5)] = 150
+    n_documents: Annotated[int, at_least(2)] = 100
+    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
+
+    def read(self, fold: int, places: Places) -> Fold:
+        """Return the parts of a fold; nothing has to be found on disk."""
+        return load_digits_fold(fold, n_queries=self.n_queries, n_documents=self.n_documents, seed=self.seed)
+
+
+class PlantedData(DataSection):
+    """Synthetic data with known relevant features; see `make_planted`."""
+
+    source: Literal["planted"]
+    n_queries: Annotated[int, at_least(1)] = 100
+    n_documents: Annotated[int, at_least(2)] = 20
+    n_relevant: Annotated[int, at_least(1)] = 5
+    n_redundant: Annotated[int, at_least(0)] = 10
+    n_noise: Annotated[int, at_least(0)] = 15
+    n_labels: Annotated[int, at_least(2, MOST_LABELS)] = 3
+    noise: Annotated[float, Field(strict=True, ge=0)] = 0.1
+    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
+
+    def read(self, fold: int, places: Places) -> Fold:
+        """Return the parts of a fold; nothing has to be found on disk."""
+        return load_planted_fold(fold, **self.model_dump(exclude={"source", *DataSection.model_fields}))
+
+
+class WebData(DataSection):
+    """Synthetic data of the shape of MSLR-WEB30K; see `make_web`."""
+
+    source: Literal["web"]
+    queries: Annotated[int, at_least(5)] = 300
+    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
+    dtype: Precision = "float32"
+
+    def read(self, fold: int, places: Places) -> Fold:
+        """Return the parts of a fold; nothing has to be found on disk."""
+        return load_web_fold(fold, n_queries=self.queries, seed=self.seed, dtype=self.dtype)
+
+    def shard(self, fold: int, places: Places, number: int) -> RankingData:
+        """Return a shard of the training part, made without the others."""
+        return web_shard(fold, number, self.shards or 1, n_queries=self.queries, seed=self.seed, dtype=self.dtype)
+
+    def n_bytes(self, fold: int, places: Places) -> int:
+        """Return about how much memory a shard takes."""
+        return int(0.6 * web_bytes(self.queries, self.dtype)) // (self.shards or 1)
+
+
+SOURCES = (DigitsData, PlantedData, WebData, LetorData, TableData, MemoryData)
+
+Data = Annotated[
+    DigitsData | PlantedData | WebData | LetorData | TableData | MemoryData,
+    Field(discriminator="source"),
+]
+
+
+def read_data(data: Data, fold: int, places: Places) -> Fold:
+    """Return the parts of a fold, after a check that there is such a fold."""
+    n_folds = data.n_folds(places)
+    check_at_least(1, n_folds, fold=fold)
+    return data.read(fold, places)
+
+
+@dataclass(frozen=True)
+class FoldShard:
+    """A shard of the training part of a fold, which is read by whoever is to hold it.
+
+    Attributes
+    ----------
+    data : DataSection
+    fold : int
+    places : Places
+    number : int
+        From 0.
+    n_bytes : int
+        About how much memory it takes.
+    """
+
+    data: Data
+    fold: int
+    places: Places
+    number: int
+    n_bytes: int
+
+    def __call__(self) -> RankingData:
+        """Read the shard."""
+        return self.data.shard(self.fold, self.places, self.number)
+
+
+def load_sharded_fold(data: Data, fold: int, places: Places, cluster: DaskCluster | None = None) -> Fold:
+    """Return the parts of a fold, the training part in as many shards as the data say.
+
+    Parameters
+    ----------
+    data : DataSection
+        With a number of shards.
+    fold : int
+    places : Places
+        On a cluster these are places of its workers, too.
+    cluster : DaskCluster, optional
+        Whose workers hold the shards; else this process does.
+    """
+    places, n_shards = places.absolute(), data.shards or 1
+    n_bytes = data.n_bytes(fold, places)
+    sources = [FoldShard(data, fold, places, number, n_bytes) for number in range(n_shards)]
+    holder: ShardHolder = LocalShards([source() for source in sources]) if cluster is None else cluster.shards(sources)
+    names = holder.map(_names, [])
+    vali, test = data.held_out(fold, places, names[0])
+    if isinstance(data, LetorData):  # of which every part and shard has the features that it lists
+        width = max(vali.n_features, test.n_features, *map(len, names))
+        vali, test = widened(vali, width), widened(test, width)
+        if any(len(own) < width for own in names):
+            holder = holder.changed(partial(widened, n_features=width))
+    return ShardedData(holder, f"fold {fold}, training"), vali, test
+
+
+def query_ids(data: RankingData) -> list[Any]:
+    """Return the id of each query, wherever the documents are."""
+    found: list[Any] = np.concatenate(data.map(_query_ids)).tolist()
+    return found
+
+
+def _query_ids(data: RankingData) -> Any:
+    return data.qid[data.offsets[:-1]]
+
+
+def _names(data: RankingData) -> tuple[str, ...]:
+    return data.feature_names

@@ -1,0 +1,216 @@
+"""Means over the folds of a problem, beside published results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from moerank.studies.comparison import against_reference, verdicts
+from moerank.studies.problem import Published
+from moerank.studies.result import PARTS, RunResult
+from moerank.studies.results import NoResultsError, Results, SolverMeans
+from moerank.verdict import LEVEL
+
+__all__ = ["Summary", "SummaryRow", "summarise", "Choice", "by_validation", "chosen_solver"]
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One ranker's means over the folds.
+
+    Attributes
+    ----------
+    name : str
+    n_features : float
+        Mean number of features.
+    means, errors : dict
+        Part, then metric, then the unweighted mean over the folds and its standard error.
+    objectives : dict
+        The mean of each objective beyond the number of features and the error, on the training part.
+    """
+
+    name: str
+    n_features: float
+    means: dict[str, dict[str, float]]
+    errors: dict[str, dict[str, float]]
+    objectives: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The table of all folds.
+
+    Attributes
+    ----------
+    problem, solver : str
+    seed : int
+    metrics : list of str
+    folds : list of int
+    rows : list of SummaryRow
+        The solver, then the baselines.
+    published : list of Published
+    """
+
+    problem: str
+    solver: str
+    seed: int
+    metrics: list[str]
+    folds: list[int]
+    rows: list[SummaryRow]
+    published: list[Published]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the summary as JSON keeps it, keys always in the same order."""
+        rows = [asdict(row) for row in self.rows]
+        for row in rows:
+            if not row["objectives"]:
+                del row["objectives"]
+        published = [entry.model_dump(mode="json") for entry in self.published]
+        return {**asdict(self), "rows": rows, "published": published}
+
+
+def summarise(results: Sequence[RunResult], published: Sequence[Published] = ()) -> Summary:
+    """Average the chosen member and each baseline over the folds.
+
+    Parameters
+    ----------
+    results : sequence of RunResult, length ≥ 2
+        The same solver and seed on different folds.
+    published : sequence of Published
+        What to show beside.
+
+    Returns
+    -------
+    Summary
+        Standard errors are those of a mean of independent folds, s / √n with s over n − 1.
+    """
+    found = Results(results).with_baselines()
+    return Summary(
+        problem=results[0].problem,
+        solver=results[0].solver,
+        seed=results[0].seed,
+        metrics=results[0].metrics,
+        folds=[result.fold for result in results],
+        rows=[_row(name, means, found) for name, means in found.means().items()],
+        published=list(published),
+    )
+
+
+def _row(name: str, means: SolverMeans, results: Results) -> SummaryRow:
+    values = {part: {metric: means.mean(f"{part} {metric}") for metric in results.metrics} for part in PARTS}
+    return SummaryRow(
+        name=name,
+        n_features=means.mean("n_features")[0],
+        means={part: {metric: mean for metric, (mean, _) in table.items()} for part, table in values.items()},
+        errors={part: {metric: error for metric, (_, error) in table.items()} for part, table in values.items()},
+        objectives={name: means.mean(name)[0] for name in results.further_objectives},
+    )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to take from a study of one problem.
+
+    Attributes
+    ----------
+    solver : str
+        The one with the best mean of the error's metric on validation queries; ties to fewer features.
+    others : list of str
+        The other solvers that select features, on the same folds.
+    folds : list of int
+        Those that all of them have; everything here is of these folds.
+    n_features : float
+        Mean number of features it takes, over folds after seeds.
+    value, error : float
+        Mean of the test metric over the folds, after seeds, and its standard error.
+    loss : Series
+        Its row of `verdicts`: against the same ranker on all features.
+    better, worse, undecided : int
+        Solvers, rankers that select nothing among them, that test queries show to be better and worse than it, by
+        paired t tests at the level .05 after Holm, and those of which they show neither.
+    best_on_test : str
+        The solver with the best test mean of those that select: what one would take with the test values in sight.
+    """
+
+    solver: str
+    others: list[str]
+    folds: list[int]
+    n_features: float
+    value: float
+    error: float
+    loss: pd.Series
+    better: int
+    worse: int
+    undecided: int
+    best_on_test: str
+
+
+def by_validation(results: Results) -> list[str]:
+    """Return the solvers that select features, the one that validation queries like best first.
+
+    The order is by the mean of the error's metric over folds, after seeds; ties to fewer features. Test queries have no
+    say in it. Solvers without a verdict select nothing.
+
+    Parameters
+    ----------
+    results : Results
+        Of one problem.
+    """
+    selecting = dict.fromkeys(result.solver for result in results if result.verdict is not None)
+    means = results.among(list(selecting)).means() if selecting else {}
+    column = f"validation {results.metric}"
+    # The last bits of a mean depend on the order of its sum: what agrees to ten places is a tie.
+    order = {solver: (-round(mean.mean(column)[0], 10), mean.mean("n_features")[0]) for solver, mean in means.items()}
+    return sorted(order, key=order.__getitem__)
+
+
+def chosen_solver(results: Results) -> Choice:
+    """Choose a solver by validation queries, and look at its test queries.
+
+    Parameters
+    ----------
+    results : Results
+        Of one problem.
+
+    Raises
+    ------
+    NoResultsError
+        If no solver selects features and has test queries, or those that do have no fold in common.
+
+    Notes
+    -----
+    Since test queries have no say in the choice, its difference from all features needs no adjustment for the number of
+    solvers; its tests against the others are adjusted by Holm's method.
+    """
+    candidates = by_validation(results)
+    if not candidates:
+        raise NoResultsError("no finished run selects features and was judged by test queries")
+    mine = results.by_solver()
+    folds = sorted(set.intersection(*(set(mine[solver]) for solver in candidates)))
+    if not folds:
+        raise NoResultsError("the solvers that select features have no fold in common yet")
+    shared = Results(result for result in results if result.fold in folds)
+    solver, *others = by_validation(shared)
+    means = shared.means()
+    test = f"test {results.metric}"
+    found = against_reference(shared, solver, results.metric)
+    shown = found["holm"] <= LEVEL
+    better, worse = (int(np.count_nonzero(shown & side)) for side in (found["difference"] > 0, found["difference"] < 0))
+    value, error = means[solver].mean(test)
+    return Choice(
+        solver=solver,
+        others=others,
+        folds=folds,
+        n_features=means[solver].mean("n_features")[0],
+        value=value,
+        error=error,
+        loss=verdicts(shared.among([solver])).iloc[0],
+        better=better,
+        worse=worse,
+        undecided=len(found) - better - worse,
+        best_on_test=max([solver, *others], key=lambda name: round(means[name].mean(test)[0], 10)),
+    )

@@ -1,0 +1,315 @@
+"""A population cut into groups that the kernels train side by side, one individual per lane of a vector.
+
+Lanes do not influence each other, so what becomes of an individual does not depend on how a population is cut.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.data import PreferencePairs, RankingData, centre_in_queries
+from moerank.kernels.cholesky import factorise, solve
+from moerank.kernels.lanes import lanes, word_type
+from moerank.kernels.newton import newton_lanes
+from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
+from moerank.training.losses import SQUARED, UNIT, PairLoss, Target
+from moerank.training.newton import DenseExpansion, QuadraticModel
+
+__all__ = ["LaneGroup", "LanePairs", "Words", "lane_groups", "PairProblem"]
+
+Precision = type[np.floating[Any]]
+Words = NDArray[np.unsignedinteger[Any]]
+Number = TypeVar("Number", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class LaneGroup:
+    """Neighbouring individuals of a population, at most as many as a vector has lanes.
+
+    Attributes
+    ----------
+    rows : slice
+        Their rows in the arrays of the population.
+    n_lanes : int
+    """
+
+    rows: slice
+    n_lanes: int
+
+    def __len__(self) -> int:
+        return int(self.rows.stop - self.rows.start)
+
+    def fill_up(self, values: NDArray[Number], empty: float = 0.0) -> NDArray[Number]:
+        """Return the group's rows of `values` (n_individuals, …) as (n_lanes, …), with `empty` in the lanes left over.
+
+        Examples
+        --------
+        >>> [group.fill_up(np.arange(1, 11)).tolist() for group in lane_groups(10, np.float64)]
+        [[1, 2, 3, 4, 5, 6, 7, 8], [9, 10, 0, 0, 0, 0, 0, 0]]
+        """
+        filled: NDArray[Number] = np.full((self.n_lanes, *values.shape[1:]), empty, values.dtype)
+        filled[: len(self)] = values[self.rows]
+        return filled
+
+
+def lane_groups(n_individuals: int, precision: Precision) -> Iterator[LaneGroup]:
+    """Cut a population into groups that fill the lanes of a vector of `precision`; the last may be smaller.
+
+    Examples
+    --------
+    >>> [len(group) for group in lane_groups(20, np.float64)]
+    [8, 8, 4]
+    """
+    n_lanes = lanes(precision)
+    for begin in range(0, n_individuals, n_lanes):
+        yield LaneGroup(slice(begin, min(begin + n_lanes, n_individuals)), n_lanes)
+
+
+class LanePairs:
+    """The pairs that each lane of a group keeps, as the passes read them.
+
+    Parameters
+    ----------
+    n_pairs : int
+    precision : numpy float type
+        Of the lanes.
+    pair_mask : ndarray of bool, shape (n_individuals, n_pairs), optional
+        The pairs of each individual; None means that everybody keeps all.
+    """
+
+    def __init__(self, n_pairs: int, precision: Precision, pair_mask: NDArray[np.bool_] | None = None) -> None:
+        self.n_pairs = n_pairs
+        self.pair_mask = pair_mask
+        n_lanes = lanes(precision)
+        self._words: Words = np.full(n_pairs, 2**n_lanes - 1, word_type(n_lanes))
+
+    def pack(self, group: LaneGroup) -> tuple[Words, NDArray[np.int64]]:
+        """Return one word per pair, bit l for lane l, and the number of pairs that each lane keeps (n_lanes,).
+
+        A lane without an individual keeps none, and so stands idle. The words are valid until the next call.
+        O(n_pairs · n_lanes), or O(1) where everybody keeps all pairs.
+        """
+        n_kept = np.zeros(group.n_lanes, np.int64)
+        if self.pair_mask is None:
+            n_kept[: len(group)] = self.n_pairs
+        else:
+            masks = self.pair_mask[group.rows]
+            n_kept[: len(group)] = [np.count_nonzero(row) for row in masks]
+            pack_lanes(masks, self._words)
+        return self._words, n_kept
+
+
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_DIGESTS: dict[int, tuple[weakref.ref[Mask], bytes]] = {}
+"""Digests of read-only masks by the identity of the array, while it lives."""
+
+_SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
+
+
+class PairProblem:
+    """The preference pairs of a subset and the documents they join.
+
+    Parameters
+    ----------
+    data : RankingData
+    keep : ndarray of bool, shape (n_pairs,), optional
+        The pairs of the subset; None means all.
+    target : Target, default UNIT
+        The margin tₖ of a pair.
+    """
+
+    def __init__(self, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> None:
+        pairs = data.pairs if keep is None else data.pairs.subset(keep)
+        rows, ends = np.unique(np.concatenate([pairs.winner, pairs.worse]), return_inverse=True)
+        winner, worse = np.split(ends.astype(np.int32), [len(pairs.winner)])
+        self.pairs = PreferencePairs(np.repeat(winner, np.diff(pairs.first)), worse, pairs.first, winner)
+        # Only differences inside a query matter, so centring per query changes nothing but the rounding.
+        self.X = np.ascontiguousarray(centre_in_queries(data.X, data.offsets)[rows])
+        self._models: dict[tuple[float, PairLoss], QuadraticModel] = {}
+        self._scores: dict[QuadraticModel, NDArray[np.float32]] = {}
+        self.margin = target.margin
+        self.shift: Matrix = target.per_label * data.y[rows]
+
+    @classmethod
+    def of(cls, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> PairProblem:
+        """Return the problem of a subset, remembered with the data."""
+        digest = None if keep is None else _digest(keep)
+        return data.remember(("pair problem", target, digest), lambda: cls(data, keep, target))
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @cached_property
+    def _varies(self) -> Mask:
+        """Features that are not constant in every query, shape (n_features,)."""
+        return np.asarray(self.X.any(axis=0))
+
+    @cached_property
+    def X_lanes(self) -> NDArray[np.float32]:
+        """X in the precision of the population's passes."""
+        return self.X.astype(np.float32)
+
+    @cached_property
+    def gram(self) -> Matrix:
+        """Mean of (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ over the pairs, shape (n_features, n_features)."""
+        return self._scatter(np.full(len(self), 255, np.uint8)) / len(self)
+
+    @cached_property
+    def moment(self) -> Matrix:
+        """Mean of tₖ (xᵢ − xⱼ) over the pairs, shape (n_features,)."""
+        return self._residuals(np.zeros(self.X.shape[1]), SQUARED)[1] / len(self)
+
+    def model(self, C: float, loss: PairLoss) -> QuadraticModel:
+        """Return the model of this problem at its solution with all features, for one C and one loss; remembered."""
+        key = (C, loss)
+        if key not in self._models:
+            self._models[key] = loss.solve(self, C)
+        return self._models[key]
+
+    def expand(self, w: Matrix, C: float, loss: PairLoss) -> DenseExpansion:
+        """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`, with its gradient and its Hessian when they are asked for.
+
+        O(n_pairs + n_documents · n_features) for value and gradient, O(n_pairs · n_features + n_documents ·
+        n_features²) for the Hessian.
+        """
+        return _Expansion(self, w, C / len(self), loss)
+
+    def objective(self, w: Matrix, C: float, loss: PairLoss) -> tuple[float, Matrix]:
+        """Return ½ ‖w‖² + (C / p) Σ ℓ and its gradient at `w`, in double precision."""
+        at = self.expand(np.asarray(w, dtype=float), C, loss)
+        return at.value, at.gradient
+
+    def solve_population(
+        self,
+        C: float,
+        loss: PairLoss,
+        model: QuadraticModel,
+        pair_mask: Mask | None,
+        feature_mask: Mask,
+        *,
+        tolerance: float,
+        start: Matrix | None = None,
+    ) -> tuple[Matrix, Mask]:
+        """Return W (n_individuals, n_features), each row the minimum for its pairs and its features.
+
+        Beside it stands whether each row was found before the solver stopped at its bound, shape (n_individuals,).
+
+        Parameters
+        ----------
+        model : the solved model of a problem that all individuals are close to, at the same C and with the same loss
+        pair_mask : (n_individuals, n_pairs), or None for all pairs of this problem
+        feature_mask : (n_individuals, n_features)
+        tolerance : bound on the relative error of each objective
+        start : (n_individuals, n_features), optional
+        """
+        W: Matrix = np.empty(feature_mask.shape)
+        converged: Mask = np.empty(len(W), bool)
+        feature_mask = feature_mask & self._varies  # the others get weight 0 in any case
+        alike = start is None and bool((feature_mask == self._varies).all())
+        start_scores = self._start_scores(model) if alike else np.empty(0, np.float32)
+        shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
+        pairs = LanePairs(len(self), np.float32, pair_mask)
+        for group in lane_groups(len(W), np.float32):
+            words, n_kept = pairs.pack(group)
+            weights, finished = newton_lanes(
+                self.X_lanes,
+                self.pairs.first,
+                self.pairs.winner,
+                self.pairs.worse,
+                words,
+                n_kept,
+                group.fill_up(feature_mask),
+                model.B,
+                model.rhs,
+                np.zeros((0, W.shape[1])) if start is None else group.fill_up(start),
+                start_scores,
+                C,
+                self.margin,
+                shift,
+                loss.one_sided,
+                tolerance,
+            )
+            W[group.rows], converged[group.rows] = weights[: len(group)], finished[: len(group)]
+        return W, converged
+
+    def _start_scores(self, model: QuadraticModel) -> NDArray[np.float32]:
+        """Scores (n_documents,) of the model's minimum with all features, the bits that a population's pass gives."""
+        if model not in self._scores:
+            w = np.empty(len(self._varies))
+            solve(factorise(model.B, self._varies[None])[0], self._varies, model.rhs, w)
+            scores = np.empty((len(self.X), _SINGLE), np.float32)
+            weights = np.repeat(w.astype(np.float32)[:, None], _SINGLE, axis=1)
+            project(self.X_lanes, weights, np.flatnonzero(self._varies), scores)
+            self._scores[model] = scores[:, 0].copy()
+        return self._scores[model]
+
+    def _residuals(self, w: Matrix, loss: PairLoss) -> tuple[float, Matrix, NDArray[np.uint8]]:
+        """Σ ℓ, Σ ½ ℓ′ (xᵢ − xⱼ) and the active pairs (all bits of a word set or none) at `w`."""
+        weights = np.repeat(w[:, None], _DOUBLE, axis=1)
+        scores = np.empty((len(self.X), _DOUBLE))
+        documents = np.empty_like(scores)
+        active = np.empty(len(self), np.uint8)
+        slack = np.empty(_DOUBLE)
+        sums = np.empty_like(weights)
+        project(self.X, weights, np.arange(len(w)), scores)
+        scores -= self.shift[:, None]
+        kept = np.full(len(self), 255, np.uint8)
+        first, winner, worse = self.pairs.first, self.pairs.winner, self.pairs.worse
+        hinge_pass(first, winner, worse, kept, scores, self.margin, loss.one_sided, active, documents, slack)
+        pull_back(self.X, documents, np.arange(len(w)), np.empty_like(weights), sums)
+        total = self.margin * slack[0] - scores[:, 0] @ documents[:, 0]
+        return float(total), sums[:, 0].copy(), active
+
+    def _scatter(self, active: NDArray[np.uint8]) -> Matrix:
+        """Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ over the active pairs: the features are the lanes of a curvature pass."""
+        n_documents, n_features = self.X.shape
+        result = np.empty((n_features, n_features))
+        columns = np.zeros((n_documents, _DOUBLE))
+        documents = np.empty_like(columns)
+        sums = np.empty((n_features, _DOUBLE))
+        for begin in range(0, n_features, _DOUBLE):
+            size = min(_DOUBLE, n_features - begin)
+            columns[:, :size] = self.X[:, begin : begin + size]
+            curvature_pass(self.pairs.first, self.pairs.winner, self.pairs.worse, active, columns, documents)
+            pull_back(self.X, documents, np.arange(n_features), np.empty_like(sums), sums)
+            result[:, begin : begin + size] = sums[:, :size]
+        return 0.5 * (result + result.T)
+
+
+def _digest(keep: Mask) -> bytes:
+    """Return a digest of a mask, made once for an array that nobody can write to."""
+    key = id(keep)
+    known = _DIGESTS.get(key)
+    if known is not None and known[0]() is keep:
+        return known[1]
+    digest = hashlib.blake2b(np.packbits(keep).tobytes(), digest_size=16).digest()
+    if keep.flags.owndata and not keep.flags.writeable:
+        _DIGESTS[key] = weakref.ref(keep, lambda _: _DIGESTS.pop(key, None)), digest
+    return digest
+
+
+class _Expansion:
+    """The objective of a pair problem at one point."""
+
+    def __init__(self, problem: PairProblem, w: Matrix, scale: float, loss: PairLoss) -> None:
+        self._problem, self._w, self._scale = problem, w, scale
+        total, self._pull, self._active = problem._residuals(w, loss)
+        self.value = float(0.5 * w @ w + scale * total)
+
+    @cached_property
+    def gradient(self) -> Matrix:
+        return self._w - 2.0 * self._scale * self._pull
+
+    @cached_property
+    def hessian(self) -> Matrix:
+        return np.eye(len(self._w)) + 2.0 * self._scale * self._problem._scatter(self._active)

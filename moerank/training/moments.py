@@ -1,0 +1,299 @@
+"""Second and first moments of the differences of all preference pairs, from sums per label: no pair is listed.
+
+With x centred in its query, c the number of documents of a query with a label and s their sum, the n − c pairs of each
+document and the sums of each label give
+
+    Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ = Σ_q [ Σ_i (n_q − c_{yᵢ}) xᵢ xᵢᵀ + Σ_l s_{q,l} s_{q,l}ᵀ ],
+
+the square of a matrix with the rows √(n_q − c) x and s. Without the centring there would be a term − s_q s_qᵀ, and
+single-precision features with a mean far above their spread would lose their digits in the difference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.checks import check_room, memory_limit
+from moerank.data import RankingData
+from moerank.data.blocks import ByDocument, ByQuery, column_block
+from moerank.kernels.moments import centred_stack, sums_over_queries
+from moerank.kernels.square import in_order, sheet, square
+from moerank.training.losses import Target
+
+__all__ = ["PairMoments", "QueryMoments", "backward_path", "forward_path"]
+
+Matrix = NDArray[np.float64]
+
+BLOCK = 2048
+"""Documents, about, of a block: large enough for the product to be all that costs."""
+
+ROOM = 2**29
+"""Bytes that the matrices of single queries may take in double precision."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairMoments:
+    """Moments of the differences xᵢ − xⱼ over all preference pairs (i, j).
+
+    Attributes
+    ----------
+    gram : ndarray, shape (n_features, n_features)
+        Mean of (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ.
+    unit, difference : ndarray, shape (n_features,)
+        Mean of xᵢ − xⱼ, and of (yᵢ − yⱼ)(xᵢ − xⱼ).
+    """
+
+    gram: Matrix
+    unit: Matrix
+    difference: Matrix
+
+    @classmethod
+    def of(cls, data: RankingData) -> PairMoments:
+        """Return the moments of a data set, remembered with it.
+
+        O(n_documents · n_features²) once, in double precision whatever that of the features; beyond the features only
+        a block of them is held.
+        """
+        return data.remember("pair moments", lambda: _means(*data.total(_sums)))
+
+    @classmethod
+    def of_documents(cls, data: RankingData, kept: NDArray[np.bool_]) -> PairMoments:
+        """Return the moments of the pairs among some documents, `kept` (n_documents,), remembered with the data."""
+        digest = hashlib.blake2b(np.packbits(kept).tobytes(), digest_size=16).digest()
+        return data.remember(("pair moments", digest), lambda: _means(*data.total(_sums_among, ByDocument(kept))))
+
+    def moment(self, target: Target) -> Matrix:
+        """Return the mean of tₖ (xᵢ − xⱼ), shape (n_features,)."""
+        return target.margin * self.unit + target.per_label * self.difference
+
+
+@dataclass(frozen=True, eq=False)
+class QueryMoments:
+    """Sums over the preference pairs of each query, from which those of any subset of the queries are added up.
+
+    Attributes
+    ----------
+    packed : ndarray, shape (n_queries, n_features · (n_features + 1) / 2)
+        The lower triangle of Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ, row by row: in double precision, or in single where that takes more
+        than `ROOM` bytes. Then an entry is exact to single precision of the query's largest, so that features must be
+        of comparable scales.
+    unit, difference : ndarray, shape (n_queries, n_features)
+        Σ (xᵢ − xⱼ) and Σ (yᵢ − yⱼ)(xᵢ − xⱼ).
+    n_pairs : ndarray of int64, shape (n_queries,)
+    """
+
+    packed: NDArray[np.floating[Any]]
+    unit: Matrix
+    difference: Matrix
+    n_pairs: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, data: RankingData) -> QueryMoments:
+        """Return the sums of a data set, remembered with it; O(n_documents · n_features²) once.
+
+        Raises
+        ------
+        ValueError
+            If they would take more memory than the limit.
+        """
+        return data.remember("query moments", lambda: _query_moments(data))
+
+    @classmethod
+    def fit(cls, data: RankingData) -> bool:
+        """Whether they fit the limit on memory, those of all shards together; else passes have to do without."""
+        return sum(data.remember("size of the query moments", lambda: data.map(_n_bytes))) <= memory_limit()
+
+    @classmethod
+    def means(cls, data: RankingData, query_mask: NDArray[np.bool_], target: Target) -> tuple[Matrix, Matrix]:
+        """Return the mean square and moment of the pairs of each subset of the queries of a data set.
+
+        Shapes (n_individuals, n_features, n_features) and (n_individuals, n_features); each row of `query_mask`
+        (n_individuals, n_queries) keeps at least one pair, and its means do not depend on the other rows.
+        """
+        packed, sums, n_pairs = data.total(_sums_of_subsets, ByQuery(query_mask), target)
+        squares = np.empty((len(query_mask), data.n_features, data.n_features))
+        rows, columns = np.tril_indices(data.n_features)
+        squares[:, rows, columns] = squares[:, columns, rows] = packed / n_pairs
+        return squares, sums / n_pairs
+
+    def sums(self, query_mask: NDArray[np.bool_], target: Target) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
+        """Return the sums of the pairs of each subset of the queries, and their number.
+
+        Shapes (n_individuals, n_features · (n_features + 1) / 2), (n_individuals, n_features) and (n_individuals, 1).
+        """
+        moments = np.zeros((len(query_mask), self.unit.shape[1]))
+        for weight, sums in ((target.margin, self.unit), (target.per_label, self.difference)):
+            if weight:
+                moments += weight * sums_over_queries(sums, query_mask)
+        return sums_over_queries(self.packed, query_mask), moments, (query_mask @ self.n_pairs)[:, None]
+
+
+def _sums_of_subsets(
+    data: RankingData, query_mask: NDArray[np.bool_], target: Target
+) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
+    return QueryMoments.of(data).sums(query_mask, target)
+
+
+def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: int) -> PairMoments:
+    return PairMoments(gram / n_pairs, unit / n_pairs, difference / n_pairs)
+
+
+def _sums_among(data: RankingData, kept: NDArray[np.bool_]) -> tuple[Matrix, Matrix, Matrix, int]:
+    """Return the sums over the pairs among the documents `kept` (n_documents,), of which there may be none."""
+    if kept.any():
+        return _sums(data.with_rows(np.flatnonzero(kept)))
+    return np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features)), 0
+
+
+def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, int]:
+    """Return the sums of which `PairMoments` has the means, and the number of pairs."""
+    gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
+    for begin, end in data.query_blocks(BLOCK):
+        stack, sums, excess, label_sum = _stack(data, begin, end)
+        gram += square(stack)[: data.n_features, : data.n_features]
+        unit += in_order(sums, excess)
+        difference += in_order(sums, label_sum)
+    return gram, unit, difference, data.n_pairs
+
+
+def _query_moments(data: RankingData) -> QueryMoments:
+    n_features = data.n_features
+    rows, columns = np.tril_indices(n_features)
+    dtype, n_bytes = _size(data)
+    check_room(f"a matrix of {n_features} × {n_features} for each of {data.n_queries:,} queries", n_bytes)
+    packed = np.empty((data.n_queries, len(rows)), dtype)
+    unit, difference = np.zeros((2, data.n_queries, n_features))
+    for q in range(data.n_queries):
+        stack, sums, excess, label_sum = _stack(data, q, q + 1)
+        packed[q] = square(stack)[rows, columns]
+        unit[q], difference[q] = in_order(sums, excess), in_order(sums, label_sum)
+    return QueryMoments(packed, unit, difference, data.label_runs.n_pairs_of)
+
+
+def _n_bytes(data: RankingData) -> int:
+    return _size(data)[1]
+
+
+def _size(data: RankingData) -> tuple[type[np.floating[Any]], int]:
+    """Return the precision of the matrices of all queries, and the bytes that they take."""
+    n_values = data.n_queries * data.n_features * (data.n_features + 1) // 2
+    return (np.float64, 8 * n_values) if 8 * n_values <= ROOM else (np.float32, 4 * n_values)
+
+
+def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    """Return what the moments of the queries `begin` to `end` are products of.
+
+    Returns
+    -------
+    stack : ndarray, shape (n_features, n_documents + n_runs), or larger by zeros
+        Its product with its transpose is the sum of squares, and zeros.
+    sums : ndarray, shape (n_features, n_runs)
+        The sums of x over each run.
+    excess, label_sum : ndarray, shape (n_runs,)
+        Factors of these sums: Σ (xᵢ − xⱼ) counts a document once for each worse one less once for each better one, and
+        Σ (yᵢ − yⱼ)(xᵢ − xⱼ) is Σ n_q yᵢ xᵢ − (Σ y)(Σ x), in which Σ x is 0.
+    """
+    runs = data.label_runs
+    rows = slice(data.offsets[begin], data.offsets[end])
+    of_block = slice(runs.first[begin], runs.first[end])
+    run = runs.run[rows] - runs.first[begin]
+    n_worse, n_better = runs.n_worse[of_block], runs.n_better[of_block]
+    offsets = data.offsets[begin : end + 1] - rows.start
+    stack = sheet(data.n_features, len(run) + len(n_worse))
+    root_degree = np.sqrt((n_worse + n_better).astype(np.float64))
+    block = column_block(data.X, rows.start, rows.stop)
+    centred_stack(*block, offsets, run, len(n_worse), root_degree[run], stack, data.n_features)
+    label = np.empty(len(n_worse))
+    label[run] = data.y[rows]
+    size = np.repeat(np.diff(offsets), np.diff(runs.first[begin : end + 1]))
+    sums = stack[: data.n_features, len(run) : len(run) + len(n_worse)]
+    return stack, sums, (n_worse - n_better).astype(np.float64), label * size
+
+
+Order = NDArray[np.int64]
+
+
+def forward_path(A: Matrix, b: Matrix, n_steps: int | None = None) -> Order:
+    """Return the features in the order in which they enter: each lowers min_w wᵀA w − 2 bᵀw the most.
+
+    Parameters
+    ----------
+    A : ndarray, shape (n_features, n_features), positive definite
+    b : ndarray, shape (n_features,)
+    n_steps : int, optional
+        Features that enter; all by default.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_steps,)
+        Ties go to the first feature. O(n_steps · n_features²) time.
+
+    Examples
+    --------
+    >>> forward_path(np.diag([1.0, 1.0, 4.0]), np.array([1.0, 3.0, 4.0])).tolist()
+    [1, 2, 0]
+    """
+    return _forward(_table(A, b), len(b) if n_steps is None else n_steps)
+
+
+def backward_path(A: Matrix, b: Matrix) -> Order:
+    """Return the features in the order in which they would enter if the path were read from its end.
+
+    From all features, the one goes each time without which min_w wᵀA w − 2 bᵀw rises the least; it comes before those
+    that went earlier. So the first k of the result are the last k that are left.
+
+    Parameters
+    ----------
+    A : ndarray, shape (n_features, n_features), positive definite
+    b : ndarray, shape (n_features,)
+
+    Returns
+    -------
+    ndarray of int64, shape (n_features,)
+        Ties go to the first feature. O(n_features³) time.
+
+    Examples
+    --------
+    >>> backward_path(np.diag([1.0, 1.0, 4.0]), np.array([1.0, 3.0, 4.0])).tolist()
+    [1, 2, 0]
+    """
+    table = _table(A, b)
+    _forward(table, len(b))
+    left = np.ones(len(b), np.bool_)
+    order = np.empty(len(b), np.int64)
+    for place in range(len(b) - 1, -1, -1):
+        rise = table[:-1, -1] ** 2 / np.where(left, -np.diag(table)[:-1], 1.0)
+        order[place] = np.where(left, rise, np.inf).argmin()
+        left[order[place]] = False
+        _sweep(table, int(order[place]), -1.0)
+    return order
+
+
+def _table(A: Matrix, b: Matrix) -> Matrix:
+    table = np.zeros((len(b) + 1, len(b) + 1))
+    table[:-1, :-1], table[:-1, -1], table[-1, :-1] = A, b, b
+    return table
+
+
+def _forward(table: Matrix, n_steps: int) -> Order:
+    left = np.ones(len(table) - 1, np.bool_)
+    order = np.empty(n_steps, np.int64)
+    for step in range(n_steps):
+        fall = table[:-1, -1] ** 2 / np.where(left, np.diag(table)[:-1], 1.0)
+        order[step] = np.where(left, fall, -1.0).argmax()
+        left[order[step]] = False
+        _sweep(table, int(order[step]), 1.0)
+    return order
+
+
+def _sweep(table: Matrix, j: int, sign: float) -> None:
+    """Sweep by the feature j in place, with the sign −1 back again; elementwise: the bits are always the same."""
+    pivot, column = table[j, j], table[:, j].copy()
+    table -= np.outer(column / pivot, column)
+    table[:, j] = table[j, :] = sign * column / pivot
+    table[j, j] = -1.0 / pivot

@@ -1,0 +1,314 @@
+"""Newton's method with step halving, for smooth convex functions of few variables whose Hessian is a dense matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "DenseExpansion",
+    "NewtonEnd",
+    "QuadraticModel",
+    "dense_newton",
+    "solve_positive_definite",
+    "Expansion",
+    "Minimum",
+    "trust_region_newton",
+]
+
+Matrix: TypeAlias = NDArray[np.float64]
+
+MAX_HALVINGS = 29
+MAX_STEPS = 500
+
+
+class DenseExpansion(Protocol):
+    """A function at one point w (n,): its value, gradient (n,) and Hessian (n, n), the last positive definite."""
+
+    @property
+    def value(self) -> float:
+        """The value at the point."""
+
+    @property
+    def gradient(self) -> Matrix:
+        """The gradient, shape (n,)."""
+
+    @property
+    def hessian(self) -> Matrix:
+        """The (generalised) Hessian, shape (n, n)."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticModel:
+    """½ wᵀBw − rhsᵀw, a function's second-order model around a point `w`.
+
+    Shapes: B (n_features, n_features) positive definite, rhs and w (n_features,).
+    """
+
+    B: Matrix
+    rhs: Matrix
+    w: Matrix
+
+    @classmethod
+    def around(cls, w: Matrix, at: DenseExpansion) -> QuadraticModel:
+        """Return the model of the function that is `at` at w."""
+        return cls(at.hessian, at.hessian @ w - at.gradient, w)
+
+
+@dataclass(frozen=True, eq=False)
+class NewtonEnd:
+    """Where Newton's method ended.
+
+    Attributes
+    ----------
+    w : ndarray, shape (n,)
+    at : DenseExpansion
+        The function there.
+    step : ndarray, shape (n,)
+        The next Newton step, not taken.
+    converged : bool
+        Whether the decrement is small enough; else rounding allows no decrease along the next step, or there were
+        500 steps.
+    """
+
+    w: Matrix
+    at: DenseExpansion
+    step: Matrix
+    converged: bool
+
+
+def dense_newton(expand: Callable[[Matrix], DenseExpansion], start: Matrix, tolerance: float) -> NewtonEnd:
+    """Minimise a smooth convex function by Newton steps, each halved until the function falls.
+
+    Parameters
+    ----------
+    expand : callable
+        Returns the function's `DenseExpansion` at a point.
+    start : ndarray, shape (n,)
+    tolerance : float
+        Ends when the squared Newton decrement gᵀH⁻¹g, twice the decrease that the quadratic model promises, is at most
+        this share of the value, which has to be positive; or when no step lowers the value any more.
+
+    Notes
+    -----
+    O(n³) per step, besides the expansions: one or a few values, and one gradient and Hessian.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> def expand(w):  # eʷ + e⁻ʷ
+    ...     value, hessian = 2.0 * np.cosh(w[0]), np.diag(2.0 * np.cosh(w))
+    ...     return SimpleNamespace(value=value, gradient=2.0 * np.sinh(w), hessian=hessian)
+    >>> dense_newton(expand, np.array([3.0]), tolerance=1e-12).w.round(6).tolist()
+    [0.0]
+    """
+    w, at = start, expand(start)
+    for _ in range(MAX_STEPS):
+        step: Matrix = -solve_positive_definite(at.hessian, at.gradient)
+        if -at.gradient @ step <= tolerance * at.value:
+            return NewtonEnd(w, at, step, True)
+        for length in 0.5 ** np.arange(MAX_HALVINGS + 1):
+            candidate = expand(w + length * step)
+            if candidate.value < at.value:
+                break
+        else:
+            return NewtonEnd(w, at, step, False)
+        w, at = w + length * step, candidate
+    return NewtonEnd(w, at, step, False)
+
+
+def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
+    """Return x (n,) with A x = b for a positive definite matrix A (n, n), however different the scales of its rows.
+
+    Where rounding makes A singular, as features of very different scales do, it is solved with its diagonal scaled to
+    1, in the least squares sense: of several solutions the one of least norm in that scale.
+
+    Examples
+    --------
+    >>> solve_positive_definite(np.array([[1e18, 1e18], [1e18, 1e18]]), np.array([1e9, 1e9])).round(20).tolist()
+    [5e-10, 5e-10]
+    """
+    try:
+        return np.asarray(np.linalg.solve(A, b), np.float64)
+    except np.linalg.LinAlgError:
+        scale = np.sqrt(np.diagonal(A))
+        scale = np.where(scale > 0, scale, 1.0)
+        solution = np.linalg.lstsq(A / np.outer(scale, scale), b / scale, rcond=None)[0]
+        return np.asarray(solution / scale, np.float64)
+
+
+Vector: TypeAlias = NDArray[np.float64]
+Inner: TypeAlias = Callable[[Vector, Vector], float]
+
+# A step counts as success when it achieves this share of the decrease that the quadratic model promises …
+SUFFICIENT, FAIR, GOOD = 1e-4, 0.25, 0.75
+# … and the radius becomes one of these multiples of itself, or of the length of the step.
+SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
+# Conjugate gradients end when the residual is this share of the gradient.
+FORCING = 0.1
+# A change of the objective below this share of it is rounding.
+ROUNDING = 1e-14
+MAX_PRODUCTS = 1000
+
+
+class Expansion(Protocol):
+    """A function at one point: its value, gradient and Hessian, each computed when first asked for."""
+
+    @property
+    def value(self) -> float:
+        """The value at the point."""
+
+    @property
+    def gradient(self) -> Vector:
+        """The gradient, with respect to the inner product of the minimisation; the shape of the point."""
+
+    def product(self, s: Vector) -> Vector:
+        """Return the (generalised) Hessian, with respect to the inner product, times s."""
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """Where a minimisation ended.
+
+    Attributes
+    ----------
+    x : ndarray
+    at : Expansion
+        The function there.
+    n_iter, n_products : int
+        Steps tried, and products with the Hessian.
+    converged : bool
+        Whether the gradient is small enough, or as small as rounding allows.
+    """
+
+    x: Vector
+    at: Expansion
+    n_iter: int
+    n_products: int
+    converged: bool
+
+
+def _plain_product(a: Vector, b: Vector) -> float:
+    return float(np.vdot(a, b))
+
+
+def trust_region_newton(
+    expand: Callable[[Vector], Expansion],
+    start: Vector,
+    *,
+    tol: float,
+    inner: Inner = _plain_product,
+    max_iter: int = 1000,
+) -> Minimum:
+    """Minimise a convex function whose gradient is Lipschitz continuous.
+
+    Every step minimises the quadratic model ∇f(x)ᵀs + ½ sᵀ∇²f(x)s over ‖s‖ ≤ Δ by conjugate gradients, which end
+    at ‖∇f + ∇²f s‖ ≤ 0.1 ‖∇f‖ or at the edge; the radius Δ follows what the function does compared with the model.
+
+    Parameters
+    ----------
+    expand : callable
+        Returns the function's `Expansion` at a point.
+    start : ndarray
+        Where to begin; points have its shape.
+    tol : float
+        Ends when ‖∇f‖ is at most this share of what it is at the start, or when rounding allows no decrease.
+    inner : callable, optional
+        The inner product ⟨a, b⟩ of two points, in which gradient, Hessian and norms are meant; the
+        plain product by default. Another one serves a function of coefficients in a kernel expansion.
+    max_iter : int, default 1000
+        Largest number of steps.
+
+    Returns
+    -------
+    Minimum
+
+    References
+    ----------
+    C.-J. Lin, J. J. Moré: Newton's method for large bound-constrained optimization problems. SIAM Journal on
+    Optimization 9, 1999. C.-J. Lin, R. C. Weng, S. S. Keerthi: Trust region Newton method for large-scale logistic
+    regression. Journal of Machine Learning Research 9, 2008: the constants and the update of the radius.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> A, b = np.diag([1.0, 10.0]), np.array([3.0, 20.0])
+    >>> def expand(x):  # ½ xᵀAx − bᵀx
+    ...     return SimpleNamespace(value=x @ A @ x / 2 - b @ x, gradient=A @ x - b, product=lambda s: A @ s)
+    >>> trust_region_newton(expand, np.zeros(2), tol=1e-9).x.round(6).tolist()
+    [3.0, 2.0]
+    """
+    x, at = start, expand(start)
+    n_products = 0
+    norm = radius = _norm(at.gradient, inner)
+    target = tol * norm
+    for n_iter in range(max_iter):
+        if norm <= target:
+            return Minimum(x, at, n_iter, n_products, True)
+        step, residual, products = _conjugate_gradients(at, radius, inner)
+        n_products += products
+        slope = inner(at.gradient, step)
+        promised = -0.5 * (slope - inner(step, residual))
+        candidate = expand(x + step)
+        achieved = at.value - candidate.value
+        noise = ROUNDING * abs(at.value)
+        if promised <= noise and achieved <= noise:
+            return Minimum(x, at, n_iter + 1, n_products, True)
+        length = _norm(step, inner)
+        if n_iter == 0:
+            radius = min(radius, length)
+        # Along the step: where a parabola through both values and the slope is least, as a multiple of the step.
+        bend = -achieved - slope
+        least = GROW if bend <= 0 else max(SHRINK, -0.5 * slope / bend)
+        if achieved < SUFFICIENT * promised:
+            radius = min(least * length, HALVE * radius)
+        elif achieved < FAIR * promised:
+            radius = max(SHRINK * radius, min(least * length, HALVE * radius))
+        elif achieved < GOOD * promised:
+            radius = max(SHRINK * radius, min(least * length, GROW * radius))
+        else:
+            radius = max(radius, min(least * length, GROW * radius))
+        if achieved > SUFFICIENT * promised:
+            x, at = x + step, candidate
+            norm = _norm(at.gradient, inner)
+    return Minimum(x, at, max_iter, n_products, norm <= target)
+
+
+def _conjugate_gradients(at: Expansion, radius: float, inner: Inner) -> tuple[Vector, Vector, int]:
+    """Return a step with ‖s‖ ≤ radius, the residual −∇f − ∇²f s, and the number of products."""
+    step = np.zeros_like(at.gradient)
+    residual = -at.gradient
+    direction = residual
+    rho = inner(residual, residual)
+    enough = FORCING**2 * rho
+    for n_products in range(MAX_PRODUCTS):
+        if rho <= enough:
+            return step, residual, n_products
+        image = at.product(direction)
+        curvature = inner(direction, image)
+        if curvature == 0.0:  # the direction is too short to square
+            return step, residual, n_products + 1
+        advance = rho / curvature
+        longer = step + advance * direction
+        if inner(longer, longer) > radius**2:
+            advance = _to_the_edge(step, direction, radius, inner)
+            return step + advance * direction, residual - advance * image, n_products + 1
+        step, residual = longer, residual - advance * image
+        rho, before = inner(residual, residual), rho
+        direction = residual + (rho / before) * direction
+    return step, residual, MAX_PRODUCTS
+
+
+def _to_the_edge(step: Vector, direction: Vector, radius: float, inner: Inner) -> float:
+    """Return t ≥ 0 with ‖step + t · direction‖ = radius; the root that does not cancel."""
+    a, b, c = inner(direction, direction), inner(step, direction), radius**2 - inner(step, step)
+    root = np.sqrt(b * b + a * max(c, 0.0))
+    return float(max(c, 0.0) / (b + root) if b >= 0 else (root - b) / a)
+
+
+def _norm(a: Vector, inner: Inner) -> float:
+    return float(np.sqrt(max(inner(a, a), 0.0)))

@@ -1,0 +1,97 @@
+"""What a run on a cluster says when the scheduler goes away, and how it goes on."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from moerank.data import make_web
+from moerank.data.dask import DaskCluster
+from moerank.data.shards import cut_into_shards
+from moerank.mofsrank import MOFSRank
+from moerank.rankers import RankRLS
+from moerank.studies.result_files import JOURNAL
+
+distributed = pytest.importorskip("distributed")
+
+
+def launch(*arguments):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), os.getenv("PYTHONPATH")]))}
+    command = [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+@pytest.fixture
+def scheduler():
+    """A scheduler and a worker, each a process: the one that can be killed, and the address."""
+    process = launch("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    address = next(match[0] for line in process.stderr if (match := re.search(r"tcp://127\.0\.0\.1:\d+", line)))
+    worker = launch("dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny")
+    for started in (process, worker):
+        threading.Thread(target=started.stderr.read, daemon=True).start()  # a full pipe would stop it
+    with distributed.Client(address, set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=60)
+    yield process, address
+    for started in (process, worker):
+        started.kill()
+        started.wait()
+
+
+@pytest.mark.filterwarnings("ignore::moerank.rankers.base.ScaleWarning")
+def test_a_scheduler_that_dies_ends_the_run_in_a_sentence_and_its_journal_goes_on_elsewhere(scheduler, tmp_path):
+    process, address = scheduler
+    data = make_web(12, seed=3)
+    budget = {"population": 8, "generations": 6}
+    settings = dict(instance_selection=False, feature_selection=budget, ensemble=False, random_state=0)
+    evaluated = []
+
+    def kill(stage, fraction, generation, n_eval):
+        evaluated.append(n_eval)
+        if generation == 3:
+            process.kill()
+
+    journal = tmp_path / "journal"
+    with (
+        DaskCluster(address) as cluster,
+        pytest.raises(OSError, match=rf"the Dask scheduler at {address} is gone; start it, and run .* --resume"),
+    ):
+        MOFSRank(RankRLS(), progress=kill, journal=journal, **settings).fit(cluster.scatter(data, 2))
+    assert evaluated == [8, 16, 24]
+    resumed = MOFSRank(RankRLS(), journal=journal, resume=True, **settings).fit(cut_into_shards(data, 2))
+    undisturbed = MOFSRank(RankRLS(), **settings).fit(cut_into_shards(data, 2))
+    np.testing.assert_array_equal(resumed.front_coefs_, undisturbed.front_coefs_)
+
+
+def waited_for(condition):
+    """Whether something comes true within two minutes."""
+    end = time.monotonic() + 120
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.1)
+    return condition()
+
+
+def test_ctrl_c_of_the_command_leaves_nothing_on_the_cluster_and_a_run_that_goes_on(scheduler, tmp_path):
+    _, address = scheduler
+    settings = ["data.queries=20", "data.shards=2", "backend.name=rankrls"]
+    for stage in ("instance_selection", "feature_selection", "ensemble"):
+        settings += [f"{stage}.population=8", f"{stage}.generations={60 if stage == 'feature_selection' else 2}"]
+    command = [sys.executable, "-m", "moerank", "run", "web", "--dask", address, "--out", str(tmp_path / "run")]
+    command += [word for setting in settings for word in ("--set", setting)]
+    interrupted = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    journal = tmp_path / "run" / f"{JOURNAL}.feature_selection"
+    assert waited_for(lambda: journal.exists() and journal.stat().st_size > 2_000)
+    interrupted.send_signal(signal.SIGINT)
+    said = interrupted.communicate(timeout=120)[1]
+    assert interrupted.returncode == 130
+    assert "--resume" in said
+    with distributed.Client(address, set_as_default=False) as client:
+        assert waited_for(lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
+        assert not any(client.run(lambda dask_worker: list(dask_worker.data)).values())
+    assert subprocess.run([*command, "--resume"], capture_output=True, timeout=300).returncode == 0
+    assert (tmp_path / "run" / "result.json").is_file()

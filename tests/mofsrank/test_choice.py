@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import clone
+
+from moerank.data import load_planted_fold
+from moerank.kernels.scores import linear_scores
+from moerank.metrics import NDCG
+from moerank.mofsrank import MOFSRank
+from moerank.mofsrank.front import advice_against, choose_member, knee
+from moerank.statistics import smallest_within_error
+
+SIZES = np.array([1, 2, 6, 9])
+
+
+def test_the_best_is_the_smallest_of_equals():
+    assert choose_member("validation", SIZES, np.array([0.2, 0.7, 0.7, 0.6]), lambda: np.zeros((3, 4))) == 1
+
+
+def test_the_knee_equals_the_largest_distance_from_the_line_between_the_ends():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        means = np.sort(rng.random(4))
+        ends = np.array([[1, means[0]], [9, means[-1]]])
+        scaled = (np.column_stack([SIZES, means]) - ends[0]) / (ends[1] - ends[0])
+        distance = (scaled[:, 1] - scaled[:, 0]) / np.sqrt(2)
+        expected = int(distance.argmax()) if distance.max() > 1e-12 else 3
+        assert knee(SIZES, means) == expected
+
+
+def test_the_knee_of_a_front_that_only_falls_is_its_first_member():
+    assert knee(SIZES, np.array([0.5, 0.4, 0.3, 0.2])) == 0
+    assert knee(np.array([4]), np.array([0.5])) == 0
+    assert knee(SIZES, np.full(4, 0.5)) == 0
+
+
+def test_advice_names_the_smallest_member_that_does_no_harm():
+    rng = np.random.default_rng(0)
+    reference = rng.random(50)
+    losses = np.array([-0.3, -0.2, -0.001, 0.01])
+    per_query = reference[:, None] + losses + rng.normal(0, 0.02, (50, 4))
+    assert advice_against(2, SIZES, per_query, reference) == ""
+    assert advice_against(3, SIZES, per_query, reference) == ""
+    said = advice_against(1, SIZES, per_query, reference)
+    assert said.startswith("By validation it is worse than all features by 0.1")
+    assert said.endswith("; the smallest member of the front that is not has 6 features")
+    said = advice_against(1, SIZES[:2], per_query[:, :2], reference)
+    assert said.endswith("so is every member of the front: keep all features")
+
+
+def test_without_spread_any_loss_counts_and_none_does_not():
+    reference = np.full(10, 0.5)
+    assert advice_against(0, SIZES[:1], reference[:, None], reference) == ""
+    assert advice_against(0, SIZES[:1], reference[:, None] - 0.25, reference) != ""
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    budget = {"population": 12, "generations": 4}
+    stages = dict(instance_selection=False, feature_selection=budget, ensemble=budget, metric=NDCG(5), random_state=0)
+    train, validation, test = load_planted_fold(1, n_queries=40, n_documents=14, seed=5)
+
+    def fit(final, held_out=validation):
+        return MOFSRank(**stages, final=final).fit(train, validation=held_out)
+
+    return fit, validation, test
+
+
+def test_mofsrank_chooses_by_these_rules_on_validation_or_else_training(fitted):
+    fit, validation, _ = fitted
+    for held_out in (validation, None):
+        solvers = {rule: fit(rule, held_out) for rule in ("train", "one-se", "knee")}
+        table = solvers["train"].front_
+        data = validation if held_out is not None else load_planted_fold(1, n_queries=40, n_documents=14, seed=5)[0]
+        per_query = NDCG(5).per_query(data, linear_scores(data.X, solvers["train"].front_coefs_))
+        sizes = table["n_features"].to_numpy()
+        assert solvers["one-se"].chosen_ == smallest_within_error(per_query, sizes)
+        assert solvers["knee"].chosen_ == knee(sizes, per_query.mean(axis=0))
+        assert (solvers["train"].verdict_ is None) == (held_out is None)
+
+
+def test_the_verdict_compares_with_the_same_ranker_on_all_features(fitted):
+    fit, validation, test = fitted
+    solver = fit("one-se")
+    everything = clone(solver.backend_).fit(load_planted_fold(1, n_queries=40, n_documents=14, seed=5)[0])
+    for data, found in ((test, solver.verdict(test)), (validation, solver.verdict_)):
+        d = NDCG(5).per_query(data, solver.predict(data)) - NDCG(5).per_query(data, everything.predict(data))
+        assert found.difference == pytest.approx(d.mean(), abs=1e-12)
+        assert found.error == pytest.approx(stats.sem(d), rel=1e-9)
+        assert found.p == pytest.approx(stats.ttest_1samp(d, 0).pvalue, rel=1e-6)
+        assert (found.n_features, found.n_allowed) == (solver.support_.sum(), test.n_features)
+        assert found.n_queries == data.n_queries
+    assert (solver.verdict_.part, solver.verdict(test).part) == ("validation", "test")
+    raw = solver.verdict(test.X, test.y, qid=test.qid)
+    assert raw == solver.verdict(test)

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from helpers.plain import all_subsets
+
+from moerank.data import FeatureCosts, load_planted_fold
+from moerank.metrics import NDCG
+from moerank.mofsrank import Ensemble, FeatureSelection, MOFSRank
+from moerank.mofsrank.objectives import Risk
+from moerank.rankers import RankRLS
+
+PRICES = [3.0, 0.0, 1.5, 2.0, 8.0]
+GROUPS = ["a", "b", "a", None, "b"]
+SHARED = {"a": 4.0, "b": 1.0}
+
+
+def priced(data):
+    return data.with_costs(FeatureCosts.of(PRICES, GROUPS, SHARED))
+
+
+def price(mask):
+    used = {group for group, one in zip(GROUPS, mask, strict=True) if one and group}
+    return sum(p for p, one in zip(PRICES, mask, strict=True) if one) + sum(SHARED[group] for group in used)
+
+
+def risk_by_hand(candidate, baseline, a):
+    gains = sum(x - y for x, y in zip(candidate, baseline, strict=True) if x > y)
+    losses = sum(y - x for x, y in zip(candidate, baseline, strict=True) if y > x)
+    return -(gains - (1 + a) * losses) / len(candidate)
+
+
+def stage_of(data, *objectives):
+    return FeatureSelection(data, RankRLS(1e-3), NDCG(5), objectives=objectives)
+
+
+def test_cost_equals_the_sum_by_hand_for_all_subsets(small_data):
+    X = all_subsets(5)
+    F = stage_of(priced(small_data), "features", "error", "cost").evaluate(X)
+    np.testing.assert_array_equal(F[:, 2], [price(mask) for mask in X])
+    np.testing.assert_array_equal(F[:, :2], stage_of(small_data, "features", "error").evaluate(X))
+
+
+def test_an_ensemble_pays_for_the_features_that_it_uses(small_data):
+    coefs = np.array([[1.0, 0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 0.0]])
+    stage = Ensemble(priced(small_data), coefs, NDCG(5), objectives=("cost", "error"))
+    X = np.array([[1, 1, 1, 0.5, 0.5], [1, 1, 1, 0.0, 0.5], [0, 0, 1, 1.0, 1.0]], float)
+    used = np.array([[1, 0, 1, 1, 0], [0, 0, 1, 1, 0], [0, 0, 0, 1, 0]], bool)
+    np.testing.assert_array_equal(stage.evaluate(X)[:, 0], [price(mask) for mask in used])
+
+
+@pytest.mark.parametrize("a", [0.0, 1.0, 5.0])
+def test_risk_equals_its_formula_against_all_features(small_data, a):
+    X = all_subsets(5)
+    F = stage_of(small_data, Risk(a)).evaluate(X)
+    metric, ranker = NDCG(5), RankRLS(1e-3)
+    baseline = metric.per_query(small_data, small_data.X @ ranker.fit_population(small_data)[0])
+    for mask, value in zip(X, F[:, 0], strict=True):
+        w = ranker.fit_population(small_data, feature_mask=mask[None])[0]
+        by_hand = risk_by_hand(metric.per_query(small_data, small_data.X @ w), baseline, a)
+        assert value == pytest.approx(by_hand, abs=1e-12)
+    assert F[X.all(axis=1), 0] == 0.0
+
+
+def test_risk_against_scores_that_are_given(small_data):
+    scores = np.random.default_rng(0).random(small_data.n_documents)
+    F = stage_of(small_data, Risk(baseline=scores), "error").evaluate(all_subsets(5)[:3])
+    baseline = NDCG(5).per_query(small_data, scores)
+    ranker = RankRLS(1e-3)
+    for mask, value in zip(all_subsets(5)[:3], F[:, 0], strict=True):
+        w = ranker.fit_population(small_data, feature_mask=mask[None])[0]
+        by_hand = risk_by_hand(NDCG(5).per_query(small_data, small_data.X @ w), baseline, 1.0)
+        assert value == pytest.approx(by_hand, abs=1e-12)
+    assert repr(Risk()) == "Risk(a=1)"
+    assert repr(Risk(baseline=scores)) != repr(Risk(baseline=scores + 1))
+
+
+def test_what_cannot_be_measured_is_refused_by_name(small_data):
+    with pytest.raises(ValueError, match='the objective "cost" needs to know what the features cost: give Ranking'):
+        stage_of(small_data, "cost", "error")
+    with pytest.raises(ValueError, match=r"a must not be negative, not -1"):
+        Risk(a=-1.0)
+    stage = Ensemble(small_data, np.eye(5)[:2], NDCG(5), objectives=("risk", "error"))
+    with pytest.raises(ValueError, match=r"needs a backend to compare with, or Risk\(baseline=scores\)"):
+        stage.evaluate(np.ones((1, stage.n_var)))
+
+
+def test_mofsrank_minimises_cost_and_risk_beside_the_error():
+    train, validation, _ = load_planted_fold(1, n_queries=25, n_documents=14, n_relevant=3, n_redundant=2, n_noise=3)
+    costs = np.arange(1.0, train.n_features + 1)
+    budget = {"population": 12, "generations": 4}
+    solver = MOFSRank(
+        objectives=("cost", "error", "risk"), instance_selection=False, feature_selection=budget, ensemble=budget
+    ).set_params(random_state=0)
+    front = solver.fit(train.with_costs(costs), validation=validation).front_
+    assert {"n_features", "error", "cost", "risk"} <= set(front.columns)
+    assert front["cost"].tolist() == [sum(costs[list(features)]) for features in front["features"]]
+    again = solver.fit(train.with_costs(costs), validation=validation).front_
+    assert again.equals(front)

@@ -1,0 +1,231 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from helpers.plain import all_subsets
+from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.core.sampling import Sampling
+from pymoo.optimize import minimize
+
+from moerank.data import FeatureCosts, RankingData, load_planted_fold
+from moerank.evolution import ALGORITHMS
+from moerank.metrics import NDCG
+from moerank.mofsrank import Ensemble, FeatureSelection, MOFSRank
+from moerank.mofsrank.limits import FeatureLimits, FeatureStrings
+from moerank.rankers import RankRLS
+
+NAMES = ["tf", "idf", "bm25", "age", "clicks"]
+PRICES = [3.0, 0.0, 1.5, 2.0, 8.0]
+GROUPS = ["a", "b", "a", None, "b"]
+SHARED = {"a": 4.0, "b": 1.0}
+COSTS = FeatureCosts.of(PRICES, GROUPS, SHARED)
+BUDGET = {"population": 16, "generations": 6}
+
+
+def data(**more):
+    X = np.random.default_rng(0).random((12, 5))
+    return RankingData(X, [0, 1, 2] * 4, [1] * 6 + [2] * 6, feature_names=NAMES, costs=COSTS, **more)
+
+
+def keeps(mask, limits):
+    """The limits read literally, one set of names at a time."""
+    selected = {name for name, one in zip(NAMES, mask, strict=True) if one}
+    cost = sum(PRICES[NAMES.index(name)] for name in selected)
+    cost += sum(SHARED[group] for group in {GROUPS[NAMES.index(name)] for name in selected} - {None})
+    return (
+        set(limits.include) <= selected
+        and (limits.max_features is None or len(selected) <= limits.max_features)
+        and (limits.max_cost is None or cost <= limits.max_cost)
+    )
+
+
+LIMITS = [
+    FeatureLimits(max_features=2),
+    FeatureLimits(max_cost=7.0),
+    FeatureLimits(max_cost=9.5, include=["age"]),
+    FeatureLimits(max_features=3, max_cost=14.5, include=["bm25"]),
+    FeatureLimits(include=["tf", "clicks"]),
+]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=repr)
+def test_a_repaired_string_keeps_the_limits_and_whatever_else_fits(limits):
+    strings = FeatureStrings(data(), limits)
+    X = all_subsets(5)
+    for seed in range(5):
+        repaired = strings.repaired(X, np.random.default_rng(seed))
+        for before, after in zip(X, repaired, strict=True):
+            assert keeps(after, limits)
+            included = np.isin(NAMES, limits.include)
+            assert not (after & ~before & ~included).any()
+            if keeps(before, limits):
+                np.testing.assert_array_equal(after, before)
+            for dropped in np.flatnonzero(before & ~after):
+                assert not keeps(after | (np.arange(5) == dropped), limits)
+    np.testing.assert_array_equal(strings.keeps_limits(X), [keeps(mask, limits) for mask in X])
+
+
+def test_what_is_dropped_is_left_to_chance():
+    strings = FeatureStrings(data(), FeatureLimits(max_features=2))
+    repaired = strings.repaired(np.ones((4000, 5), bool), np.random.default_rng(0))
+    counts = np.unique(repaired, axis=0, return_counts=True)[1]
+    assert len(counts) == 10
+    assert np.abs(counts - 400).max() < 5 * np.sqrt(400)
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        (FeatureLimits(), 5),
+        (FeatureLimits(max_features=2), 2),
+        (FeatureLimits(max_cost=3.0), 2),
+        (FeatureLimits(max_cost=12, include=["clicks"]), 3),
+    ],
+)
+def test_the_most_ones_are_those_of_the_largest_string_that_keeps_the_limits(limits, most):
+    strings = FeatureStrings(data(), limits)
+    assert strings.most_ones == most == max(sum(mask) for mask in all_subsets(5) if keeps(mask, limits))
+
+
+def test_a_bit_stands_for_a_group():
+    strings = FeatureStrings(data(), FeatureLimits(include=["clicks"]), by_group=True)
+    assert strings.bit_of.tolist() == [0, 1, 0, 2, 1]
+    assert strings.included.tolist() == [False, True, False, False, True]
+    X = np.array(list(product([False, True], repeat=3)))
+    for bits, mask in zip(X, strings.columns(X), strict=True):
+        assert mask.tolist() == [bits[0], bits[1], bits[0], bits[2], bits[1]]
+    np.testing.assert_array_equal(strings.bits(strings.columns(X)), X)
+    np.testing.assert_array_equal(strings.bits(np.eye(5, dtype=bool)).argmax(axis=1), strings.bit_of)
+
+
+def test_groups_are_repaired_as_a_whole():
+    limits = FeatureLimits(max_features=3, max_cost=11.0)
+    strings = FeatureStrings(data(), limits, by_group=True)
+    repaired = strings.repaired(np.ones((200, 3), bool), np.random.default_rng(0))
+    assert {tuple(strings.columns(row[None])[0]) for row in repaired} == {
+        (True, False, True, True, False),  # 3 + 1.5 + 2 and 4 for the group
+        (False, True, False, True, True),  # 0 + 8 + 2 and 1 for the group
+    }
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (FeatureLimits(max_cost=0.5), r"the smallest feature alone costs 1, and max_cost is 0\.5"),
+        (FeatureLimits(max_features=1, include=["tf", 1]), "include alone has 2 features, and max_features is 1"),
+        (FeatureLimits(max_cost=6, include=["tf"]), "include alone costs 7, and max_cost is 6"),
+        (FeatureLimits(include=["bm52"]), r"include: unknown feature 'bm52'; did you mean 'bm25'\?"),
+        (FeatureLimits(include=[5]), "include: there is no column 5; columns go from 0 to 4"),
+        (FeatureLimits(include=[1.5]), r"include: features are named by column or by name, not by 1\.5"),
+    ],
+)
+def test_limits_that_no_selection_can_keep_are_refused(limits, message):
+    with pytest.raises(ValueError, match=message):
+        FeatureStrings(data(), limits)
+
+
+def test_what_the_data_do_not_say_cannot_be_limited(small_data):
+    with pytest.raises(ValueError, match="max_cost needs to know what the features cost"):
+        FeatureStrings(small_data, FeatureLimits(max_cost=1.0))
+    with pytest.raises(ValueError, match="by_group needs groups of features"):
+        FeatureStrings(small_data, by_group=True)
+    with pytest.raises(ValueError, match="max_features must be at least 1, or None, not 0"):
+        FeatureLimits(max_features=0)
+    with pytest.raises(ValueError, match="max_cost must not be negative, or None, not -1"):
+        FeatureLimits(max_cost=-1)
+
+
+def test_a_stage_refuses_strings_that_break_a_limit():
+    stage = FeatureSelection(data(), metric=NDCG(5), limits=FeatureLimits(max_features=2, include="idf"))
+    X = np.array([[0, 1, 0, 0, 1], [0, 1, 1, 1, 0]], bool)
+    with pytest.raises(ValueError, match="string 1 of 2 has 3 features, and max_features is 2; give strings that keep"):
+        stage.evaluate(X)
+    with pytest.raises(ValueError, match="string 0 of 1 lacks feature 'idf', which is included in every selection"):
+        stage.evaluate(np.eye(5, dtype=bool)[:1])
+    assert stage.evaluate(np.zeros((1, 5), bool)).tolist() == [[6.0, 2.0]]
+
+
+def test_a_search_without_the_repair_is_refused_and_one_with_it_finds_the_exact_front(small_data):
+    limits = FeatureLimits(max_features=3, include=[2])
+    stage = FeatureSelection(small_data, RankRLS(1e-3), NDCG(5), limits=limits)
+    without = {name: operator for name, operator in stage.operators().items() if name != "repair"}
+    with pytest.raises(ValueError, match="give strings that keep the limits, or the search the repair"):
+        minimize(stage, NSGA2(8, **without), ("n_gen", 5), seed=1)
+    found = minimize(stage, NSGA2(8, **stage.operators()), ("n_gen", 30), seed=1)
+    X = np.array([mask for mask in all_subsets(5) if mask[2] and mask.sum() <= 3])
+    F = FeatureSelection(small_data, RankRLS(1e-3), NDCG(5)).evaluate(X)
+    best = [f for f in F if not any((g <= f).all() and (g < f).any() for g in F)]
+    np.testing.assert_array_equal(np.unique(found.F, axis=0), np.unique(best, axis=0))
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_every_string_that_any_search_evaluates_keeps_the_limits(algorithm, monkeypatch):
+    train = load_planted_fold(1, n_queries=10, n_documents=10, n_relevant=3, n_redundant=2, n_noise=7, seed=5)[0]
+    prices = 1.0 + np.arange(12) % 4
+    seen = []
+
+    def watched(stage, X, measure=FeatureSelection.measure):
+        seen.append(X)
+        return measure(stage, X)
+
+    monkeypatch.setattr(FeatureSelection, "measure", watched)
+    solver = MOFSRank(
+        metric=NDCG(5), instance_selection=False, feature_selection=BUDGET, ensemble=BUDGET, algorithm=algorithm,
+        random_state=0, max_features=5, max_cost=9.0, include=[3], exclude=["noise 7", 0], costs=prices,
+    )  # fmt: skip
+    solver.fit(train)
+    kept = np.arange(12) != 0
+    kept[train.feature_names.index("noise 7")] = False
+    X = np.zeros((len(np.concatenate(seen)), 12), bool)
+    X[:, kept] = np.concatenate(seen)
+    assert len(X) > 15
+    for masks in (X, solver.front_support_):
+        assert masks[:, 3].all()
+        assert not masks[:, ~kept].any()
+        assert masks.sum(axis=1).max() <= 5
+        assert (masks @ prices).max() <= 9.0
+
+
+def test_an_ensemble_counts_what_is_included_and_drops_what_exceeds():
+    coefs = np.array([[1.0, 0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 0.0]])
+    limits = FeatureLimits(max_features=3, include=["idf"])
+    stage = Ensemble(data(), coefs, NDCG(5), objectives=("features", "cost", "error"), limits=limits)
+    assert stage.used.tolist() == [0, 2, 3]
+    X = np.array([[0, 1, 1, 0.5, 0.5], [1, 0, 0, 1.0, 0.0]])
+    assert stage.evaluate(X)[:, :2].tolist() == [[3.0, 1.5 + 2 + 4 + 0 + 1], [2.0, 3 + 4 + 0 + 1]]
+    with pytest.raises(ValueError, match="string 0 of 1 has 4 features, and max_features is 3"):
+        stage.evaluate(np.array([[1, 1, 1, 0.5, 0.5]]))
+    found = minimize(stage, NSGA2(12, **stage.operators()), ("n_gen", 4), seed=1)
+    assert set(found.pop.get("F")[:, 0]) <= {2.0, 3.0, 6.0 + 1}  # the last is an empty string's
+
+
+def test_an_ensemble_of_groups_counts_whole_groups():
+    coefs = np.array([[1.0, 0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0]])
+    stage = Ensemble(data(), coefs, NDCG(5), objectives=("features", "cost"), by_group=True)
+    assert stage.used.tolist() == [0, 2]
+    assert stage.evaluate(np.array([[1, 0, 1.0, 1.0], [1, 1, 1.0, 1.0]])).tolist() == [[2.0, 8.5], [3.0, 10.5]]
+    assert stage.members().tolist() == [[1, 0, 1, 0], [0, 1, 0, 1]]
+
+
+class Ones(Sampling):
+    def _do(self, problem, n_samples, **kwargs):
+        return np.ones((n_samples, problem.n_var), bool)
+
+
+@pytest.mark.parametrize("initial", [np.ones((4, 5), bool), Ones()], ids=["array", "sampling"])
+def test_an_initial_population_that_breaks_a_limit_is_refused(initial):
+    solver = MOFSRank(instance_selection=False, feature_selection={**BUDGET, "initial": initial}, max_features=2)
+    with pytest.raises(ValueError, match=r"string 0 of .* has 5 features, and max_features is 2"):
+        solver.fit(data())
+
+
+@pytest.mark.parametrize("by_group", [False, True])
+def test_the_strings_to_start_from_keep_the_limits(by_group):
+    train = load_planted_fold(1, n_queries=10, n_documents=10, n_relevant=3, n_redundant=2, n_noise=7, seed=5)[0]
+    train = train.with_costs(FeatureCosts.of(np.ones(12), [f"group {k // 2}" for k in range(12)]))
+    stage = FeatureSelection(train, limits=FeatureLimits(max_cost=6.0, include=[7]), by_group=by_group)
+    strings = stage.starting_strings(12)
+    masks = stage.strings.columns(strings)
+    assert len(np.unique(strings, axis=0)) >= 2
+    assert masks[:, 7].all()
+    assert masks.sum(axis=1).max() <= 6

@@ -1,0 +1,145 @@
+"""Documents and queries as instances against explicit lists of pairs."""
+
+import numpy as np
+import pytest
+
+import moerank as mr
+from moerank.mofsrank.instance_selection import count_units, default_unit, n_pairs_kept, train_on_units
+from moerank.mofsrank.settings import STAGES
+from moerank.studies.problem import load_problem
+from moerank.studies.result import RunResult
+from moerank.studies.run_fold import run_fold
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    sizes = np.append(rng.integers(2, 15, 25), [1, 1])
+    X = rng.normal(size=(sizes.sum(), 5))
+    y = np.clip(np.round(X[:, 0] + rng.normal(size=len(X)) + 1), 0, 3).astype(int)
+    return mr.RankingData(X, y, np.repeat(np.arange(27), sizes))
+
+
+def pairs_of(data, unit, mask):
+    """Which pairs a string keeps, one by one."""
+    query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+    kept = {"pair": None, "document": mask, "query": mask[query] if unit == "query" else None}[unit]
+    if kept is None:
+        return mask
+    return np.array([kept[i] and kept[j] for i, j in zip(data.pairs.better, data.pairs.worse, strict=True)])
+
+
+BACKENDS = [
+    mr.RankRLS(alpha=0.1, tol=1e-12),
+    mr.RankSVM(C=2.0, tol=1e-12),
+    mr.RankRLS(0.1, target="difference", tol=1e-12),
+]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("unit", ["pair", "document", "query"])
+def test_rankers_are_those_of_the_pairs_that_are_kept(data, unit, backend):
+    rng = np.random.default_rng(1)
+    masks = rng.random((4, count_units(data, unit))) < 0.6
+    features = rng.random((4, 5)) < 0.7
+    features[:, 0] = True
+    expected = [pairs_of(data, unit, mask) for mask in masks]
+    assert n_pairs_kept(data, unit, masks).tolist() == [int(mask.sum()) for mask in expected]
+    for mask, pairs, chosen in zip(masks, expected, features, strict=True):
+        w = backend.fit_population(data, pair_mask=pairs, feature_mask=chosen[None])[0]
+        shared = train_on_units(backend, data, unit, mask, chosen[None]).coefs[0]
+        np.testing.assert_allclose(shared, w, rtol=1e-5, atol=1e-6)
+    own = train_on_units(backend, data, unit, masks).coefs
+    for mask, pairs, found in zip(masks, expected, own, strict=True):
+        w = backend.fit_population(data, pair_mask=pairs)[0]
+        np.testing.assert_allclose(found, w, rtol=1e-4, atol=1e-6)
+        alone = train_on_units(backend, data, unit, mask[None]).coefs[0]
+        np.testing.assert_array_equal(alone, found)  # whatever its company
+
+
+@pytest.mark.parametrize("target", ["unit", "difference"])
+def test_matrices_of_queries_that_do_not_fit_are_done_without(data, monkeypatch, target):
+    rng = np.random.default_rng(2)
+    masks, features = rng.random((4, data.n_queries)) < 0.6, rng.random((4, 5)) < 0.8
+    features[:, 0] = True
+    backend = mr.RankRLS(0.1, target=target, tol=1e-12)
+    own, shared = backend.fit_queries(data, masks, features), backend.fit_queries(data, masks[0], features)
+    monkeypatch.setattr("moerank.training.moments.memory_limit", lambda: 1000)
+    np.testing.assert_allclose(backend.fit_queries(data, masks, features), own, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(backend.fit_queries(data, masks[0], features), shared, rtol=1e-9, atol=1e-12)
+    monkeypatch.undo()
+    assert backend.fit_queries(data, masks[0]).shape == (1, 5)
+
+
+@pytest.mark.parametrize("unit", ["document", "query"])
+def test_the_stage_counts_pairs_and_has_no_empty_winner(data, unit):
+    stage = mr.InstanceSelection(data, mr.RankRLS(alpha=0.1), mr.NDCG(5), unit=unit)
+    masks = np.ones((3, count_units(data, unit)), bool)
+    masks[1] = False
+    masks[2] = False
+    masks[2, -1] = True  # a query, or a document, without a pair
+    F = stage.evaluate(masks)
+    everything = mr.RankRLS(alpha=0.1).fit(data).predict(data.X)
+    assert F[0, 0] == len(data.pairs)
+    assert F[0, 1] == pytest.approx(1 - mr.NDCG(5).score(data, everything), abs=1e-12)
+    np.testing.assert_array_equal(F[1:], [[len(data.pairs) + 1, 2.0]] * 2)
+
+
+@pytest.mark.parametrize("unit", ["document", "query"])
+def test_mofsrank_runs_on_other_instances(unit):
+    train, vali, test = mr.load_planted_fold(1, n_queries=20, n_documents=10)
+    budget = {"population": 8, "generations": 3}
+    solver = mr.MOFSRank(
+        instance_selection={**budget, "unit": unit}, feature_selection=budget, ensemble=budget, random_state=0
+    )
+    solver.fit(train, validation=vali)
+    assert solver.instance_unit_ == unit
+    assert mr.NDCG(10).score(test, solver.predict(test)) > 0.6
+
+
+def test_the_default_is_pairs_as_long_as_they_are_few(data, monkeypatch):
+    assert default_unit(data) == "pair"
+    monkeypatch.setattr("moerank.mofsrank.instance_selection.MOST_PAIRS", len(data.pairs) - 1)
+    assert default_unit(data) == "query"
+
+
+def test_single_precision_sums_keep_to_double(data, monkeypatch):
+    masks = np.random.default_rng(2).random((3, data.n_queries)) < 0.5
+    exact = mr.RankRLS(alpha=0.1).fit_queries(data, masks)
+    monkeypatch.setattr("moerank.training.moments.ROOM", 0)
+    again = mr.RankingData(data.X, data.y, data.qid)
+    np.testing.assert_allclose(mr.RankRLS(alpha=0.1).fit_queries(again, masks), exact, rtol=1e-5, atol=1e-6)
+
+
+def test_pairs_that_do_not_fit_are_refused_by_number(data, monkeypatch):
+    monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
+    with pytest.raises(ValueError, match=r"preference pairs, listed for each of 2 strings.*MOERANK_MEMORY"):
+        train_on_units(mr.RankerAdapter(mr.ListNet()), data, "query", np.ones((2, data.n_queries), bool))
+
+
+def test_a_result_remembers_other_instances_than_pairs():
+    budget = {"population": 6, "generations": 2}
+    stages = {f"{stage}.{key}": value for stage in STAGES for key, value in budget.items()}
+    problem = load_problem("planted", stages | {"instance_selection.unit": "query"})
+    result = run_fold(problem, 1)
+    assert result.instances == "query"
+    assert RunResult.from_json(result.to_json()) == result
+    assert result.configuration["instance_selection"]["unit"] == "query"
+    as_always = run_fold(load_problem("planted", stages), 1)
+    assert as_always.instances == "pair"
+    assert "instances" not in as_always.as_dict()
+    assert "unit" not in as_always.configuration["instance_selection"]
+    assert RunResult.from_json(as_always.to_json()) == as_always
+
+
+def test_bits_for_too_many_pairs_are_refused_with_the_remedy(data, monkeypatch):
+    monkeypatch.setenv("MOERANK_MEMORY", "1e-6")
+    with pytest.raises(
+        ValueError, match=r'preference pairs with a bit each in 100 strings \(unit="query" has 27 bits\)'
+    ):
+        mr.InstanceSelection(data)
+    monkeypatch.setenv("MOERANK_MEMORY", "1e-7")
+    with pytest.raises(
+        ValueError, match=r"a list of \d+ preference pairs \(which RankRLS, RankSVM and FSMRank do without\) would take"
+    ):
+        len(mr.RankingData(data.X, data.y, data.qid).pairs)

@@ -1,0 +1,169 @@
+import numpy as np
+import pytest
+from helpers.plain import all_subsets, front, ndcg, ordered_scores, ridge
+from helpers.third_objective import QueriesHurt
+
+from moerank.evolution import ALGORITHMS, make_algorithm, search
+from moerank.metrics import NDCG
+from moerank.mofsrank import Ensemble, FeatureSelection, InstanceSelection, MOFSRank
+from moerank.mofsrank.objectives import OBJECTIVES, Error, Features, Objective, read_objectives
+from moerank.rankers import RankRLS
+
+ALPHA = 1e-3
+THREE = ("features", "error", QueriesHurt())
+
+
+def per_query(data, w, k):
+    """NDCG@k of each query by the helper that shares nothing with the package."""
+    scores = ordered_scores(data.X, w[None])
+    values = []
+    for q, (begin, end) in enumerate(zip(data.offsets[:-1], data.offsets[1:], strict=True)):
+        alone = type(data)(data.X[begin:end], data.y[begin:end], np.full(end - begin, q))
+        values.append(ndcg(alone, scores[begin:end], k)[0])
+    return np.array(values)
+
+
+@pytest.fixture(scope="module")
+def exact(small_data):
+    """All 31 subsets, and their three objectives by hand."""
+    X = all_subsets(5)
+    baseline = per_query(small_data, ridge(small_data, ALPHA), 5)
+    values = np.array([per_query(small_data, ridge(small_data, ALPHA, features=mask), 5) for mask in X])
+    hurt = (values < baseline - 1e-12).sum(axis=1)
+    return X, np.column_stack([X.sum(axis=1), 1.0 - values.mean(axis=1), hurt])
+
+
+def stage_of(data, objectives):
+    return FeatureSelection(data, RankRLS(ALPHA), NDCG(5), objectives=objectives)
+
+
+def sorted_rows(F):
+    return F[np.lexsort(F.T[::-1])]
+
+
+def test_three_objectives_equal_those_by_hand(small_data, exact):
+    X, F = exact
+    np.testing.assert_allclose(stage_of(small_data, THREE).evaluate(X), F, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("objectives", [THREE, ("error",), (QueriesHurt(), "features")], ids=["three", "one", "two"])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm_searches_with_any_number_of_objectives(small_data, exact, objectives, algorithm):
+    stage = stage_of(small_data, objectives)
+    if stage.n_obj == 1 and algorithm in ("rvea", "moead"):
+        with pytest.raises(ValueError, match=f"{algorithm} divides a front .* choose one of nsga2, "):
+            make_algorithm(algorithm, 10, stage.operators(), stage.n_obj)
+        return
+    if (algorithm == "mffs" and stage.n_obj != 2) or (algorithm == "prdh" and stage.n_obj == 1):
+        with pytest.raises(ValueError, match=rf"is made for 2 objectives.*, not for {stage.n_obj}; choose another"):
+            make_algorithm(algorithm, 10, stage.operators(), stage.n_obj)
+        return
+    X, F = exact
+    columns = {"features": 0, "error": 1, "hurt": 2}
+    reference = F[:, [columns[entry.name] for entry in stage.objectives]]
+    found = search(stage, make_algorithm(algorithm, 10, stage.operators(), stage.n_obj), 30, seed=1)
+    # There are 31 subsets: 30 generations of 10 come across all of them but for chance.
+    rows = {row.tobytes(): values for row, values in zip(X, reference, strict=True)}
+    expected = np.array([rows[row.tobytes()] for row in found.archive.X])
+    np.testing.assert_allclose(found.archive.F, expected, rtol=0, atol=1e-12)
+    if algorithm in ("nsga2", "nsga3", "smsemoa", "sparseea", "daea"):
+        np.testing.assert_allclose(sorted_rows(found.archive.F), front(reference.round(12)), rtol=0, atol=1e-11)
+    assert (np.diff(found.hypervolume(stage.bounds_of_objectives[1])) >= 0).all()
+
+
+def test_an_empty_individual_is_worst_in_every_objective(small_data):
+    stage = stage_of(small_data, THREE)
+    F = stage.evaluate(np.vstack([np.zeros((1, 5), bool), all_subsets(5)]))
+    np.testing.assert_array_equal(F[0], [6.0, 2.0, small_data.n_queries + 1.0])
+    assert (F[1:] < F[0]).all()
+    coefs = RankRLS(ALPHA).fit_population(small_data)
+    ensemble = Ensemble(small_data, coefs, NDCG(5), objectives=THREE, backend=RankRLS(ALPHA))
+    np.testing.assert_array_equal(ensemble.evaluate(np.zeros((1, 6))), [[7.0, 2.0, small_data.n_queries + 1.0]])
+
+
+def test_the_ensemble_measures_its_combined_rankers(small_data):
+    coefs = RankRLS(ALPHA).fit_population(small_data, feature_mask=all_subsets(5)[[2, 6, 30]])
+    stage = Ensemble(small_data, coefs, NDCG(5), objectives=THREE, backend=RankRLS(ALPHA))
+    rng = np.random.default_rng(3)
+    X = np.hstack([rng.random((40, 5)) < 0.7, rng.random((40, 3))]).astype(float)
+    X = X[stage.weights(X).any(axis=1)]
+    assert len(X) > 30
+    baseline = per_query(small_data, ridge(small_data, ALPHA), 5)
+    F = stage.evaluate(X)
+    for w, values in zip(stage.weights(X), F, strict=True):
+        mine = per_query(small_data, w, 5)
+        assert values[0] == np.count_nonzero(w)
+        assert values[2] == (mine < baseline - 1e-12).sum()
+        assert values[1] == pytest.approx(1.0 - mine.mean(), abs=1e-12)
+
+
+def test_mofsrank_carries_a_third_objective_to_its_front(small_data):
+    budget = {"population": 12, "generations": 12}
+    settings = dict(instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0)
+    backend = RankRLS(ALPHA)
+    for algorithm in ("nsga2", "nsga3", "smsemoa"):
+        solver = MOFSRank(backend, NDCG(5), objectives=THREE, algorithm=algorithm, **settings).fit(small_data)
+        columns = ["n_features", "error", "hurt", "validation", "features"]
+        assert solver.front_.columns.tolist() == columns
+        assert {name: F.shape[1] for name, F in solver.fronts_.items()} == {
+            "instance_selection": 2,
+            "feature_selection": 3,
+            "ensemble": 3,
+        }
+        baseline = per_query(small_data, ridge(small_data, ALPHA), 5)
+        for row, w in zip(solver.front_.itertuples(), solver.front_coefs_, strict=True):
+            assert row.features == tuple(np.flatnonzero(w))
+            assert row.hurt == (per_query(small_data, w, 5) < baseline - 1e-12).sum()
+        F = solver.front_[["n_features", "error", "hurt"]].to_numpy(float)
+        np.testing.assert_array_equal(sorted_rows(F), sorted_rows(front(F)))
+        for table in solver.history_.values():
+            assert table["hypervolume"].is_monotonic_increasing
+            assert table["hypervolume"].between(0, 1).all()
+        assert (solver.path(small_data).feature_mask.sum(axis=1) <= np.arange(1, 6)).all()
+
+
+def test_one_objective_gives_the_best_alone(small_data, exact):
+    budget = {"population": 12, "generations": 12}
+    solver = MOFSRank(
+        RankRLS(ALPHA),
+        NDCG(5),
+        objectives=("error",),
+        instance_selection=False,
+        feature_selection=budget,
+        ensemble=False,
+        random_state=0,
+    ).fit(small_data)
+    assert len(solver.front_) == 1
+    assert solver.front_["error"][0] == pytest.approx(exact[1][:, 1].min(), abs=1e-12)
+    assert solver.front_["n_features"][0] == solver.support_.sum()
+
+
+def test_the_default_is_features_and_error(small_data):
+    X = all_subsets(5)
+    plain = FeatureSelection(small_data, RankRLS(ALPHA), NDCG(5))
+    np.testing.assert_array_equal(plain.evaluate(X), stage_of(small_data, ("features", "error")).evaluate(X))
+    np.testing.assert_array_equal(plain.evaluate(X)[:, ::-1], stage_of(small_data, ("error", "features")).evaluate(X))
+    assert [entry.name for entry in InstanceSelection(small_data).objectives] == ["pairs", "error"]
+
+
+def test_objectives_are_read_by_name_or_as_they_are():
+    own = QueriesHurt()
+    assert read_objectives(("error", own)) == (OBJECTIVES["error"], own)
+    for wrong, message in (
+        ((), "at least one"),
+        (("errors",), "unknown objective 'errors'; did you mean 'error'"),
+        (("error", Error()), "not all different"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_objectives(wrong)
+
+
+def test_pairs_are_for_instance_selection(small_data):
+    with pytest.raises(ValueError, match='the objective "pairs" is for instance selection'):
+        stage_of(small_data, ("pairs", "error")).evaluate(np.ones((1, 5), bool))
+
+
+def test_names_are_those_of_files_and_columns():
+    assert {name: type(entry) for name, entry in OBJECTIVES.items()}.keys() >= {"features", "pairs", "error"}
+    assert isinstance(Features(), Objective)
+    assert all(entry.title for entry in OBJECTIVES.values())

@@ -1,0 +1,129 @@
+"""What all three stages promise: the same bits under pymoo and under our loop, and for any number of workers."""
+
+from threading import Barrier
+
+import numpy as np
+import pytest
+from pymoo.algorithms.moo.moead import MOEAD
+from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.optimize import minimize
+from sklearn.linear_model import Ridge
+
+from moerank.evolution import make_algorithm, row_digests, search
+from moerank.kernels.scores import linear_scores
+from moerank.metrics import NDCG
+from moerank.mofsrank import Ensemble, FeatureSelection, InstanceSelection
+from moerank.rankers import FSMRank, RankRLS, RankSVM
+
+
+def make_stage(name, data, workers=1, backend=None):
+    backend = backend or RankRLS(0.01)
+    masks = np.random.default_rng(0).random((3, len(data.pairs))) < 0.4
+    coefs = RankRLS(0.01).fit_population(data, feature_mask=np.eye(5, dtype=bool) | np.eye(5, k=1, dtype=bool))
+    return {
+        "instances": lambda: InstanceSelection(data, backend, NDCG(5), workers=workers),
+        "features": lambda: FeatureSelection(data, backend, NDCG(5), masks, workers=workers),
+        "ensemble": lambda: Ensemble(data, coefs, NDCG(5), workers=workers),
+    }[name]()
+
+
+STAGES = ["instances", "features", "ensemble"]
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_plain_pymoo_and_our_loop_end_with_the_same_population(small_data, name):
+    first, second = make_stage(name, small_data), make_stage(name, small_data)
+    plain = minimize(first, NSGA2(24, **first.operators()), ("n_gen", 8), seed=5)
+    ours = search(second, NSGA2(24, **second.operators()), ("n_gen", 8), seed=5)
+    np.testing.assert_array_equal(plain.pop.get("X"), ours.pop.get("X"))
+    np.testing.assert_array_equal(plain.pop.get("F"), ours.pop.get("F"))
+
+
+@pytest.mark.parametrize("name", STAGES)
+@pytest.mark.parametrize("backend", [RankRLS(0.01), RankSVM(5.0), FSMRank()], ids=lambda b: type(b).__name__)
+def test_workers_change_no_bit(small_data, name, backend):
+    runs = []
+    for workers in (1, 2, 3):
+        stage = make_stage(name, small_data, workers, backend)
+        runs.append(search(stage, NSGA2(40, **stage.operators()), ("n_gen", 5), seed=2))
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.pop.get("X"), runs[0].pop.get("X"))
+        np.testing.assert_array_equal(run.pop.get("F"), runs[0].pop.get("F"))
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_known_individuals_are_not_measured_again(small_data, name, monkeypatch):
+    stage = make_stage(name, small_data)
+    X = stage.operators()["sampling"]._do(stage, 12, random_state=np.random.default_rng(0))
+    F = stage.evaluate(X)
+    twin = make_stage(name, small_data)
+    twin.restore_cache({digest: tuple(row) for digest, row in zip(row_digests(X), F.tolist(), strict=True)})
+    monkeypatch.setattr(twin, "_measure", lambda X: pytest.fail("measured again"))
+    np.testing.assert_array_equal(twin.evaluate(X[::-1]), F[::-1])
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_measured_again_nothing_is_looked_up(small_data, name):
+    stage = make_stage(name, small_data)
+    X = stage.operators()["sampling"]._do(stage, 12, random_state=np.random.default_rng(0))
+    X[3] = False
+    F = stage.evaluate(X)
+    stage.restore_cache(dict.fromkeys(row_digests(X), (0.0, 0.0)))
+    np.testing.assert_array_equal(stage.measure_again(X), F)
+    assert F[3].tolist() == list(stage.worst)
+
+
+def test_identical_documents_tie_under_every_backend(small_data):
+    twins = np.array([5, 2]), np.array([30, 28])
+    rng = np.random.default_rng(3)
+    masks = rng.random((21, len(small_data.pairs))) < 0.4
+    for backend in (RankRLS(0.01), RankSVM(5.0), FSMRank()):
+        scores = linear_scores(small_data.X, backend.fit_population(small_data, pair_mask=masks))
+        for a, b in twins:
+            np.testing.assert_array_equal(scores[a], scores[b])
+
+
+@pytest.mark.parametrize("name", STAGES[:2])
+def test_an_algorithm_without_the_operators_of_the_stage_is_told_so(small_data, name):
+    with pytest.raises(ValueError, match="strings must be bool, and the algorithm makes float64; give it the op"):
+        minimize(make_stage(name, small_data), NSGA2(16), ("n_gen", 2), seed=1)
+
+
+def test_moead_works_as_it_is_made_here_and_says_so_elsewhere(small_data):
+    stage = make_stage("features", small_data)
+    directions = np.column_stack([np.linspace(0, 1, 12), np.linspace(1, 0, 12)])
+    kept = {name: operator for name, operator in stage.operators().items() if name != "eliminate_duplicates"}
+    with pytest.raises(TypeError, match=r'how far the search is, .* make_algorithm\("moead", …\)'):
+        minimize(stage, MOEAD(directions, n_neighbors=5, **kept), ("n_gen", 2), seed=1)
+    result = minimize(stage, make_algorithm("moead", 12, stage.operators()), ("n_gen", 3), seed=1)
+    np.testing.assert_array_equal(stage.measure_again(result.X), result.F)
+
+
+def test_any_ranker_of_scikit_learns_style_judges_feature_strings(small_data):
+    stage = FeatureSelection(small_data, Ridge(alpha=0.3), NDCG(5))
+    X = np.eye(stage.n_var, dtype=bool)[:4] | (np.arange(stage.n_var) == 4)
+    expected = [
+        1.0 - NDCG(5).score(small_data, Ridge(alpha=0.3).fit(columns, small_data.y).predict(columns))
+        for columns in (small_data.X[:, row] for row in X)
+    ]
+    np.testing.assert_allclose(stage.evaluate(X)[:, 1], expected, rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="Ridge is trained on documents, and a pair_mask chooses preference pairs"):
+        InstanceSelection(small_data, Ridge()).evaluate(np.ones((1, len(small_data.pairs)), bool))
+
+
+def test_at_least_one_worker(small_data):
+    with pytest.raises(ValueError, match="workers must be at least 1"):
+        InstanceSelection(small_data, workers=0)
+
+
+def test_workers_train_side_by_side(small_data):
+    """Each of two threads waits inside the backend until the other is there, too."""
+    together = Barrier(2)
+
+    class Patient(RankRLS):
+        def fit_population(self, train, **masks):
+            together.wait(timeout=30)
+            return super().fit_population(train, **masks)
+
+    stage = make_stage("instances", small_data, workers=2, backend=Patient(0.01))
+    stage.evaluate(stage.operators()["sampling"]._do(stage, 32, random_state=np.random.default_rng(0)))

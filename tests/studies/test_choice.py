@@ -1,0 +1,95 @@
+import dataclasses
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from moerank.studies.results import NoResultsError, Results
+from moerank.studies.summary import by_validation, chosen_solver
+
+METRIC = "NDCG@10"
+
+
+@pytest.fixture(scope="module")
+def run(tiny_study):
+    return next(result for result in tiny_study.results() if result.solver == "fsmrank")
+
+
+def made(run, solver, fold=1, validation=0.5, test=(0.5,), columns=2):
+    """Return a run of a solver that takes the first columns, with this validation mean and these test queries."""
+    scores = {"train": {METRIC: 0.5}, "validation": {METRIC: validation}, "test": {METRIC: float(np.mean(test))}}
+    whole = run.best.model
+    few = {"names": whole.names[:columns], "columns": whole.columns[:columns], "weights": whole.weights[:columns]}
+    model = dataclasses.replace(whole, **few)
+    queries = {"test": {METRIC: list(test)}}
+    best = dataclasses.replace(run.best, model=model, scores=scores, per_query=queries)
+    return dataclasses.replace(run, solver=solver, fold=fold, metrics=[METRIC], front=[best], chosen=0)
+
+
+def test_validation_chooses_and_ties_go_to_fewer_features(run):
+    results = [made(run, "a", validation=0.6, columns=5), made(run, "b", validation=0.6, columns=3)]
+    results += [made(run, "c", validation=0.7), made(run, "d", validation=0.5, test=(0.9, 0.8))]
+    assert by_validation(Results(results)) == ["c", "b", "a", "d"]
+
+
+def test_test_queries_have_no_say_in_the_choice(run):
+    for best, other in ((0.9, 0.1), (0.1, 0.9)):
+        results = Results([made(run, "a", validation=0.7, test=(best,)), made(run, "b", test=(other,))])
+        choice = chosen_solver(results)
+        assert (choice.solver, choice.others, choice.value) == ("a", ["b"], best)
+        assert choice.best_on_test == ("a" if best > other else "b")
+
+
+def test_what_selects_nothing_is_compared_and_not_chosen(run):
+    ranker = dataclasses.replace(made(run, "ranker", validation=0.9), verdict=None)
+    choice = chosen_solver(Results([ranker, made(run, "a")]))
+    assert (choice.solver, choice.others) == ("a", [])
+    assert choice.better + choice.worse + choice.undecided == 1
+    with pytest.raises(NoResultsError, match="no finished run selects features and was judged by test queries"):
+        chosen_solver(Results([ranker]))
+
+
+def test_only_folds_that_all_of_them_have_count(run):
+    """The second fold alone would make the first solver the best."""
+    results = [made(run, "a", 1, 0.5), made(run, "a", 2, 0.99), made(run, "b", 1, 0.6)]
+    choice = chosen_solver(Results(results))
+    assert (choice.solver, choice.folds) == ("b", [1])
+    assert by_validation(Results(results)) == ["a", "b"]
+    with pytest.raises(NoResultsError, match="no fold in common yet"):
+        chosen_solver(Results(results[1:]))
+
+
+def test_a_value_is_the_mean_over_folds_after_seeds(run):
+    runs = [made(run, "a", 1, test=(0.2, 0.4)), made(run, "a", 1, test=(0.6, 0.4)), made(run, "a", 2, test=(0.8,))]
+    runs[1] = dataclasses.replace(runs[1], seed=1)
+    choice = chosen_solver(Results(runs))
+    assert choice.value == pytest.approx((0.4 + 0.8) / 2)
+    assert choice.error == pytest.approx(0.2)  # half the distance of two folds
+
+
+def test_others_are_counted_by_tests_that_are_carried_out_by_hand(run):
+    rng = np.random.default_rng(0)
+    base = rng.uniform(size=40)
+    shifts = {"a": 0.0, "b": -0.3, "c": 0.2, "d": 0.004, "e": -0.2}
+    values = {name: base + shift + rng.normal(0, 0.1, 40) for name, shift in shifts.items()}
+    results = [made(run, name, validation=0.9 * (name == "a"), test=values[name]) for name in values]
+    choice = chosen_solver(Results(results))
+    p = {name: stats.ttest_rel(values[name], values["a"]).pvalue for name in values if name != "a"}
+    shown = []
+    for place, name in enumerate(sorted(p, key=p.get)):
+        if p[name] > 0.05 / (len(p) - place):
+            break
+        shown.append(name)
+    better = [name for name in shown if values[name].mean() > values["a"].mean()]
+    assert sorted(shown) == ["b", "c", "e"]
+    assert (choice.better, choice.worse, choice.undecided) == (len(better), len(shown) - len(better), 1)
+
+
+def test_the_order_of_the_runs_does_not_matter(tiny_study):
+    results = tiny_study.results()
+    orders = {tuple(by_validation(Results(order))) for order in (results, results[::-1])}
+    assert len(orders) == 1
+    found = [chosen_solver(Results(order)) for order in (results, results[::-1])]
+    for one, other in combinations(found, 2):
+        assert (one.solver, one.worse, one.better) == (other.solver, other.worse, other.better)

@@ -1,0 +1,148 @@
+import numpy as np
+import pytest
+
+from moerank.studies.problem import load_problem
+from moerank.studies.run_fold import run_fold
+
+FILE = """
+name = "priced"
+[data]
+source = "planted"
+n_queries = 15
+n_documents = 12
+n_noise = 3
+[search]
+objectives = ["cost", "error"]
+[features]
+table = "costs.csv"
+exclude = {exclude}
+{limits}
+[instance_selection]
+population = 8
+generations = 2
+[feature_selection]
+population = 8
+generations = 3
+[ensemble]
+population = 8
+generations = 2
+"""
+
+
+@pytest.fixture
+def priced(tmp_path):
+    """Write a problem file with a table of costs beside it, and read it."""
+
+    def write(exclude="[]", costs=None, limits=""):
+        path = tmp_path / "priced.toml"
+        path.write_text(FILE.format(exclude=exclude, limits=limits))
+        size = {"data.n_queries": 15, "data.n_documents": 12, "data.n_noise": 3}
+        names = load_problem("planted", size).load_fold(1)[0].feature_names
+        rows = costs or [f"{name},{number + 1}" for number, name in enumerate(names)]
+        (tmp_path / "costs.csv").write_text("\n".join(["name,cost", *rows]))
+        return load_problem(path), names
+
+    return write
+
+
+def test_costs_come_from_the_table_beside_the_problem_file(priced, monkeypatch, tmp_path):
+    problem, names = priced()
+    monkeypatch.chdir(tmp_path.parent)
+    for part in problem.load_fold(1):
+        assert part.costs.own.tolist() == list(range(1, len(names) + 1))
+
+
+def test_features_that_are_left_out_are_nowhere(priced):
+    problem, names = priced(exclude='[0, "noise 2"]')
+    left = [name for name in names[1:] if name != "noise 2"]
+    parts = problem.load_fold(1)
+    assert all(list(part.feature_names) == left for part in parts)
+    result = run_fold(problem, 1)
+    assert result.feature_names == left
+    assert {len(baseline.features) for baseline in result.baselines} <= set(range(1, len(left) + 1))
+    costs = dict(zip(names, range(1, len(names) + 1), strict=True))
+    for member in result.front:
+        assert member.objectives["cost"] == sum(costs[name] for name in result.names(member.features))
+    assert type(result).from_json(result.to_json()) == result
+    assert result.configuration["features"] == {"table": "costs.csv", "exclude": [0, "noise 2"]}
+
+
+LIMITS = """
+include = [2, "noise 1"]
+max_features = 4
+max_cost = 21
+"""
+
+
+@pytest.mark.parametrize("solver", ["mofsrank", "mofsrank-staircase"])
+def test_every_member_of_the_front_keeps_the_limits_of_the_file(priced, solver):
+    problem, names = priced(exclude="[0]", limits=LIMITS)
+    costs = dict(zip(names, range(1, len(names) + 1), strict=True))
+    result = run_fold(problem, 1, solver, baselines=False)
+    for member in result.front:
+        selected = result.names(member.features)
+        assert {names[2], "noise 1"} <= set(selected)
+        assert len(selected) <= 4
+        assert sum(costs[name] for name in selected) == member.objectives["cost"] <= 21
+    features = result.configuration["features"]
+    assert features == {
+        "table": "costs.csv", "exclude": [0], "include": [2, "noise 1"], "max_features": 4, "max_cost": 21.0
+    }  # fmt: skip
+
+
+def test_a_solver_that_cannot_keep_a_limit_is_refused_by_name(priced):
+    problem, _ = priced(limits=LIMITS)
+    with pytest.raises(ValueError, match=r"gas-e cannot keep \[features\] max_features, max_cost, include: it selects"):
+        run_fold(problem, 1, "gas-e")
+
+
+def test_a_feature_is_not_both_in_and_out(priced):
+    problem, names = priced(exclude="[2]", limits=f'include = ["{priced()[1][2]}"]')
+    with pytest.raises(ValueError, match=rf"\[features\] feature '{names[2]}' is both in include and in exclude"):
+        problem.load_fold(1)
+
+
+@pytest.mark.parametrize(
+    ("exclude", "message"),
+    [
+        ('["nobody"]', r"\[features\] exclude: unknown feature 'nobody'"),
+        ("[99]", r"\[features\] exclude: there is no column 99; columns go from 0"),
+        ("[-1]", r"\[features\] exclude: there is no column -1"),
+    ],
+)
+def test_what_cannot_be_left_out_is_refused(priced, exclude, message):
+    problem, _ = priced(exclude)
+    with pytest.raises(ValueError, match=message):
+        problem.load_fold(1)
+
+
+def test_all_features_cannot_be_left_out(priced):
+    _, names = priced()
+    problem, _ = priced(str(list(range(len(names)))))
+    with pytest.raises(ValueError, match=f"leaves none of the {len(names)} features"):
+        problem.load_fold(1)
+
+
+def test_a_missing_or_wrong_table_is_named(priced, tmp_path):
+    problem, _ = priced(costs=["noise 1,free"])
+    with pytest.raises(ValueError, match=r"costs.csv: line 2: cost must be a number from 0 on, not 'free'"):
+        problem.load_fold(1)
+    (tmp_path / "costs.csv").unlink()
+    with pytest.raises(
+        FileNotFoundError, match=r"\[features\] table costs.csv is in none of .*beside the problem file"
+    ):
+        problem.load_fold(1)
+
+
+def test_an_image_without_some_pixels_is_none():
+    result = run_fold(load_problem("digits", {"data.n_queries": 20, "features.exclude": [3]}), 1, "single")
+    assert (result.grid, len(result.feature_names)) == (None, 63)
+
+
+def test_mslr_comes_with_its_published_costs(letor_folder):
+    if not (letor_folder / "MSLR").is_dir():
+        pytest.skip("no MSLR data")
+    costs = load_problem("mslr").load_fold(1, letor_folder)[0].costs
+    values, counts = np.unique(costs.own, return_counts=True)
+    assert dict(zip(values, counts, strict=True)) == {1: 16, 10: 46, 20: 40, 50: 24, 100: 10}
+    assert costs.total == 3476

@@ -1,0 +1,228 @@
+import inspect
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moerank.data import load_digits_fold, make_planted, make_web, query_level_norm
+from moerank.metrics import MAP, NDCG
+from moerank.studies import sources as module
+from moerank.studies.problem import load_problem, shipped_problems
+
+VALID = """
+name = "mine"
+[data]
+source = "letor"
+folder = "MINE"
+"""
+
+DOCUMENTS = "2 qid:1 1:4 2:1\n0 qid:1 1:2 2:3\n1 qid:2 1:9 2:0\n0 qid:2 1:8 2:5\n"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+def letor_set(place: Path) -> Path:
+    for fold in range(1, 6):
+        folder = place / "MINE" / f"Fold{fold}"
+        folder.mkdir(parents=True)
+        for part in ("train", "vali", "test"):
+            (folder / f"{part}.txt").write_text(DOCUMENTS)
+    return place
+
+
+def test_shipped_problems_say_what_the_papers_say():
+    problems = {name: load_problem(name) for name in shipped_problems()}
+    assert sorted(problems) == ["digits", "mq2008", "mslr", "ohsumed", "planted", "web"]
+    for name in ("digits", "mq2008", "ohsumed", "mslr", "web"):
+        stages = problems[name].instance_selection, problems[name].feature_selection, problems[name].ensemble
+        assert [(stage.generations, stage.population) for stage in stages] == [(50, 100), (100, 100), (100, 100)]
+        assert problems[name].metric.make() == NDCG(10)
+        assert problems[name].backend.name == "rankrls"
+    published = {name: {p.method: p for p in problems[name].published} for name in ("mq2008", "ohsumed")}
+    assert published["mq2008"]["MOFSRank"].scores == {"NDCG@10": 0.2406}
+    assert published["mq2008"]["MOFSRank"].features == 4.8
+    assert published["mq2008"]["FSMRank"].scores == {"NDCG@10": 0.2327, "MAP": 0.4771}
+    assert published["ohsumed"]["RankSVM-Primal"].scores == {"NDCG@10": 0.4504, "MAP": 0.4446}
+    assert published["ohsumed"]["FSMRank"].features == 18.0
+
+
+@pytest.mark.parametrize(
+    ("section", "loader", "given"),
+    [
+        (module.PlantedData, make_planted, set()),
+        (module.DigitsData, load_digits_fold, {"fold"}),
+        (module.WebData, make_web, {"dtype"}),
+    ],
+)
+def test_data_have_the_defaults_of_their_loader(section, loader, given):
+    fields = section.model_fields
+    shared = {"source", *module.DataSection.model_fields} | given
+    own = {name: field.default for name, field in fields.items() if name not in shared}
+    own |= {"n_queries": own.pop("queries")} if "queries" in own else {}
+    parameters = inspect.signature(loader).parameters.values()
+    assert own == {p.name: p.default for p in parameters if p.name not in given}
+
+
+@pytest.mark.parametrize(
+    ("addition", "sentence"),
+    [
+        (
+            "[feature_selection]\ngeneratons = 3",
+            "unknown key [feature_selection] generatons; did you mean generations?",
+        ),
+        ("[ensembel]\npopulation = 3", "unknown key ensembel; did you mean ensemble?"),
+        ("folders = 3", "unknown key [data] folders; did you mean folder?"),
+        ("split = {fold = 3}", "unknown key [data.split] fold; did you mean folds?"),
+        ("zzz = 3", "unknown key [data] zzz; known are normalize, scaled, grid, shards, folder, file, split, "),
+        ("[metric]\nnmae = 'MAP'", "unknown key [metric] nmae; did you mean name?"),
+        ("[[published]]\nmethod='M'\nsources='x'", "unknown key [published.0] sources; did you mean source?"),
+        ("[[published]]\nmethod='M'", "the key [published.0] source is missing"),
+        ("[ensemble]\npopulation = 1", "[ensemble] population must be at least 2, not 1"),
+        ("[metric]\nname = 'NDGC@5'", "unknown metric 'NDGC@5'; choose one of NDCG@k, P@k, MAP and MeanNDCG"),
+        ("[metric]\nname = 'MAP'\ngain = 'exp2'", "MAP has not all of the conventions gain"),
+        ("[search]\nalgorithm = 'nsga'", "[search] unknown algorithm 'nsga'; did you mean 'nsga"),
+        ("[search]\nobjectives = ['size']", "[search] unknown objective 'size'; choose one of features, "),
+        ("[ensemble]\ngenerations = '5'", "[ensemble] generations must be an integer, not '5'"),
+        ("[ensemble]\ngenerations = true", "[ensemble] generations must be an integer, not True"),
+        ("[ensemble]\ntermination = 5", "unknown key [ensemble] termination; "),
+        ("[feature_selection]\nform = 'x'", "[feature_selection] form: should be 'additive'"),
+        ("[search\n", "not a TOML file: "),
+        ("x = " + "[" * 2000, "not a TOML file: nested too deeply"),
+        ("x = " + "[" * 200_000, "line 6 has more than 4,096"),
+        ("x" + ".x" * 100_000 + " = 1", "line 6 has more than 4,096"),
+        ("x = " + "9" * 4050 + "\ny = " + "9" * 4050, "unknown key [data] x"),
+        ("[ensemble]\npopulation = 0x" + "f" * 4000, "[ensemble] population must be at most "),
+        ("[published]\nx = 1", "published: should be a valid tuple"),
+        ("[[published]]\nmethod='M'\nsource='x'\nfeatures = nan", "[published.0] features: should be a finite number"),
+        ("missing = inf", "[data] missing is inf; missing values can only become a finite number"),
+        ("missing = true", "[data] missing must be a number, 'query-min', 'query-mean' or 'query-worst', not True"),
+        (
+            "missing = 'query-worse'",
+            "[data] missing must be a number, 'query-min', 'query-mean' or 'query-worst', ",
+        ),
+    ],
+)
+def test_a_wrong_file_is_refused_by_file_table_and_key(tmp_path, addition, sentence):
+    path = write(tmp_path, VALID + addition)
+    with pytest.raises(ValueError) as error:
+        load_problem(path)
+    assert str(error.value).startswith(f"{path}: {sentence}")
+
+
+def test_missing_and_misspelt_sources(tmp_path):
+    with pytest.raises(ValueError, match=r"the key data is missing"):
+        load_problem(write(tmp_path, 'name = "mine"'))
+    with pytest.raises(ValueError, match=r"\[data\] source: choose one of digits, planted, web, letor, table"):
+        load_problem(write(tmp_path, VALID.replace("letor", "leter")))
+    with pytest.raises(FileNotFoundError, match=r"unknown problem 'digts'; did you mean 'digits'\?"):
+        load_problem("digts")
+    with pytest.raises(FileNotFoundError, match=r"no problem file away\.toml; shipped problems are digits, "):
+        load_problem("away.toml")
+
+
+def test_overrides_replace_values_and_are_named_in_errors(tmp_path):
+    path = write(tmp_path, VALID + "[ensemble]\npopulation = 30\n")
+    problem = load_problem(
+        path, {"ensemble.population": 40, "metric.name": "MAP", "instance_selection.density": [0.1, 0.2]}
+    )
+    assert problem.ensemble.population == 40
+    assert problem.metric.make() == MAP()
+    assert problem.instance_selection.density == (0.1, 0.2)
+    with pytest.raises(ValueError, match=r"^--set ensemble\.popluation: unknown key .*did you mean population\?"):
+        load_problem(path, {"ensemble.popluation": 40})
+    with pytest.raises(ValueError, match=r"^--set metric\.name: unknown metric 'x'"):
+        load_problem(path, {"metric.name": "x"})
+    with pytest.raises(ValueError, match=r"^--set name\.x: name is a value, not a table"):
+        load_problem(path, {"name.x": 1})
+
+
+def test_letor_folders_are_found_where_they_may_be(tmp_path, monkeypatch):
+    problem = load_problem(write(tmp_path, VALID))
+    named, here, given = letor_set(tmp_path / "named"), letor_set(tmp_path / "data"), letor_set(tmp_path / "given")
+    (named / "MINE" / "Fold1" / "test.txt").write_text(DOCUMENTS + "1 qid:7 1:0\n")
+    (given / "MINE" / "Fold1" / "test.txt").write_text(DOCUMENTS + "1 qid:7 1:0\n0 qid:7 1:0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MOERANK_DATA", raising=False)
+    monkeypatch.setenv("MOERANK_CACHE", "off")
+    assert problem.load_fold(1)[2].n_documents == 4
+    monkeypatch.setenv("MOERANK_DATA", str(named))
+    assert problem.load_fold(1)[2].n_documents == 5
+    assert problem.load_fold(1, given)[2].n_documents == 6
+    assert problem.load_fold(1, given / "MINE")[2].n_documents == 6  # the folder itself is understood as well
+    assert here.is_dir()
+
+
+def test_missing_data_say_what_to_put_where(tmp_path, monkeypatch):
+    monkeypatch.delenv("MOERANK_DATA", raising=False)
+    monkeypatch.setenv("MOERANK_CACHE", "off")
+    with pytest.raises(
+        FileNotFoundError, match=r"no folder MQ2008 with Fold1 … Fold5 in .*download MQ2008 of LETOR 4\.0"
+    ):
+        load_problem("mq2008").load_fold(1, tmp_path)
+    place = letor_set(tmp_path)
+    (place / "MINE" / "Fold3" / "vali.txt").unlink()
+    problem = load_problem(write(tmp_path, VALID))
+    problem.load_fold(1, place)
+    with pytest.raises(FileNotFoundError, match=r"Fold3: no validation part; looked for vali\.txt"):
+        problem.load_fold(3, place)
+
+
+def test_normalisation_by_query(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOERANK_CACHE", "off")
+    place = letor_set(tmp_path)
+    raw = load_problem(write(tmp_path, VALID)).load_fold(1, place)
+    scaled = load_problem(write(tmp_path, VALID + 'normalize = "query"')).load_fold(1, place)
+    for before, after in zip(raw, scaled, strict=True):
+        assert before.X.max() == 9
+        assert np.array_equal(query_level_norm(before).X, after.X)
+
+
+def test_problems_are_found_inside_an_installed_package(tmp_path, monkeypatch):
+    package = tmp_path / "moerank"
+    (package / "problems").mkdir(parents=True)
+    (package / "problems" / "other.toml").write_text(VALID)
+    monkeypatch.setattr("moerank.studies.sources.__file__", str(package / "runs" / "problem_files.py"))
+    assert list(shipped_problems()) == ["other"]
+
+
+def test_configuration_leaves_out_what_does_not_decide(tmp_path):
+    plain = load_problem(write(tmp_path, VALID))
+    told = load_problem(write(tmp_path, VALID + 'origin = "x"\n[[published]]\nmethod = "M"\nsource = "s"'))
+    assert told.configuration() == plain.configuration()
+    assert plain.configuration()["feature_selection"]["generations"] == 100
+    assert "name" not in plain.configuration()
+
+
+@pytest.mark.parametrize(
+    "folder", ["/etc", "../SET", "SET/../../SET", "C:/SET", "\\\\\\\\host\\\\share", "..\\\\SET", "\\u0000"]
+)
+def test_a_file_does_not_say_where_to_read_beyond_the_place_of_data(tmp_path, folder):
+    path = write(tmp_path, VALID.replace('"MINE"', f'"{folder}"'))
+    with pytest.raises(ValueError, match=rf"^{path}: \[data\] folder must lie below the place of the data, not "):
+        load_problem(path)
+
+
+def test_what_is_no_problem_file_is_refused_without_waiting(tmp_path):
+    os.mkfifo(tmp_path / "mine.toml")
+    with pytest.raises(OSError, match=r"mine\.toml is a FIFO, not a file"):
+        load_problem(tmp_path / "mine.toml")
+    (tmp_path / "zero.toml").symlink_to("/dev/zero")
+    with pytest.raises(OSError, match=r"zero\.toml is a device, not a file"):
+        load_problem(tmp_path / "zero.toml")
+    (tmp_path / "large.toml").write_text("#\n" * 2**20)
+    with pytest.raises(ValueError, match=r"large\.toml: larger than 1 MiB"):
+        load_problem(tmp_path / "large.toml")
+    (tmp_path / "latin.toml").write_bytes(b"# \xe4")
+    with pytest.raises(ValueError, match=r"latin\.toml: not a text in UTF-8"):
+        load_problem(tmp_path / "latin.toml")
+
+
+@pytest.mark.parametrize("fold", [True, 1.0, "1", 0, 6])
+def test_folds_are_integers_from_1_to_5(fold):
+    with pytest.raises(ValueError, match="fold must be a"):
+        load_problem("planted").load_fold(fold)

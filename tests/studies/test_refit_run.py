@@ -1,0 +1,80 @@
+"""A run whose front another ranker serves: every member is measured, and the chosen one is stored whole."""
+
+import json
+
+import numpy as np
+import pytest
+
+from moerank.metrics import NDCG
+from moerank.mofsrank import MOFSRank
+from moerank.rankers import RankBoost, RankRLS
+from moerank.studies.problem import load_problem
+from moerank.studies.result import RunResult
+from moerank.studies.run_fold import configuration, run_fold
+from moerank.studies.solver import SolverSpec
+
+REFIT = {"search.refit": "rankboost"}
+
+
+@pytest.fixture(scope="module")
+def result(tiny_problem_file):
+    return run_fold(load_problem(tiny_problem_file, REFIT), 2, seed=4)
+
+
+def test_all_members_are_those_of_the_search_with_the_ranker_that_serves(result, tiny_result, tiny_problem):
+    train, vali, test = tiny_problem.load_fold(2)
+    assert [member.features for member in result.front] == [member.features for member in tiny_result.front]
+    tuned = RankBoost().tune(train, vali)
+    for member in result.front:
+        part, columns = train.with_features(np.isin(range(train.n_features), member.features)), list(member.features)
+        scores = tuned.fit(part.X, part.y, qid=part.qid).predict(test.X[:, columns])
+        assert member.scores["test"]["NDCG@10"] == pytest.approx(NDCG(10).score(test, scores), abs=1e-12)
+    values = [member.scores["validation"]["NDCG@10"] for member in result.front]
+    assert result.chosen == int(np.argmax(values))
+
+
+def test_the_chosen_member_is_stored_with_its_trees_and_the_others_without(result, tiny_problem):
+    test = tiny_problem.load_fold(2)[2]
+    read = RunResult.from_json(result.to_json())
+    assert read == result
+    for number, member in enumerate(read.front):
+        assert (member.model.trees is not None) == bool(member.per_query) == (number == read.chosen)
+    scores = read.best.model.scores(test.X)
+    assert NDCG(10).score(test, scores) == pytest.approx(read.best.scores["test"]["NDCG@10"], abs=1e-12)
+
+
+def test_the_verdict_is_that_of_the_estimator(result, tiny_problem):
+    train, vali, test = tiny_problem.load_fold(2)
+    stages = {name: getattr(tiny_problem, name).model_dump() for name in ("instance_selection", "ensemble")}
+    budget = tiny_problem.feature_selection.model_dump()
+    solver = MOFSRank(RankRLS().tune(train, vali), refit="rankboost", tune=False, random_state=4, **stages)
+    solver.set_params(feature_selection=budget).fit(train, validation=vali)
+    assert solver.verdict(test) == result.verdict
+
+
+def test_results_of_before_keep_their_configuration(tiny_problem, tiny_problem_file):
+    def of(**search):
+        problem = load_problem(tiny_problem_file, {f"search.{key}": value for key, value in search.items()})
+        return configuration(problem, 1, SolverSpec("mofsrank"), 0)["search"]
+
+    assert of() == {"algorithm": "nsga2", "objectives": ["features", "error"], "final": "auto"}
+    assert of(refit="lambdamart") == {**of(), "refit": "lambdamart"}
+    search = {"ranker": "lambdamart", "evaluations": 20}
+    assert of(refit=search) == {**of(), "refit": search}
+
+
+def test_the_command_line_takes_a_small_search_and_tells_of_each_step(command):
+    budget = [word for stage in ("instance_selection", "ensemble") for word in ("--set", f"{stage}.generations=1")]
+    change = 'search.refit={ranker="rankboost", evaluations=10}'
+    outcome = command("run", "TINY", *budget, "--set", change, "--out", "here", "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    stored = json.loads(outcome.stdout)
+    assert stored["configuration"]["search"]["refit"] == {"ranker": "rankboost", "evaluations": 10}
+    assert list(stored["convergence"]) == ["instance_selection", "feature_selection", "ensemble", "refit_search"]
+    lines = outcome.stderr.splitlines()
+    assert any(line.startswith("refit tuning: by validation MAP (") for line in lines)
+    assert any(line.startswith("refit search: generation ") for line in lines)
+    assert any(line.startswith("refit: ") and " rankers (" in line for line in lines)
+    outcome = command("run", "TINY", "--set", "search.refit=lambdamat")
+    assert outcome.exit_code == 2
+    assert "unknown ranker 'lambdamat'; did you mean 'lambdamart'?" in outcome.stderr

@@ -1,0 +1,93 @@
+import csv
+import errno
+import json
+import os
+
+import pytest
+from helpers.further_objective import cost, with_cost
+
+from moerank.files import prepare_folder, replace_file
+from moerank.rankers.model import Model
+from moerank.studies.result_files import read_result, unfinished, write_result
+
+
+def test_what_is_written_is_read_again(tiny_result, tmp_path):
+    assert read_result(tmp_path) is None
+    assert [path.name for path in write_result(tiny_result, tmp_path)] == ["front.csv", "model.json", "result.json"]
+    assert read_result(tmp_path) == tiny_result
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["front.csv", "model.json", "result.json"]
+
+
+def test_front_table(tiny_result, tmp_path):
+    write_result(tiny_result, tmp_path)
+    with (tmp_path / "front.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(tiny_result.front)
+    for row, member in zip(rows, tiny_result.front, strict=True):
+        assert int(row["n_features"]) == len(row["features"].split("; ")) == len(member.features)
+        assert float(row["validation MAP"]) == member.scores["validation"]["MAP"]
+    assert [int(row["chosen"]) for row in rows].index(1) == tiny_result.chosen
+
+
+def test_front_table_has_a_column_for_each_further_objective(tiny_result, tmp_path):
+    write_result(tiny_result, tmp_path)
+    plain = (tmp_path / "front.csv").read_text().splitlines()
+    write_result(with_cost(tiny_result), tmp_path)
+    with (tmp_path / "front.csv").open(newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head[2] == "cost"
+    for row, member in zip(rows, tiny_result.front, strict=True):
+        assert float(row[2]) == cost(member.features)
+    assert [",".join([*row[:2], *row[3:]]) for row in (head, *rows)] == plain
+
+
+def test_model_ranks_like_the_chosen_member(tiny_result, tiny_problem, tmp_path):
+    write_result(tiny_result, tmp_path)
+    model = json.loads((tmp_path / "model.json").read_text())
+    train, _, _ = tiny_problem.load_fold(2)
+    assert [entry["name"] for entry in model["features"]] == tiny_result.names(tiny_result.best.features)
+    assert all(train.feature_names[entry["column"]] == entry["name"] for entry in model["features"])
+    assert tuple(entry["weight"] for entry in model["features"]) == tiny_result.best.weights
+    assert Model.from_dict(model) == tiny_result.best.model
+
+
+def test_an_unreadable_result_is_named(tmp_path):
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"result\.json: not a result of this version.*--out"):
+        read_result(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_found_out(tmp_path, monkeypatch):
+    prepare_folder(tmp_path / "new" / "deep")
+    assert list((tmp_path / "new" / "deep").iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match=r"cannot write results to .*file/deep: Not a directory; choose another .* --out"):
+        prepare_folder(tmp_path / "file" / "deep")
+
+    def refuse(**_):
+        raise PermissionError(13, os.strerror(13))
+
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
+    with pytest.raises(OSError, match=r"cannot write results to .*Permission denied"):
+        prepare_folder(tmp_path)
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    replace_file(path, b"old")
+
+    def fail(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match=r"cannot write .*file: No space left on device; make room, or choose another"):
+        replace_file(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_journals_tell_an_unfinished_run(tmp_path):
+    (tmp_path / "journal.txt").write_text("of the user's own")
+    assert unfinished(tmp_path) == []
+    (tmp_path / "search.journal.ensemble").write_bytes(b"")
+    assert [path.name for path in unfinished(tmp_path)] == ["search.journal.ensemble"]

@@ -1,0 +1,100 @@
+"""A result remembers how the features were scaled and what became of missing values, and its models take raw values."""
+
+import json
+
+import numpy as np
+import pytest
+
+from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, fit_scaling
+from moerank.metrics import MAP
+from moerank.studies.problem import Problem
+from moerank.studies.result import RunResult, StoredResult, _check_scaling
+from moerank.studies.result_files import write_result
+from moerank.studies.run_fold import run_fold
+
+
+@pytest.fixture
+def raw(tiny_problem):
+    """The parts of a fold on scales of their own, with missing values."""
+    rng = np.random.default_rng(0)
+
+    def made(part):
+        X = part.X * np.arange(1, part.n_features + 1) + 3
+        X[rng.random(X.shape) < 0.1] = np.nan
+        return RankingData(X, part.y, part.qid, missing=0.5)
+
+    return tuple(made(part) for part in tiny_problem.load_fold(1))
+
+
+@pytest.fixture
+def run(tiny_problem, raw, monkeypatch):
+    def call(solver, kind):
+        scaling = fit_scaling(raw[0], kind)
+        monkeypatch.setattr(Problem, "load_limited_fold", lambda *_: (tuple(map(scaling.apply, raw)), {}))
+        return run_fold(tiny_problem, solver=solver), scaling
+
+    return call
+
+
+@pytest.mark.parametrize("solver", ["mofsrank", "lambdamart[n_trees=20]", "ranksvm-kernel"])
+@pytest.mark.parametrize("kind", ["minmax", "standard", "query"])
+def test_a_result_is_read_as_it_was_written_and_its_models_take_raw_values(run, raw, tmp_path, solver, kind):
+    result, scaling = run(solver, kind)
+    assert (result.scaling, result.missing) == (scaling, 0.5)
+    again = RunResult.from_json(result.to_json())
+    assert again == result
+    for ranker in [*again.front, *again.baselines]:
+        assert ranker.model.missing == 0.5
+        assert ranker.model.scaling.kind == kind
+        if ranker.model.weights is None and ranker.model.trees is None:
+            continue
+        table = raw[2].X if kind != "query" else scaling.apply(raw[2]).X
+        assert MAP().score(raw[2], ranker.model.scores(table)) == pytest.approx(ranker.scores["test"]["MAP"])
+    write_result(result, tmp_path)
+    model = json.loads((tmp_path / "model.json").read_text())
+    assert (model["normalize"], model["missing"]) == (kind, 0.5)
+
+
+def test_what_the_configuration_says_is_not_said_twice(tiny_problem, tiny_result):
+    assert (tiny_result.scaling, tiny_result.missing) == (UNSCALED, None)
+    assert not {"scaling", "missing"} & json.loads(tiny_result.to_json()).keys()
+
+
+def test_data_that_came_scaled_are_remembered(tiny_problem, monkeypatch):
+    parts = [part.declared("query") for part in tiny_problem.load_fold(1)]
+    monkeypatch.setattr(Problem, "load_limited_fold", lambda *_: (parts, {}))
+    result = run_fold(tiny_problem, solver="rankrls")
+    assert json.loads(result.to_json())["scaling"] == {"kind": "query"}
+    assert RunResult.from_json(result.to_json()).best.model.scaling == PER_QUERY
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scaling": {"kind": "minmax"}}, "scaling: 'minmax' needs offset and scale of"),
+        (
+            {"scaling": {"kind": "query", "offset": [1.0], "scale": [1.0]}},
+            "scaling: 'query' needs offset and scale of 0",
+        ),
+        ({"scaling": {"kind": "robust"}}, r"scaling\.kind: Input should be 'none', 'query', 'minmax' or 'standard'"),
+        ({"scaling": {"kind": "minmax", "offset": [0.0] * 20, "scale": [0.0] * 20}}, "offset 0.0 and scale 0.0"),
+        ({"missing": "query-max"}, "missing"),
+        ({"missing": True}, "missing"),
+    ],
+)
+def test_damaged_scalings_are_refused(tiny_result, change, message):
+    assert len(tiny_result.feature_names) == 20
+    document = json.loads(tiny_result.to_json()) | change
+    with pytest.raises(ValueError, match=f"not a result of this version of moerank .*{message}"):
+        RunResult.from_json(json.dumps(document))
+
+
+def test_fitted_values_that_the_configuration_asks_for_must_be_there(run):
+    result, scaling = run("rankrls", "minmax")
+    assert isinstance(scaling, FittedScaling)
+    stored = StoredResult.model_validate_json(result.to_json())
+    stored.configuration["data"]["normalize"] = "minmax"
+    _check_scaling(stored)
+    stored.scaling = None
+    with pytest.raises(ValueError, match=r"scaling is missing, and configuration\.data\.normalize is one by fitted"):
+        _check_scaling(stored)

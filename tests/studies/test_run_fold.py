@@ -1,0 +1,270 @@
+"""What a run reports is measured again here with the plainest means."""
+
+import dataclasses
+import itertools
+import json
+import time
+
+import numpy as np
+import pytest
+
+import moerank
+from moerank.metrics import MAP, NDCG
+from moerank.rankers import Ranker, RankRLS
+from moerank.solvers import SolverEntry, solvers
+from moerank.studies.problem import load_problem
+from moerank.studies.result import RunResult
+from moerank.studies.run_fold import configuration, run_fold
+from moerank.studies.solver import SolverSpec
+
+METRICS = {"NDCG@10": NDCG(10), "MAP": MAP()}
+
+
+def what_stays(result):
+    document = json.loads(result.to_json())
+    assert document.pop("times")
+    assert document.pop("versions")
+    return document
+
+
+@pytest.fixture(scope="module")
+def parts(tiny_problem):
+    return dict(zip(("train", "validation", "test"), tiny_problem.load_fold(2), strict=True))
+
+
+def test_values_are_those_of_the_weights(tiny_result, parts):
+    assert len(tiny_result.front) > 1
+    assert tiny_result.metrics == list(METRICS)
+    for ranker in [*tiny_result.front, *tiny_result.baselines]:
+        for part, rows in parts.items():
+            scores = rows.X[:, ranker.features] @ np.array(ranker.weights)
+            for name, metric in METRICS.items():
+                assert ranker.scores[part][name] == pytest.approx(metric.score(rows, scores), abs=1e-12)
+
+
+def test_values_per_query_belong_to_chosen_member_and_baselines(tiny_result, parts):
+    for number, member in enumerate(tiny_result.front):
+        assert bool(member.per_query) == (number == tiny_result.chosen)
+    for ranker in [tiny_result.best, *tiny_result.baselines]:
+        for part, rows in parts.items():
+            assert tiny_result.queries[part] == list(dict.fromkeys(rows.qid.tolist()))
+            for name in METRICS:
+                values = ranker.per_query[part][name]
+                assert len(values) == rows.n_queries
+                assert np.mean(values) == pytest.approx(ranker.scores[part][name], abs=1e-12)
+
+
+def test_front_is_a_front_and_the_best_on_validation_is_chosen(tiny_result):
+    sizes = [len(member.features) for member in tiny_result.front]
+    train = [member.scores["train"]["NDCG@10"] for member in tiny_result.front]
+    validation = [member.scores["validation"]["NDCG@10"] for member in tiny_result.front]
+    assert sizes == sorted(set(sizes))
+    assert train == sorted(set(train))
+    assert tiny_result.chosen == validation.index(max(validation))
+
+
+def test_baselines(tiny_result, parts):
+    every, single, fsm_rank = tiny_result.baselines
+    assert [every.name, single.name, fsm_rank.name] == ["all features", "best single feature", "FSMRank"]
+    assert every.features == tuple(range(parts["train"].n_features))
+    assert every.model.parameters["alpha"] > 0
+    ranked = {
+        (feature, sign): NDCG(10).score(parts["train"], sign * parts["train"].X[:, feature])
+        for feature in range(parts["train"].n_features)
+        for sign in (1.0, -1.0)
+    }
+    best = max(ranked, key=ranked.get)
+    assert (single.features, single.weights) == ((best[0],), (best[1],))
+    assert 0 < len(fsm_rank.features) <= parts["train"].n_features
+    assert all(fsm_rank.weights)
+
+
+def test_a_feature_that_ranks_downwards_is_found_as_such(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOERANK_CACHE", "off")
+    fold = tmp_path / "Upside" / "Fold1"
+    fold.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for part in ("train", "vali", "test"):
+        lines = []
+        for query in range(4):
+            labels = rng.permutation([0, 0, 0, 1, 1, 2])
+            lines += [f"{label} qid:{query} 1:{rng.random():.3f} 2:{1 - label / 4 - query:.3f}" for label in labels]
+        (fold / f"{part}.txt").write_text("\n".join(lines))
+    path = tmp_path / "upside.toml"
+    path.write_text('name = "upside"\nmetric = {name = "NDCG@3"}\ndata = {source = "letor", folder = "Upside"}')
+    result = run_fold(load_problem(path), solver="rankrls", data=tmp_path)
+    assert (result.baselines[0].features, result.baselines[0].weights) == ((1,), (-1.0,))
+    assert result.baselines[0].scores["test"]["NDCG@3"] == 1.0
+
+
+def test_json_keeps_everything(tiny_result):
+    assert RunResult.from_json(tiny_result.to_json()) == tiny_result
+    for text in ("", "{}", "[1]", tiny_result.to_json()[:-9]):
+        with pytest.raises(ValueError, match="not a result of this version"):
+            RunResult.from_json(text)
+
+
+def test_a_result_of_an_older_version_is_refused_with_its_version(tiny_result):
+    older = tiny_result.to_json().replace('"format": 3', '"format": 1').replace(moerank.__version__, "0.0.9")
+    with pytest.raises(ValueError, match=r"format 1, written by moerank 0\.0\.9; moerank .* reads format 3"):
+        RunResult.from_json(older)
+
+
+def test_the_processor_does_not_count_waiting(tiny_problem):
+    waiting = run_fold(tiny_problem, 2, progress=lambda stage, *_: time.sleep(0.3 if stage == "baselines" else 0.0))
+    assert waiting.times["baselines"] > 0.9
+    assert waiting.times["processor"]["baselines"] < waiting.times["baselines"] - 0.6
+    assert set(waiting.times) == {*waiting.times["processor"], "processor", "stages"}
+
+
+def test_the_result_does_not_depend_on_workers(tiny_problem, tiny_result):
+    assert what_stays(run_fold(tiny_problem, 2, seed=4, workers=2)) == what_stays(tiny_result)
+
+
+def test_the_seed_matters(tiny_problem, tiny_result):
+    assert run_fold(tiny_problem, 2, seed=5).front != tiny_result.front
+
+
+@pytest.mark.parametrize(
+    ("solver", "stages"),
+    [
+        ("mofsrank", ["instance_selection", "feature_selection", "ensemble"]),
+        ("mofsrank-no-instance-selection", ["feature_selection", "ensemble"]),
+        ("mofsrank-no-ensemble", ["instance_selection", "feature_selection"]),
+        ("mofsrank-no-adaptive-mutation", ["instance_selection", "feature_selection", "ensemble"]),
+    ],
+)
+def test_ablations_leave_out_their_stage(tiny_problem, solver, stages):
+    seen = []
+    result = run_fold(tiny_problem, solver=solver, progress=lambda stage, fraction, text: seen.append(stage))
+    assert list(result.convergence) == list(result.times["stages"]) == stages
+    assert list(dict.fromkeys(seen)) == ["baselines", *stages]
+    for stage in stages:
+        history = result.convergence[stage]
+        assert history["generation"] == [1, 2, 3]
+        assert history["evaluations"][-1] <= 24
+        assert history["hypervolume"] == sorted(history["hypervolume"])
+    assert result.n_evaluations == sum(history["evaluations"][-1] for history in result.convergence.values())
+
+
+def test_a_ranker_is_tuned_and_stands_alone(tiny_problem, tiny_result):
+    result = run_fold(tiny_problem, 2, solver="rankrls")
+    assert result.convergence == {}
+    assert [ranker.name for ranker in result.baselines] == ["best single feature", "FSMRank"]
+    (ranker,) = result.front
+    assert dataclasses.replace(ranker, name="all features", paired_error=None) == tiny_result.baselines[0]
+    result = run_fold(tiny_problem, 2, solver="fsmrank")
+    assert [baseline.name for baseline in result.baselines] == ["all features", "best single feature"]
+    assert dataclasses.replace(result.best, name="FSMRank", paired_error=None) == tiny_result.baselines[2]
+
+
+def test_the_backend_of_the_problem_is_used(tiny_problem_file, tiny_result):
+    fixed = {"backend.name": "ranksvm-primal", "backend.parameters": {"C": 0.5}, "backend.tune": False}
+    result = run_fold(load_problem(tiny_problem_file, fixed), 2, seed=4)
+    assert result.baselines[0].model.parameters["C"] == 0.5
+    assert result.front != tiny_result.front
+    with pytest.raises(ValueError, match="mofsrank cannot serve as fitness backend; choose one of fsmrank"):
+        run_fold(load_problem(tiny_problem_file, {"backend.name": "mofsrank"}))
+
+
+def test_rankers_without_weights_are_measured_by_what_they_predict(tiny_problem, parts, monkeypatch):
+    """A solver of another package that scores a document by the product of two features."""
+
+    class Product(Ranker):
+        _additive = False
+
+        def _fit(self, train, validation):
+            self.support_ = np.arange(train.n_features) < 2
+
+        def _scores(self, X):
+            return X[:, 0] * X[:, 1]
+
+    entry = SolverEntry("product", "filter", "Nobody: Nothing", 2000, False, True, (), Product)
+    monkeypatch.setitem(solvers(), "product", entry)
+    best = run_fold(tiny_problem, 2, solver="product").best
+    assert (best.features, best.weights) == ((0, 1), None)
+    for part, rows in parts.items():
+        assert best.scores[part]["MAP"] == MAP().score(rows, rows.X[:, 0] * rows.X[:, 1])
+
+
+def test_a_selection_without_a_front_shows_its_path(tiny_problem, parts):
+    result = run_fold(tiny_problem, 2, solver="greedy-rankrls")
+    sizes = [len(member.features) for member in result.front]
+    assert sizes == list(range(1, parts["train"].n_features + 1))
+    assert result.best.per_query
+    assert not any(member.per_query for member in result.front if member is not result.best)
+    assert set(result.front[2].features) < set(result.front[3].features)
+    test = parts["test"]
+    for member in (result.front[0], result.best):
+        scores = test.X[:, member.features] @ member.weights
+        assert member.scores["test"]["MAP"] == pytest.approx(MAP().score(test, scores), abs=1e-12)
+
+
+def test_parameters_of_the_solver_are_given_or_chosen(tiny_problem_file):
+    def parameters(**settings):
+        problem = load_problem(tiny_problem_file, {f"solver.{key}": value for key, value in settings.items()})
+        return run_fold(problem, 2, solver="fsmrank").best.model.parameters
+
+    given = {"lambda1": 0.25}
+    assert parameters(parameters=given)["lambda1"] == 0.25
+    assert parameters(parameters=given)["lambda2"] != 1e-3
+    assert parameters(parameters=given, tune=False)["lambda2"] == 1e-3
+
+
+def test_tuning_reports_how_far_it_is(tiny_problem):
+    seen = []
+    run_fold(tiny_problem, 2, solver="greedy-rankrls", progress=lambda stage, share, text: seen.append((stage, share)))
+    assert [share for stage, share in seen if stage == "tuning"] == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_the_configuration_tells_solvers_and_their_parameters_apart(tiny_problem, tiny_problem_file):
+    given = load_problem(tiny_problem_file, {"solver.parameters.lambda1": 0.5})
+    configurations = [
+        configuration(tiny_problem, 1, SolverSpec("fsmrank"), 0),
+        configuration(tiny_problem, 1, SolverSpec("rankrls"), 0),
+        configuration(given, 1, SolverSpec("fsmrank"), 0),
+        configuration(tiny_problem, 1, SolverSpec("fsmrank", {"lambda1": 0.25}), 0),
+    ]
+    assert configurations[0]["solver"] == {"name": "fsmrank", "label": "fsmrank", "parameters": {}, "tune": True}
+    assert configurations[2]["solver"]["parameters"] == {"lambda1": 0.5}
+    assert all(a != b for a, b in itertools.combinations(configurations, 2))
+
+
+def test_the_configuration_covers_what_the_solver_takes(tiny_problem, tiny_problem_file):
+    longer = load_problem(tiny_problem_file, {"ensemble.generations": 7})
+    other = load_problem(tiny_problem_file, {"backend.name": "ranksvm-primal"})
+
+    def changes(solver, problem, **settings):
+        before, after = (
+            configuration(entry, 1, SolverSpec(solver), 0, **settings) for entry in (tiny_problem, problem)
+        )
+        return before != after
+
+    assert changes("mofsrank", longer, baselines=False)
+    assert not changes("rankrls", longer)
+    assert changes("rankrls", other)  # the baselines are those of the backend
+    assert not changes("rankrls", other, baselines=False)
+    assert changes("mofsrank", other, baselines=False)
+
+
+def test_selections_have_a_verdict_and_rankers_have_none(tiny_problem_file, parts):
+    wider = load_problem(tiny_problem_file, {"search.margin": 0.03})
+    result = run_fold(wider, 2, solver="greedy-rankrls")
+    everything = RankRLS(loss="query").tune(parts["train"], parts["validation"]).fit(parts["train"])
+    values = NDCG(10).per_query(parts["test"], everything.predict(parts["test"]))
+    d = np.subtract(result.best.per_query["test"]["NDCG@10"], values)
+    assert result.verdict.difference == pytest.approx(d.mean(), abs=1e-12)
+    assert (result.verdict.margin, result.verdict.against) == (0.03, repr(everything))
+    assert RunResult.from_json(result.to_json()) == result
+    assert run_fold(wider, 2, solver="rankrls").verdict is None
+
+
+JUDGED = {"mofsrank": True, "gas": True, "fsmrank": True, "rankrls": False}
+
+
+@pytest.mark.parametrize(("solver", "counts"), JUDGED.items())
+def test_the_margin_is_part_of_the_configuration_of_what_is_judged(tiny_problem_file, tiny_problem, solver, counts):
+    wider = load_problem(tiny_problem_file, {"search.margin": 0.03})
+    before, after = (configuration(problem, 1, SolverSpec(solver), 0) for problem in (tiny_problem, wider))
+    assert (before != after) == counts
+    assert ("search" in before) == (solver == "mofsrank")  # as it was before other selections were judged

@@ -1,0 +1,67 @@
+import pytest
+
+from moerank.solvers import make_solver
+from moerank.studies.problem import load_problem
+from moerank.studies.solver import RUN_ARGUMENTS, SolverSpec, read_solver
+
+VALID = 'name = "mine"\n[data]\nsource = "planted"\n'
+
+
+@pytest.mark.parametrize("name", sorted(RUN_ARGUMENTS))
+def test_what_belongs_to_a_run_is_refused_wherever_a_method_is_described(name, tmp_path):
+    path = tmp_path / "mine.toml"
+    sentence = rf"{name} belongs to a run, not to a method: .*"
+    for table in ("solver", "backend"):
+        path.write_text(f'{VALID}[{table}.parameters]\nalpha = 1.0\n{name} = "warm"\n')
+        with pytest.raises(ValueError, match=rf"^{path}: \[{table}\] parameters: {sentence}"):
+            load_problem(path)
+    path.write_text(VALID)
+    with pytest.raises(ValueError, match=rf"^--set solver\.parameters\.{name}: .*{sentence}"):
+        load_problem(path, {f"solver.parameters.{name}": "warm"})
+    with pytest.raises(ValueError, match=rf"^solver 'mofsrank\[{name}=1\]': {sentence}"):
+        read_solver(f"mofsrank[{name}=1]")
+    with pytest.raises(ValueError, match=sentence):
+        SolverSpec("mofsrank", {name: 1})
+    with pytest.raises(ValueError, match=sentence):
+        SolverSpec("mofsrank").beneath({name: 1}, tune=True)
+
+
+def test_all_that_mofsrank_takes_beside_its_method_is_refused():
+    method = {"adaptive_mutation", "algorithm", "backend", "ensemble", "feature_selection", "final", "metric", "tune"}
+    method |= {"instance_selection", "margin", "objectives", "refit"}
+    method |= {"include", "exclude", "max_features", "max_cost", "costs", "groups", "group_costs"}
+    assert set(make_solver("mofsrank").get_params(deep=False)) - method <= set(RUN_ARGUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x = nan", "x must be finite, not nan"),
+        ("x = {y = [1.0, inf]}", r"x\.y must be finite, not inf"),
+        ("x = 2020-01-01", "x must be a text, a switch, a number, or a table or list of such, not 2020-01-01"),
+        ("x = 0x" + "f" * 3000, "x is a number of more than 64 bits"),
+        ("x = " + "[" * 30 + "]" * 30, "x has more than 20 tables or lists inside each other"),
+        ("x" + ".y" * 30 + " = 1", "has more than 20 tables or lists inside each other"),
+    ],
+)
+def test_parameters_that_no_result_could_keep_are_refused(tmp_path, text, reason):
+    path = tmp_path / "mine.toml"
+    path.write_text(f"{VALID}[solver.parameters]\n{text}\n")
+    with pytest.raises(ValueError, match=rf"^{path}: \[solver\] parameters: .*{reason}"):
+        load_problem(path)
+
+
+def test_parameters_of_a_method_stay_what_they_were(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        f'{VALID}[solver.parameters]\nlambda1 = 1\nensemble = {{population = 8, inject = true}}\nx = ["a"]\n'
+    )
+    given = load_problem(path).solver.parameters
+    assert given == {"lambda1": 1, "ensemble": {"population": 8, "inject": True}, "x": ["a"]}
+    assert isinstance(given["lambda1"], int)
+
+
+@pytest.mark.parametrize("text", ["mofsrank[x=" + "[" * 200_000 + "]" * 200_000 + "]", "gas[c=" + "9" * 5000 + "]"])
+def test_values_without_end_are_refused_by_name(text):
+    with pytest.raises(ValueError, match=r"unknown parameter|number or a switch"):
+        read_solver(text)

@@ -1,0 +1,224 @@
+import numpy as np
+import pytest
+
+from moerank.data import PER_QUERY, UNSCALED, fit_scaling, load_fold, load_letor, load_web_fold
+from moerank.studies.problem import Problem, load_problem
+
+TABLE = "query,label,a,b\n" + "".join(f"q{row // 2:02},{row % 2},{row},{row * row}\n" for row in range(40))
+"""Twenty queries of two documents."""
+
+
+@pytest.fixture
+def problem(tmp_path, monkeypatch):
+    """Write a problem file with a table [data] and read it, far from any other data."""
+    monkeypatch.setenv("MOERANK_CACHE", "off")
+    monkeypatch.delenv("MOERANK_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+
+    def read(data, overrides=None):
+        path = tmp_path / "mine" / "mine.toml"
+        path.write_text(f'name = "mine"\n[data]\n{data}\n')
+        return load_problem(path, overrides)
+
+    return read
+
+
+def queries(part):
+    return list(dict.fromkeys(part.qid.tolist()))
+
+
+OWN = 'source = "table"\nfile = "own.csv"\nlabel = "label"\nquery = "query"\n'
+
+
+def test_one_table_is_split_by_query_with_a_seed(problem, tmp_path):
+    (tmp_path / "mine" / "own.csv").write_text(TABLE)
+    split = problem(OWN + "split = {validation = 0.3, test = 0.2}")
+    parts = split.load_fold(1)
+    assert split.n_folds() == 1
+    assert [part.n_queries for part in parts] == [10, 6, 4]
+    assert sorted(query for part in parts for query in queries(part)) == [f"q{query:02}" for query in range(20)]
+    for part in parts:
+        assert queries(part) == sorted(queries(part))  # in file order
+        assert np.array_equal(part.X[:, 1], part.X[:, 0] ** 2)
+        assert part.feature_names == ("a", "b")
+    again = problem(OWN + "split = {validation = 0.3, test = 0.2}").load_fold(1)
+    other = problem(OWN + "split = {validation = 0.3, test = 0.2, seed = 1}").load_fold(1)
+    assert [queries(part) for part in again] == [queries(part) for part in parts]
+    assert [queries(part) for part in other] != [queries(part) for part in parts]
+    defaults = problem(OWN + "split = {}").load_fold(1)
+    assert [part.n_queries for part in defaults] == [12, 4, 4]
+    with pytest.raises(ValueError, match="fold must be at most 1, not 2"):
+        split.load_fold(2)
+
+
+def test_one_file_is_dealt_into_any_number_of_folds(problem, tmp_path):
+    lines = "".join(f"{row % 2} qid:{row // 2} 1:{row}\n" for row in range(40))
+    (tmp_path / "mine" / "own.txt").write_text(lines)
+    dealt = problem('source = "letor"\nfile = "own.txt"\nsplit = {folds = 7}')
+    assert dealt.n_folds() == 7
+    folds = [dealt.load_fold(fold) for fold in range(1, 8)]
+    assert sorted(query for _, _, test in folds for query in queries(test)) == list(range(20))
+    for (_, _, test), (_, following, _) in zip(folds, folds[1:] + folds[:1], strict=True):
+        assert queries(following) == queries(test)
+    for train, vali, test in folds:
+        assert sorted(queries(train) + queries(vali) + queries(test)) == list(range(20))
+        assert queries(train) == sorted(queries(train))
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (OWN, r"\[data\] file needs split = \{validation = 0\.2, test = 0\.2\} or split = \{folds = 5\}"),
+        ('source = "letor"\nfolder = "x"\nsplit = {}', r"\[data\] split is for one file"),
+        ('source = "letor"', r"\[data\] give folder, which holds Fold1, Fold2 and so on .*, or file"),
+        ('source = "letor"\nfolder = "x"\nfile = "y"\nsplit = {}', r"\[data\] give folder"),
+        (OWN + "split = {folds = 5, test = 0.1}", r"\[data\.split\] folds deals the queries into equal parts"),
+        (OWN + "split = {validation = 0.5, test = 0.5}", r"\[data\.split\] validation and test leave no query"),
+        (OWN + "split = {test = 0.0}", r"\[data\.split\] test: should be greater than 0"),
+        (OWN + "split = {folds = 2}", r"\[data\.split\] folds must be at least 3, not 2"),
+        (
+            OWN.replace('"own.csv"', '"../own.csv"') + "split = {}",
+            r"\[data\] file must lie below the place of",
+        ),
+        (OWN.replace('"own.csv"', '"/own.csv"') + "split = {}", r"\[data\] file must lie below the place of"),
+        (OWN.replace("label =", "labl =") + "split = {}", r"unknown key \[data\] labl; did you mean label\?"),
+        (
+            OWN + 'split = {}\nnormalize = "query"\nscaled = "query"',
+            r'\[data\] scaled = "query" says that the',
+        ),
+        (OWN + 'split = {}\nscaled = "minmax"', r"\[data\] scaled: should be 'query'"),
+        (OWN + 'split = {}\ndtype = "int8"', r"\[data\] dtype: should be 'float32' or 'float64'"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_key(problem, data, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        problem(data)
+
+
+def test_stored_problems_are_read_again(problem):
+    for data in (OWN + "split = {folds = 5}", OWN + 'split = {test = 0.1}\nmissing = "query-min"\nfeatures = ["b"]'):
+        read = problem(data)
+        again = Problem.model_validate(read.model_dump(mode="json"))
+        assert again.data == read.data
+        assert again.configuration() == read.configuration()
+
+
+def test_too_few_queries_for_a_split_are_refused(problem, tmp_path):
+    (tmp_path / "mine" / "own.csv").write_text(TABLE[: TABLE.index("q03")])
+    with pytest.raises(ValueError, match=r"3 queries cannot be split into shares of 0\.1 for validation and 0\.2 for"):
+        problem(OWN + "split = {validation = 0.1}").load_fold(1)
+    with pytest.raises(ValueError, match=r"own\.csv: 3 queries cannot be dealt into 5 parts"):
+        problem(OWN + "split = {folds = 5}").load_fold(1)
+
+
+def letor_fold(folder, value):
+    folder.mkdir(parents=True)
+    for part in ("train", "vali", "test"):
+        (folder / f"{part}.txt").write_text(f"1 qid:1 1:{value}\n0 qid:1 1:0\n")
+
+
+LETOR = 'source = "letor"\nfolder = "SET"'
+
+
+@pytest.mark.parametrize("n_folds", [1, 3, 11])
+def test_folds_are_counted(problem, tmp_path, n_folds):
+    for fold in range(1, n_folds + 1):
+        letor_fold(tmp_path / "data" / "SET" / f"Fold{fold}", fold)
+    letor_fold(tmp_path / "data" / "SET" / f"Fold{n_folds + 2}", 0)  # after a gap
+    read = problem(LETOR)
+    assert read.n_folds() == n_folds
+    assert [read.load_fold(fold)[2].X[0, 0] for fold in range(1, n_folds + 1)] == list(range(1, n_folds + 1))
+    with pytest.raises(ValueError, match=f"fold must be at most {n_folds}, not {n_folds + 1}"):
+        read.load_fold(n_folds + 1)
+
+
+def test_a_folder_of_three_files_is_one_fold(problem, tmp_path):
+    letor_fold(tmp_path / "mine" / "SET", 4)
+    read = problem(LETOR)
+    assert read.n_folds() == 1
+    assert read.load_fold(1)[0].X[0, 0] == 4
+
+
+def test_data_are_looked_for_beside_the_file_first(problem, tmp_path, monkeypatch):
+    read = problem(LETOR)
+    with pytest.raises(FileNotFoundError, match=rf"no folder SET with Fold1 … Fold5 in {tmp_path}/mine, data; "):
+        read.load_fold(1)
+    places = [tmp_path / "data", tmp_path / "named", tmp_path / "given", tmp_path / "mine"]
+    monkeypatch.setenv("MOERANK_DATA", str(tmp_path / "named"))
+    for value, place in enumerate(places, start=1):
+        letor_fold(place / "SET" / "Fold1", value)
+        if value != 3:
+            assert read.load_fold(1)[0].X[0, 0] == value
+    assert read.load_fold(1, tmp_path / "given")[0].X[0, 0] == 4
+    shipped = load_problem("mq2008", {"data.folder": "SET"})
+    assert shipped.load_fold(1, tmp_path / "given")[0].X[0, 0] == 3
+
+
+def test_the_place_of_data_may_be_the_folder_itself(problem, tmp_path):
+    letor_fold(tmp_path / "elsewhere" / "Fold1", 6)
+    assert problem(LETOR).load_fold(1, tmp_path / "elsewhere")[0].X[0, 0] == 6
+
+
+def test_a_file_is_named_where_it_is_missing(problem):
+    with pytest.raises(FileNotFoundError, match=r"no file own\.csv in .*mine, data; download the data set, and name"):
+        problem(OWN + "split = {}").load_fold(1)
+
+
+@pytest.mark.parametrize("kind", ["query", "minmax", "standard"])
+def test_a_scaling_is_fitted_to_the_training_part(problem, tmp_path, kind):
+    (tmp_path / "mine" / "own.csv").write_text(TABLE)
+    raw = problem(OWN + "split = {}").load_fold(1)
+    scaled = problem(OWN + f'split = {{}}\nnormalize = "{kind}"').load_fold(1)
+    scaling = fit_scaling(raw[0], kind)
+    for before, after in zip(raw, scaled, strict=True):
+        assert before.scaling == UNSCALED
+        assert after.scaling == scaling
+        assert np.array_equal(after.X, scaling.apply(before).X)
+
+
+def test_files_may_come_scaled(problem, tmp_path):
+    (tmp_path / "mine" / "own.csv").write_text(TABLE)
+    raw = problem(OWN + "split = {}").load_fold(1)
+    for before, after in zip(raw, problem(OWN + 'split = {}\nscaled = "query"').load_fold(1), strict=True):
+        assert np.array_equal(before.X, after.X)
+        assert after.scaling == PER_QUERY
+
+
+@pytest.mark.parametrize("name", ["mq2008", "ohsumed"])
+def test_the_letor_sets_come_scaled_and_keep_their_values(letor_folder, name):
+    found = load_problem(name).load_fold(1, letor_folder)
+    for part, expected in zip(found, load_fold(letor_folder / name.upper() / "Fold1"), strict=True):
+        assert part.scaling == PER_QUERY
+        assert np.array_equal(part.X, expected.X)
+
+
+def test_the_sample_of_mslr_is_scaled_per_query(letor_folder):
+    problem = load_problem("mslr")
+    train, _, test = problem.load_fold(1, letor_folder)
+    assert problem.n_folds(letor_folder) == 1
+    assert (train.n_documents, test.n_documents, train.n_features) == (3243, 5000, 136)
+    assert train.X.min() == 0
+    assert train.X.max() == 1
+    assert load_letor(letor_folder / "MSLR" / "Fold1" / "train.txt").X.max() > 1e6
+
+
+def test_tables_keep_their_missing_values_and_precision(problem, tmp_path):
+    (tmp_path / "mine" / "own.csv").write_text(TABLE.replace(",7,", ",,").replace(",9,", ",NULL,"))
+    parts = problem(OWN + 'split = {folds = 4}\nmissing = "query-worst"\ndtype = "float32"').load_fold(2)
+    assert {part.X.dtype.name for part in parts} == {"float32"}
+    assert {part.missing for part in parts} == {"query-worst"}
+    assert sum(part.n_missing[0] for part in parts) == 2
+    with pytest.raises(ValueError, match=r"own\.csv, line 9: the value of 'a' is missing"):
+        problem(OWN + "split = {folds = 4}").load_fold(2)
+
+
+def test_web_data_have_the_queries_that_are_asked_for():
+    problem = load_problem("web", {"data.queries": 10, "data.dtype": "float64"})
+    assert problem.n_folds() == 5
+    for part, expected in zip(problem.load_fold(3), load_web_fold(3, n_queries=10, dtype=np.float64), strict=True):
+        assert np.array_equal(part.X, expected.X)
+        assert part.X.dtype == np.float64
+    assert load_problem("web").load_fold(1)[0].X.dtype == np.float32
+    with pytest.raises(ValueError, match=r"--set data\.queries: \[data\] queries must be at least 5, not 4"):
+        load_problem("web", {"data.queries": 4})
