@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from moerank.checks import unknown
 
-__all__ = ["FAMILIES", "SolverEntry", "ablated", "make_backend", "make_solver", "solvers", "with_ablations"]
+__all__ = ["FAMILIES", "SolverEntry", "ablated", "make_backend", "make_solver", "plugins", "solvers", "with_ablations"]
 
 ABLATED = "mofsrank"
 """The solver whose parts the ablations leave out."""
@@ -152,6 +152,30 @@ def solvers() -> dict[str, SolverEntry]:
                 continue
             table[entry.name] = replace(entry, backend=True) if group == "moerank.rankers" else entry
     return table
+
+
+@lru_cache
+def plugins(group: str) -> dict[str, Any]:
+    """Return the objects that installed packages offer in a group of entry points, by name.
+
+    Parameters
+    ----------
+    group : str
+        "moerank.solvers", "moerank.backends", "moerank.objectives", "moerank.metrics", "moerank.readers" or
+        "moerank.exports".
+
+    Warns
+    -----
+    UserWarning
+        If an entry point cannot be loaded, which leaves it out.
+    """
+    found = {}
+    for point in entry_points(group=group):
+        try:
+            found[point.name] = point.load()
+        except Exception as error:  # an error of another package must not stop this one
+            _warn(point, f"{type(error).__name__}: {error}")
+    return found
 
 
 def ablated() -> dict[str, str]:
