@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from rich import box
@@ -15,13 +15,15 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
 from moerank.cli.messages import printable
-from moerank.data import DataDescription
 from moerank.solvers import FAMILIES, SolverEntry
-from moerank.studies.grid import Cell
-from moerank.studies.problem import Problem
-from moerank.studies.result import PARTS, RunResult, ScoredRanker
-from moerank.studies.results import Results
-from moerank.studies.summary import Summary
+
+if TYPE_CHECKING:  # the table of solvers needs none of them, and they take seconds to load
+    from moerank.data import DataDescription
+    from moerank.studies.grid import Cell
+    from moerank.studies.problem import Problem
+    from moerank.studies.result import RunResult, ScoredRanker
+    from moerank.studies.results import Results
+    from moerank.studies.summary import Summary
 
 __all__ = [
     "FittedTable",
@@ -191,6 +193,8 @@ def front_table(result: RunResult) -> FittedTable:
     Members are numbered as in front.csv, and as --member names them.
     Objectives beyond the number of features and the error have a column each, for the training part.
     """
+    from moerank.studies.result import PARTS
+
     table = new_table(f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}")
     digits = len(str(len(result.front)))
     for head in ("member" if len(result.front) > 1 else "", "features", *result.further_objectives):
@@ -223,6 +227,8 @@ def chosen_features(result: RunResult) -> str:
 
 def summary_table(summary: Summary) -> FittedTable:
     """Return the means over the folds, with standard errors on the test part, and the published values."""
+    from moerank.studies.result import PARTS
+
     table = new_table(f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds")
     further = list(summary.rows[0].objectives)
     for head in ("", "features", *further):
@@ -247,6 +253,8 @@ def summary_table(summary: Summary) -> FittedTable:
 
 
 def _cells(ranker: ScoredRanker, result: RunResult) -> list[str]:
+    from moerank.studies.result import PARTS
+
     further = [f"{ranker.objectives[name]:.4g}" for name in result.further_objectives]
     values = [ranker.scores[part][metric] for metric in result.metrics for part in PARTS]
     return [str(len(ranker.features)), *further, *map(_number, values)]

@@ -3,8 +3,8 @@
 It knows one form, ``label qid:Q 1:v … n:v # comment``, without the query id where these are kept elsewhere.
 `moerank.data.read.letor_parser` says in words what is wrong with any other line. A decimal of at most 2^53 times a
 power of ten from 10^-22 to 10^22 is one exact product or quotient of two doubles, hence correctly rounded (Clinger, How
-to read floating point numbers accurately, 1990); others of up to 19 digits are rounded by `nearest_double`. What neither
-decides is left to the caller, by its place.
+to read floating point numbers accurately, 1990); others of up to 19 digits are rounded by `nearest_double`. The caller
+decides the rest, by its place.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ DIGITS = 19
 
 LF, CR, TAB, SPACE, HASH, PLUS, MINUS, DOT, COLON = 10, 13, 9, 32, 35, 43, 45, 46, 58
 DELETE = 127
-LOWER = 32
-"""What makes a small letter of a capital one."""
+CASE_BIT = 32
+"""The bit that is set in small letters alone."""
 
 
 @kernel
@@ -411,15 +411,15 @@ def _leading_zeros(text: NDArray[np.uint8], at: int) -> int:
 @kernel
 def _null_letters(text: NDArray[np.uint8], at: int) -> int:
     """Return how many letters of NULL or NaN, whatever their size, begin here; 0 for others."""
-    first = text[at] | LOWER
+    first = text[at] | CASE_BIT
     if first != 110:
         return 0
-    second = text[at + 1] | LOWER
+    second = text[at + 1] | CASE_BIT
     if second == 97:
-        return 3 if text[at + 2] | LOWER == 110 else 0
-    if second != 117 or text[at + 2] | LOWER != 108:
+        return 3 if text[at + 2] | CASE_BIT == 110 else 0
+    if second != 117 or text[at + 2] | CASE_BIT != 108:
         return 0
-    return 4 if text[at + 3] | LOWER == 108 else 0
+    return 4 if text[at + 3] | CASE_BIT == 108 else 0
 
 
 @kernel

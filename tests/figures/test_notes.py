@@ -1,6 +1,7 @@
 import pytest
 
-from moerank.figures.figure import View, fronts_of_fold
+from moerank.figures.figure import View
+from moerank.figures.notes import fronts_of_fold
 from moerank.studies.results import NoResultsError, Results
 
 

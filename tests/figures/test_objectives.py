@@ -8,7 +8,7 @@ from helpers.drawn import assert_legible
 from helpers.further_objective import cost, with_cost
 from helpers.plain import front
 
-from moerank.figures.figure import non_dominated, title_of
+from moerank.figures.notes import non_dominated, title_of
 from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_study import FIGURES
 from moerank.mofsrank.objectives import OBJECTIVES, Objective

@@ -103,7 +103,7 @@ def test_another_process_says_the_same():
 
 def test_estimators_are_their_class_and_parameters():
     one = describe(MOFSRank(RankRLS(alpha=0.5), metric=NDCG(5), workers=2), "it", without=("workers",))
-    assert one["class"] == "moerank.mofsrank.MOFSRank"
+    assert one["class"] == "moerank.mofsrank.estimator.MOFSRank"
     assert one["parameters"]["backend"]["parameters"]["alpha"] == 0.5
     assert "workers" not in one["parameters"]
     fitted = RankSVM(C=0.5).fit([[0.1], [0.9]], [0, 1])

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.figure import RunFigure, title_of
+from moerank.figures.figure import RunFigure
+from moerank.figures.notes import title_of
 from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, in_style, put_note
 from moerank.studies.result import PARTS, RunResult, ScoredRanker
 

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from moerank.figures.figure import RunFigure, non_dominated, title_of
+from moerank.figures.figure import RunFigure
+from moerank.figures.notes import non_dominated, title_of
 from moerank.figures.style import CHOSEN, GREY, WIDTH, in_style, put_note
 from moerank.studies.result import RunResult
 from moerank.studies.results import front_points

@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View, errors_noted, two_of
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.notes import errors_noted, two_of
 from moerank.figures.panels import Look, Panels, by_family
 from moerank.figures.style import in_style
 from moerank.solvers import ablated, with_ablations

@@ -11,7 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View, errors_noted, named
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.notes import errors_noted, named
 from moerank.figures.panels import MOST_LINES, Look, Panels, by_family, family_of
 from moerank.figures.style import GREY, beyond, in_style, limits_of
 from moerank.solvers import FAMILIES

@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from moerank.figures.figure import StudyFigure, View, named
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.notes import named
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
 from moerank.figures.style import in_style
 from moerank.mofsrank.objectives import FRONT

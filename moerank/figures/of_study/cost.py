@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from moerank.figures.figure import StudyFigure, View, errors_noted, named
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.notes import errors_noted, named
 from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
 from moerank.figures.style import GREY, far_below, in_style
 from moerank.studies.results import Runs

@@ -8,7 +8,8 @@ from textwrap import fill
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View, named
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.notes import named
 from moerank.figures.style import WIDTH, fit_height, in_style, lines_of, put_note, shorten
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 

@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View, fronts_of_fold, named, two_of
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.notes import fronts_of_fold, named, two_of
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
 from moerank.figures.style import beyond, in_style, limits_of
 from moerank.studies.result import PARTS

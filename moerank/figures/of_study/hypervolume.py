@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View, named
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.notes import named
 from moerank.figures.panels import Look, Panels, by_family
 from moerank.figures.style import in_style
 from moerank.studies.results import NoResultsError

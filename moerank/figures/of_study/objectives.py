@@ -7,7 +7,8 @@ from textwrap import fill
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View, fronts_of_fold, named, non_dominated, pairs_of, title_of
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.notes import fronts_of_fold, named, non_dominated, pairs_of, title_of
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
 from moerank.figures.style import in_style
 from moerank.studies.results import NoResultsError, Results, front_points

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.figure import StudyFigure, View, named
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.notes import named
 from moerank.figures.style import GREY, WIDTH, fit_height, in_style, lines_of, put_note
 from moerank.studies.comparison import solver_ranks
 
