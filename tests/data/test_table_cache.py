@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from moerank.data import load_table
+from moerank.data.read import csv
 from moerank.data.read import table as tables
 from moerank.data.read.columns import Table
 
@@ -32,10 +33,10 @@ def same(a, b):
 def test_the_second_time_nothing_is_parsed(path, options, monkeypatch):
     once = load(path, **options)
 
-    def read_csv_table(*_, **__):
+    def read_table(*_, **__):
         pytest.fail("the file was parsed again")
 
-    monkeypatch.setattr(tables, "read_csv_table", read_csv_table)
+    monkeypatch.setattr(csv, "read_table", read_table)
     same(load(path, **options), once)
 
 
@@ -46,8 +47,8 @@ def test_another_file_other_options_and_a_damaged_entry_are_read(path, cache):
     assert load(path, features=["rating"]).X.tolist() == [[4.5], [7.0], [0.5]]
     with pytest.raises(ValueError, match="line 3"):
         load(path, missing=None)
-    for entry in cache.glob("*.arrays"):
-        entry.write_bytes(entry.read_bytes()[:-1] + b"\xff")
+    for entry in cache.glob("*/values.npy"):
+        entry.write_bytes(entry.read_bytes()[:-1])
     assert load(path).X[0, 0] == 60
 
 

@@ -1,7 +1,7 @@
-"""CSV files as ranking data: pandas reads the numbers, and what it lets pass in silence is refused here first.
+"""CSV files, read by pyarrow.
 
-Before pandas reads a file, the fields of each row are counted, so that no row is filled up or cut; that needs no memory
-and says how much the table will take. What pandas stumbles over is looked for value by value, which tells the line.
+pyarrow reads a file block by block. A file that it refuses, or in which it would let pass a stray quote or a value that
+is no number, is read value by value: that names the line and the column of the first mistake.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ import csv
 import gzip
 import re
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+from math import isfinite
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from moerank.arrays import Array
 from moerank.data.read.columns import (
     MISSING_REMEDY,
     MOST_LABEL,
@@ -34,73 +37,55 @@ from moerank.data.read.columns import (
 from moerank.data.read.files import report_reading
 from moerank.systems import open_regular
 
-__all__ = ["MISSING", "csv_header", "read_csv_table"]
+if TYPE_CHECKING:
+    from pyarrow.csv import CSVStreamingReader, InvalidRow
+
+__all__ = ["MISSING", "column_names", "read_table"]
 
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
-"""How files write that a value is missing."""
+"""Words for a missing value."""
 
 SEPARATORS = ",;\t"
 BLOCK = 2**24
-"""Bytes that are looked at together."""
+"""Bytes that are read together."""
 
-WORDS = (b"True", b"TRUE", b"true", b"False", b"FALSE", b"false")
-
-LOOKED_AT, COUNTED = 0.03, 0.1
-"""Share of the time, about, that is over when a file has been looked at, and when its rows have been counted."""
-
-VALUES = 2**21
-"""Values that pandas reads together."""
+SURVEYED = 0.1
+"""Share of the time, about, after which the lines of a file have been counted."""
 
 _NUMBER = re.compile(r"[ \t\n\r\f\v]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*")
 
 
-def read_csv_table(
-    path: Path,
-    label: str,
-    query: str,
-    features: list[str] | None,
-    *,
-    dtype: DTypeLike,
-    missing: bool,
+class _NotPlainError(ValueError):
+    """The file holds more than plain numbers, or a mistake."""
+
+
+def read_table(
+    path: Path, label: str, query: str, features: list[str] | None, *, dtype: DTypeLike, missing: bool
 ) -> Table:
     """Read a CSV file; `missing` says whether a value may be missing. The arguments are those of `load_table`."""
-    names, separator = csv_header(path, [label, query])
+    import pyarrow
+
+    names, separator = _header(path, [label, query])
     columns = choose_columns(path, names, label, query, features)
     report_reading(path, 0.0)
-    quoted, words = _traits(path)
-    report_reading(path, LOOKED_AT)
-    counts = _counts_by_rows if quoted else _counts_by_signs
-    with _opened(path) as file:
-        n_rows = _checked_count(path, counts(file, separator), columns, len(names), np.dtype(dtype).itemsize)
-    report_reading(path, COUNTED)
-    places = [names.index(name) for name in columns.all]
-    X = empty_table(n_rows, len(columns.features), dtype)
-    y = np.empty(n_rows, np.int64)
-    queries = QueryRuns(path, query)
-    end = 0
-    if words:
-        _refuse_first_mistake(path, separator, names, columns, dtype, missing=missing)
+    n_lines, plain = _survey(path, separator, columns, np.dtype(dtype).itemsize)
     try:
-        for labels, ids, values in _chunks(path, separator, places, len(names)):
-            begin, end = end, end + len(values)
-            if len(wrong_labels(labels)) or (ids == "").any():
-                raise ValueError("a label or a query is none")
-            if narrowed(values, X[begin:end]) is not None or (not missing and np.isnan(values).any()):
-                raise ValueError("a value is infinite or missing")
-            y[begin:end] = labels
-            queries.add(ids)
-            report_reading(path, min(COUNTED + (1 - COUNTED) * end / n_rows, 0.999))
-    except (ValueError, OverflowError) as error:
-        _refuse_first_mistake(path, separator, names, columns, dtype, missing=missing)
-        raise ValueError(f"{path}: cannot be read as a table of numbers ({error})") from None
-    if end != n_rows:
-        raise ValueError(f"{path}: it has {n_rows:,} rows, but only {end:,} can be read; write the file anew")
+        if not plain:
+            raise _NotPlainError
+        table = _read_blocks(path, separator, names, columns, n_lines, dtype, missing=missing)
+    except (_NotPlainError, pyarrow.ArrowException):
+        table = _read_values(path, separator, names, columns, dtype, missing=missing)
     report_reading(path, 1.0)
-    return Table(X, y, queries.rows(), columns.features)
+    return table
 
 
-def csv_header(path: Path, needed: Iterable[str] = ()) -> tuple[list[str], str]:
-    """Return the names of the columns and what separates them.
+def column_names(path: Path, needed: Iterable[str] = ()) -> list[str]:
+    """Return the names of the columns; `needed` are known to be among them."""
+    return _header(path, needed)[0]
+
+
+def _header(path: Path, needed: Iterable[str]) -> tuple[list[str], str]:
+    """Return the names of the columns and their separator.
 
     That is the comma, semicolon or tab at which the first line holds all needed names, else the most names.
     """
@@ -126,150 +111,162 @@ def _split(line: str, separator: str) -> list[str]:
         return []
 
 
-def _checked_count(
-    path: Path, counts: Iterable[tuple[int, int]], columns: Columns, n_fields: int, itemsize: int
-) -> int:
-    """Return the number of rows; refuse one with another number of fields than the header, and too large a table.
+def _survey(path: Path, separator: str, columns: Columns, itemsize: int) -> tuple[int, bool]:
+    """Return the number of lines, and whether all quotes enclose whole fields; refuse what is no text.
 
-    `counts` are the line and the number of fields of each row.
+    The number is an upper bound of the number of rows, by which a table beyond the limit on memory is refused.
     """
-    n_features, n_rows = len(columns.features), 0
-    for number, n_found in counts:
-        if n_found != n_fields:
-            raise ValueError(
-                f"{path}, line {number}: {n_found} fields, but the header names {n_fields} columns; "
-                "correct the line, or quote fields that hold the separator"
-            )
-        n_rows += 1
-        if n_rows % 2**16 == 0:
-            check_size(path, n_rows, n_features, itemsize)
-    check_size(path, n_rows, n_features, itemsize)
-    if n_rows == 0:
-        raise ValueError(f"{path}: the file holds no row below its header")
-    return n_rows
-
-
-def _traits(path: Path) -> tuple[bool, bool]:
-    """Return whether a file has quotes, and whether it has a word that pandas takes for the number 0 or 1."""
-    quoted = words = False
+    sign = re.escape(separator.encode())
+    quoted = re.compile(rb'(?:(?<=[\r\n%b])|\A)"(?:[^"]|"")*"(?=[\r\n%b]|\Z)' % (sign, sign))
+    n_lines, plain = 1, True
     with _opened(path) as file:
         while lines := file.readlines(BLOCK):
             block = b"".join(lines)
             if b"\0" in block:
                 raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
             block.decode()
-            quoted = quoted or b'"' in block
-            words = words or any(word in block for word in WORDS)
-    return quoted, words
+            n_lines += block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")
+            plain = plain and (b'"' not in block or b'"' not in quoted.sub(b"", block.removeprefix(b"\xef\xbb\xbf")))
+            if b'"' not in block:  # line ends within quotes would be counted, too
+                check_size(path, n_lines - 2, len(columns.features), itemsize)
+    report_reading(path, SURVEYED)
+    return n_lines, plain
 
 
-def _counts_by_signs(file: BinaryIO, separator: str) -> Iterator[tuple[int, int]]:
-    """Yield the number of the line of each row below the header, and how many fields it has: there are no quotes."""
-    sign, number = separator.encode(), 0
-    blank = b" \t".replace(sign, b"")
-    while lines := file.readlines(BLOCK):
-        for line in b"".join(lines).splitlines():
-            number += 1
-            if number > 1 and line.strip(blank):
-                yield number, line.count(sign) + 1
+def _read_blocks(
+    path: Path, separator: str, names: list[str], columns: Columns, n_lines: int, dtype: DTypeLike, *, missing: bool
+) -> Table:
+    """Read all rows by pyarrow; raise `_NotPlainError` for a value that is not as it should be."""
+    X, y = empty_table(n_lines, len(columns.features), dtype), np.empty(n_lines, np.int64)
+    queries, n_rows = QueryRuns(path, columns.query), 0
+    with _opened(path) as file, _arrow_reader(file, separator, columns) as reader:
+        if reader.schema.names != list(columns.all):
+            raise _NotPlainError
+        for batch in reader:
+            begin, n_rows = n_rows, n_rows + batch.num_rows
+            labels, ids, *values = batch.columns
+            if labels.null_count or len(wrong_labels(labels.to_numpy())):
+                raise _NotPlainError
+            y[begin:n_rows] = labels.to_numpy()
+            texts = ids.to_numpy(zero_copy_only=False)
+            if (texts == "").any():
+                raise _NotPlainError
+            try:
+                queries.add(texts)
+            except ValueError:
+                raise _NotPlainError from None  # the line is wanted, not the row
+            for feature, column in enumerate(values):
+                numbers = column.to_numpy(zero_copy_only=False)
+                target = X[begin:n_rows, feature : feature + 1]
+                if np.isnan(numbers).sum() != column.null_count or (column.null_count and not missing):
+                    raise _NotPlainError
+                if narrowed(numbers[:, None], target) is not None:
+                    raise _NotPlainError
+            report_reading(path, min(SURVEYED + (1 - SURVEYED) * n_rows / n_lines, 0.999))
+    if n_rows == 0:
+        raise _NotPlainError
+    return Table(_first_rows(X, n_rows), y[:n_rows], queries.rows(), columns.features)
 
 
-def _counts_by_rows(file: BinaryIO, separator: str) -> Iterator[tuple[int, int]]:
-    """Yield the number of the last line of each row below the header, and how many fields it has."""
-    reader = csv.reader(_lines(file), delimiter=separator, strict=True)
-    next(reader)
-    for fields in reader:
-        if not _is_blank(fields):
-            yield reader.line_num, len(fields)
+def _arrow_reader(file: BinaryIO, separator: str, columns: Columns) -> CSVStreamingReader:
+    """Return pyarrow's reader of label, query and features, in this order."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    def on_invalid(row: InvalidRow) -> str:
+        return "skip" if row.actual_columns == 1 and not row.text.strip(" \t") else "error"
+
+    kinds = dict.fromkeys(columns.all, pa.float64()) | {columns.query: pa.string()}
+    return pa.csv.open_csv(
+        file,
+        read_options=pa.csv.ReadOptions(use_threads=False, block_size=BLOCK),
+        parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=on_invalid),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=kinds, include_columns=list(columns.all), null_values=MISSING, strings_can_be_null=False
+        ),
+    )
 
 
-def _is_blank(fields: list[str]) -> bool:
-    return len(fields) == 0 or (len(fields) == 1 and fields[0] != "" and not fields[0].strip(" \t"))
+def _first_rows(X: Array, n_rows: int) -> Array:
+    """Return the first rows of a table, contiguous in its own order."""
+    return X if len(X) == n_rows else np.array(X[:n_rows], order="F" if X.flags.f_contiguous else "C")
 
 
-def _chunks(
-    path: Path, separator: str, places: list[int], n_fields: int
-) -> Iterator[tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]]:
-    """Yield labels, query ids and feature values of some rows after the other."""
-    import pandas as pd  # slow to import
-
-    label, query, *features = places
-    # Before 3.1 pandas rounds correctly on request only, and later on it deprecates the request.
-    exact = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
-    with (
-        _opened(path) as file,
-        pd.read_csv(
-            file,
-            sep=separator,
-            header=0,
-            names=range(n_fields),
-            index_col=False,
-            usecols=places,
-            dtype={query: str, label: np.float64, **dict.fromkeys(features, np.float64)},
-            keep_default_na=False,
-            na_values=dict.fromkeys(features, MISSING),
-            encoding="utf-8",
-            chunksize=max(1, VALUES // n_fields),
-            **exact,
-        ) as reader,
-    ):
-        for chunk in reader:
-            yield chunk[label].to_numpy(), chunk[query].to_numpy(object), chunk[features].to_numpy()
-
-
-def _refuse_first_mistake(
+def _read_values(
     path: Path, separator: str, names: list[str], columns: Columns, dtype: DTypeLike, *, missing: bool
-) -> None:
-    """Raise a ValueError that names the line and the column of the first value that cannot be read."""
+) -> Table:
+    """Read all rows value by value; raise a ValueError that names the line and the column of the first mistake."""
     label, query, *features = (names.index(name) for name in columns.all)
+    largest, itemsize = float(np.finfo(np.dtype(dtype)).max), np.dtype(dtype).itemsize
+    labels, values, ids = array("q"), array("d"), list[str]()
     finished: set[str] = set()
-    current: str | None = None
-    largest = float(np.finfo(np.dtype(dtype)).max)
     with _opened(path) as file:
         reader = csv.reader(_lines(file), delimiter=separator, strict=True)
         next(reader)
         for fields in reader:
-            if _is_blank(fields):
+            if len(fields) == 0 or (len(fields) == 1 and fields[0] != "" and not fields[0].strip(" \t")):
                 continue
             where = f"{path}, line {reader.line_num}: "
-            if not _is_label(fields[label]):
+            if len(fields) != len(names):
                 raise ValueError(
-                    f"{where}the label {_quoted(fields[label])} in the column {columns.label!r} is not an integer from "
-                    f"0 (irrelevant) to {MOST_LABEL:,}"
+                    f"{where}{len(fields)} fields, but the header names {len(names)} columns; "
+                    "correct the line, or quote fields that hold the separator"
                 )
-            if not fields[query]:
-                raise ValueError(f"{where}no query id in the column {columns.query!r}; every row needs one")
-            if fields[query] != current:
-                if fields[query] in finished:
-                    raise ValueError(
-                        f"{where}query {_quoted(fields[query])} begins again; sort the rows by the column "
-                        f"{columns.query!r}, so that those of a query are contiguous"
-                    )
-                current = fields[query]
-                finished.add(current)
+            labels.append(_label(fields[label], columns.label, where))
+            _check_query(fields[query], ids[-1] if ids else None, finished, columns.query, where)
+            ids.append(fields[query])
             for place in features:
-                if mistake := _mistake(fields[place], largest, missing=missing):
-                    raise ValueError(f"{where}{mistake.format(_quoted(fields[place]), repr(names[place]))}")
+                values.append(_value(fields[place], names[place], largest, where, missing=missing))
+            if len(ids) % 2**16 == 0:
+                check_size(path, len(ids), len(features), itemsize)
+    if not ids:
+        raise ValueError(f"{path}: the file holds no row below its header")
+    X = empty_table(len(ids), len(features), dtype)
+    X[...] = np.frombuffer(values).reshape(X.shape)
+    queries = QueryRuns(path, columns.query)
+    queries.add(np.array(ids, object))
+    return Table(X, np.frombuffer(labels, np.int64), queries.rows(), columns.features)
 
 
-def _is_label(text: str) -> bool:
-    if not _NUMBER.fullmatch(text):
-        return False
-    value = float(text)
-    return 0 <= value <= MOST_LABEL and value == int(value)
+def _label(text: str, column: str, where: str) -> int:
+    value = float(text) if _NUMBER.fullmatch(text) else -1.0
+    if not (0 <= value <= MOST_LABEL and value == int(value)):
+        raise ValueError(
+            f"{where}the label {_quoted(text)} in the column {column!r} is not an integer from 0 (irrelevant) to "
+            f"{MOST_LABEL:,}"
+        )
+    return int(value)
 
 
-def _mistake(text: str, largest: float, *, missing: bool) -> str | None:
-    """Say what is wrong with a value of a feature, if anything; {0} stands for the value, {1} for the column."""
+def _check_query(text: str, before: str | None, finished: set[str], column: str, where: str) -> None:
+    """Refuse an empty query id, and a query that begins again."""
+    if not text:
+        raise ValueError(f"{where}no query id in the column {column!r}; every row needs one")
+    if text != before:
+        if text in finished:
+            raise ValueError(
+                f"{where}query {_quoted(text)} begins again; sort the rows by the column {column!r}, so that those of "
+                "a query are contiguous"
+            )
+        finished.add(text)
+
+
+def _value(text: str, column: str, largest: float, where: str, *, missing: bool) -> float:
     if text in MISSING:
         if missing:
-            return None
-        return "the value of {1} is missing ({0}); " + MISSING_REMEDY
+            return np.nan
+        raise ValueError(f"{where}the value of {column!r} is missing ({_quoted(text)}); {MISSING_REMEDY}")
     if not _NUMBER.fullmatch(text):
-        return "the value {0} of {1} is not a number; list the columns that are features, or make numbers of them"
-    if abs(float(text)) > largest:
-        return "the value {0} of {1} is too large for the precision of the features"
-    return None
+        raise ValueError(
+            f"{where}the value {_quoted(text)} of {column!r} is not a number; list the columns that are features, or "
+            "make numbers of them"
+        )
+    value = float(text)
+    if not isfinite(value) or abs(value) > largest:
+        raise ValueError(
+            f"{where}the value {_quoted(text)} of {column!r} is too large for the precision of the features"
+        )
+    return value
 
 
 def _quoted(text: str) -> str:
@@ -283,7 +280,7 @@ def _lines(file: BinaryIO) -> TextIOWrapper:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a CSV file, which may be compressed as .gz, and say in a sentence what it is if no table."""
+    """Open a CSV file, which may be compressed as .gz, and put what is wrong with it into a sentence."""
     try:
         with open_regular(path, through_links=True) as stored:
             if path.suffix == ".gz":

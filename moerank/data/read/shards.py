@@ -16,10 +16,11 @@ from numpy.typing import DTypeLike
 
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
+from moerank.data.read import parquet
 from moerank.data.read.files import find_query_file
 from moerank.data.read.letor import as_precision, documents_as_data, load_letor
 from moerank.data.read.letor_parser import parse_letor
-from moerank.data.read.table import is_parquet, load_table, parquet_offsets, read_parquet_table
+from moerank.data.read.table import load_table, reader_of
 from moerank.data.shards import parts_of, shard_ends
 
 __all__ = ["letor_shard", "table_shard", "widened"]
@@ -72,14 +73,14 @@ def letor_shard(
 
 def table_shard(path: Path, number: int, n_shards: int, *, query: str, **reading: Any) -> RankingData:
     """Read a shard of a table; `query` and `reading` are arguments of `load_table`."""
-    if not is_parquet(path):
+    if reader_of(path) is not parquet:
         return parts_of(load_table(path, query=query, **reading), n_shards)[number]
-    offsets = parquet_offsets(path, query)
+    offsets = parquet.query_offsets(path, query)
     begin, end = offsets[shard_ends(offsets, n_shards)][number : number + 2].tolist()
     label, missing = reading["label"], reading.get("missing")
     features = None if reading.get("features") is None else list(reading["features"])
     dtype = reading.get("dtype", np.float64)
-    table = read_parquet_table(
+    table = parquet.read_table(
         path, label, query, features, dtype=dtype, missing=missing is not None, rows=(begin, end)
     )
     table.X.setflags(write=False)  # so that it is not copied
