@@ -385,7 +385,7 @@ class MixedSampling(Sampling):
 class MixedCrossover(Crossover):
     """Uniform crossover of the bits, simulated binary crossover of the reals.
 
-    The order of features means nothing, so neighbouring bits need not stay together as a cut at one point would have it.
+    The order of features means nothing: neighbouring bits need not stay together, as after a cut at one point.
 
     Parameters
     ----------

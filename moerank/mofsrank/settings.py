@@ -38,7 +38,7 @@ from moerank.evolution import ALGORITHMS, BIT_SEARCHES, DECAY, DENSITY, FORM, De
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.front import Final
 from moerank.mofsrank.limits import FeatureLimits
-from moerank.mofsrank.objectives import FRONT, ObjectiveLike, read_objectives
+from moerank.mofsrank.objectives import FRONT, read_objectives
 from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend, make_ranker
 from moerank.verdict import MARGIN
 
@@ -280,7 +280,7 @@ class SearchSettings(Section):
     """
 
     algorithm: Annotated[str | Factory, _checked_by(_check_algorithm, str), AsJson] = "nsga2"
-    objectives: Annotated[tuple[ObjectiveLike, ...], _checked_by(_check_objectives, tuple[str, ...]), AsJson] = FRONT
+    objectives: Annotated[tuple[Any, ...], _checked_by(_check_objectives, tuple[str, ...]), AsJson] = FRONT
     final: Annotated[Final, _checked_by(_check_final, Final)] = "auto"
     refit: Annotated[Any, _checked_by(_check_refit, str | dict[str, Any] | None), AsJson] = None
     margin: Annotated[float, _checked_by(check_positive, Annotated[float, Field(gt=0)])] = MARGIN
