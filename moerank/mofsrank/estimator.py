@@ -318,7 +318,7 @@ class MOFSRank(RankingEstimator):
             errors = errors_of(train, metric, front.population)
         self._quality = -errors if by_training else quality
 
-        def per_query() -> Vector:
+        def per_query() -> Matrix:
             return values_of(train, metric, front.population) if held_out is None else held_out
 
         self.chosen_ = choose_member(self.final, front.sizes, self._quality, per_query)

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.folds import Draws
 from moerank.metrics import Metric
@@ -33,8 +33,6 @@ from moerank.rankers import (
 from moerank.rankers.arguments import read_masks
 
 __all__ = ["train_on", "train_on_each", "CrossFitting", "OutOfFold", "Served", "refit_front"]
-
-Mask = NDArray[np.bool_]
 
 
 def train_on_each(
@@ -99,8 +97,6 @@ def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingDat
         ranker = ranker.stopped(part, held_out)
     return clone(ranker)._learn(part, held_out)
 
-
-Matrix = NDArray[np.float64]
 
 EARLY = 4
 """A subset is given up after one in so many of the trees or rounds of its ranker."""
@@ -186,7 +182,7 @@ class CrossFitting:
     rivals: Mask = field(repr=False)
     seed: int = 0
     workers: int = field(default=1, repr=False)
-    _least: NDArray[np.float64] | None = field(default=None, repr=False)
+    _least: Vector | None = field(default=None, repr=False)
 
     def fit_population(
         self,
@@ -225,7 +221,7 @@ class CrossFitting:
         scores[:, going[better]] = full[:, better]
         return OutOfFold(train.X, scores)
 
-    def _errors(self, train: RankingData, scores: Matrix) -> NDArray[np.float64]:
+    def _errors(self, train: RankingData, scores: Matrix) -> Vector:
         return 1.0 - self.metric.batch(train, scores)
 
     def _scores(self, ranker: Any, train: RankingData, masks: Mask) -> Matrix:
@@ -239,7 +235,7 @@ class CrossFitting:
                     scores[rows, column] = found
         return scores
 
-    def _halves(self, train: RankingData) -> Iterator[tuple[RankingData, NDArray[np.int64]]]:
+    def _halves(self, train: RankingData) -> Iterator[tuple[RankingData, Integers]]:
         """Yield the documents of each half of the queries to train on, and the rows of the others."""
         second = np.zeros(train.n_queries, bool)
         second[Draws(self.seed).order(train.n_queries)[: train.n_queries // 2]] = True
@@ -248,7 +244,7 @@ class CrossFitting:
             yield train.with_rows(np.flatnonzero(half)), np.flatnonzero(~half)
 
 
-def _scored(ranker: Any, part: RankingData, held_out: RankingData, mask: Mask) -> NDArray[np.float64]:
+def _scored(ranker: Any, part: RankingData, held_out: RankingData, mask: Mask) -> Vector:
     """Return the scores (n_documents,) of held-out documents by a ranker trained on a part of the features."""
     trained: Any = train_on(ranker, part, mask)
     if trained is None:
