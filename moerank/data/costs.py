@@ -87,14 +87,15 @@ class FeatureCosts:
         return float(self.sums(np.ones((1, len(self)), np.bool_))[0])
 
     def sums(self, feature_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return what each set of features costs, shape (n_sets,), for the rows of `feature_mask`.
+        """Return the cost of each set of features, shape (n_sets,), for the rows of `feature_mask`.
 
-        Row by row in feature order, so that no sum depends on the other rows; O(n_sets · n_features).
+        Sums are rounded to 12 significant digits, so that equal costs are equal whatever they are the sums of.
+        O(n_sets · n_features).
         """
         costs = np.where(feature_mask, self.own, 0.0).sum(axis=1)
         for number, shared in enumerate(self.shared):
             costs += np.where(feature_mask[:, self.group == number].any(axis=1), shared, 0.0)
-        return costs
+        return np.array([float(f"{cost:.12g}") for cost in costs])
 
     def of_features(self, mask: NDArray[np.bool_]) -> FeatureCosts:
         """Return the costs of the features in `mask`, shape (n_features,)."""

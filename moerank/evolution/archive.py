@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from pymoo.core.duplicate import DuplicateElimination
 from pymoo.core.population import Population
 
+from moerank.arrays import Array, Mask, Matrix
+
 __all__ = ["DigestDuplicates", "row_digests", "Archive"]
 
 
-def row_digests(X: Iterable[NDArray[Any]]) -> list[bytes]:
+def row_digests(X: Iterable[Array]) -> list[bytes]:
     """Return a 16-byte digest of each row: equal rows have equal digests, and different rows different ones.
 
     Parameters
@@ -38,7 +40,7 @@ def row_digests(X: Iterable[NDArray[Any]]) -> list[bytes]:
     return [_digest(row) for row in X]
 
 
-def _digest(row: NDArray[Any]) -> bytes:
+def _digest(row: Array) -> bytes:
     # The sum turns -0.0 into 0.0 and leaves every other number as it is.
     values = np.packbits(row) if row.dtype == np.bool_ else row + 0
     return blake2b(np.ascontiguousarray(values).data, digest_size=16).digest()
@@ -64,7 +66,7 @@ class DigestDuplicates(DuplicateElimination):
     def __init__(self) -> None:
         super().__init__()
         # id of a row -> the row and its digest; holding the row keeps its id from being given away.
-        self._remembered: dict[int, tuple[NDArray[Any], bytes]] = {}
+        self._remembered: dict[int, tuple[Array, bytes]] = {}
 
     def do(self, pop: Population, *args: Any, **kwargs: Any) -> Any:
         """Return `pop` without duplicates of its own earlier members and of the populations in `args`."""
@@ -72,7 +74,7 @@ class DigestDuplicates(DuplicateElimination):
         self._remembered = {key: entry for key, entry in self._remembered.items() if key in alive}
         return super().do(pop, *args, **kwargs)
 
-    def _do(self, pop: Population, other: Population | None, is_duplicate: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _do(self, pop: Population, other: Population | None, is_duplicate: Mask) -> Mask:
         seen = set() if other is None else set(self.digests(other))
         for i, digest in enumerate(self.digests(pop)):
             is_duplicate[i] = digest in seen
@@ -123,20 +125,20 @@ class Archive:
     """
 
     def __init__(self) -> None:
-        self.F: NDArray[np.float64] = np.empty((0, 0))
-        self._rows: list[NDArray[Any]] = []
+        self.F: Matrix = np.empty((0, 0))
+        self._rows: list[Array] = []
         self._n_bits: int | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
 
     @property
-    def X(self) -> NDArray[Any]:
+    def X(self) -> Array:
         """The members' rows, shape (n_members, n_var)."""
         rows = self._rows if self._n_bits is None else [_unpacked(row, self._n_bits) for row in self._rows]
         return np.array(rows) if rows else np.empty((0, 0))
 
-    def add(self, X: Sequence[NDArray[Any]] | NDArray[Any], F: NDArray[Any]) -> None:
+    def add(self, X: Sequence[Array] | Array, F: Array) -> None:
         """Take in the individuals `X`, shape (n, n_var), whose objective values are `F`, shape (n, n_objectives).
 
         Raises
@@ -169,12 +171,12 @@ class Archive:
         self.F = merged[kept]
         self.F.setflags(write=False)
 
-    def _stored(self, row: NDArray[Any]) -> NDArray[Any]:
+    def _stored(self, row: Array) -> Array:
         if row.dtype != np.bool_:
             return row.copy()
         self._n_bits = len(row)
         return np.packbits(row)
 
 
-def _unpacked(row: NDArray[np.uint8], n_bits: int) -> NDArray[np.bool_]:
+def _unpacked(row: NDArray[np.uint8], n_bits: int) -> Mask:
     return np.unpackbits(row, count=n_bits).view(np.bool_)

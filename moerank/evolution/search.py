@@ -20,6 +20,7 @@ from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
+from moerank.arrays import Array, Matrix, Vector
 from moerank.evolution.archive import Archive, DigestDuplicates, row_digests
 from moerank.evolution.journal import Journal, Record
 
@@ -43,7 +44,7 @@ class Generation:
     n_gen: int
     n_eval: int
     elapsed: float
-    front: NDArray[np.float64]
+    front: Matrix
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class SearchResult:
         """The last population."""
         return self.algorithm.pop
 
-    def hypervolume(self, reference: ArrayLike) -> NDArray[np.float64]:
+    def hypervolume(self, reference: ArrayLike) -> Vector:
         """Return the hypervolume of the archive after each generation against the point `reference`.
 
         `reference` holds one value per objective; members that do not dominate it add nothing.
@@ -250,7 +251,7 @@ def _evaluate_once(
 
 
 def _put(
-    values: NDArray[np.float64],
+    values: Matrix,
     sizes: tuple[int, int, int],
     evaluator: Evaluator,
     offspring: Any,
@@ -306,14 +307,14 @@ def _sizes(problem: Problem) -> tuple[int, int, int]:
     return problem.n_obj, problem.n_ieq_constr, problem.n_eq_constr
 
 
-def _values(problem: Problem, members: NDArray[np.object_]) -> NDArray[np.float64]:
+def _values(problem: Problem, members: NDArray[np.object_]) -> Vector:
     """Return F, G and H of the individuals side by side."""
     names = [name for name, size in zip("FGH", _sizes(problem), strict=True) if size]
     rows = [np.concatenate([np.ravel(getattr(individual, name)) for name in names]) for individual in members]
     return np.array(rows, np.float64).reshape(len(members), sum(_sizes(problem)))
 
 
-def _row(X: NDArray[Any]) -> NDArray[Any]:
+def _row(X: Array) -> Array:
     """Return what to make a digest of: the row itself, or the text that shows one of strings or other objects."""
     return X if X.dtype.kind in "biufc" else np.frombuffer(repr(X.tolist()).encode(), np.uint8)
 

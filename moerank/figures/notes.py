@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.figures.figure import View
-from moerank.mofsrank.objectives import OBJECTIVES
+from moerank.mofsrank.objectives import known_objectives
 from moerank.studies.result import RunResult
 from moerank.studies.results import NoResultsError, Results
 
@@ -75,8 +75,8 @@ def title_of(objective: str, metric: str) -> str:
     """
     if objective == "error":
         return f"1 − {metric}"
-    if objective in OBJECTIVES:
-        return OBJECTIVES[objective].title
+    if objective in (known := known_objectives()):
+        return known[objective].title
     return objective.replace("_", " ").capitalize()
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from moerank.arrays import Mask, Matrix
 from moerank.data import RankingData
 from moerank.evolution import DigestDuplicates, KeepAsIs, MixedCrossover, MixedMutation, MixedSampling
 from moerank.metrics import NDCG, Metric
@@ -112,12 +113,12 @@ class Ensemble(Stage):
             "eliminate_duplicates": DigestDuplicates(),
         }
 
-    def members(self) -> NDArray[np.float64]:
+    def members(self) -> Matrix:
         """Return the strings (n_members, n_var) that stand for the members of the front themselves."""
         bits = self.strings.bits(self.coefs != 0)[:, self.used]
         return np.hstack([bits, np.eye(len(self.coefs))]).astype(np.float64)
 
-    def weights(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weights(self, X: Matrix) -> Matrix:
         """Return the combined rankers (n_individuals, n_features), formula (7).
 
         Summed member by member: a matrix product's last bits would depend on the size of the batch.
@@ -127,27 +128,27 @@ class Ensemble(Stage):
             total += X[:, self.n_bits + member, None] * coefs
         return np.where(self.strings.columns(self._feature_strings(X)), total, 0.0)
 
-    def feature_mask(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def feature_mask(self, X: Matrix) -> Mask:
         """Return the features that count for each individual, shape (n_individuals, n_features)."""
         return self._counted(self.weights(X))
 
-    def check(self, X: NDArray[np.float64]) -> None:
+    def check(self, X: Matrix) -> None:
         """Raise a ValueError that names the first string (n, n_var) which breaks a limit."""
         if self.strings.limits.given:
             self.strings.check(self._feature_strings(X) | self.strings.included_bits)
 
-    def _feature_strings(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _feature_strings(self, X: Matrix) -> Mask:
         """Return the bits of the strings, and zeros for the features that no member has."""
         strings = np.zeros((len(X), self.strings.n_bits), np.bool_)
         strings[:, self.used] = X[:, : self.n_bits] > 0.5
         return strings
 
-    def _counted(self, W: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _counted(self, W: Matrix) -> Mask:
         return self.strings.columns(self.strings.bits(W != 0)) | self.strings.included
 
-    def _is_empty(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _is_empty(self, X: Matrix) -> Mask:
         return np.logical_not(np.any(self.weights(X), axis=1))
 
-    def _candidates(self, X: NDArray[np.float64]) -> Candidates:
+    def _candidates(self, X: Matrix) -> Candidates:
         W = self.weights(X)
         return Candidates(self.train, self.metric, self._counted(W), lambda: LinearPopulation(W), backend=self.backend)

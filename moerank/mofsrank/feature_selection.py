@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pymoo.core.mutation import Mutation
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.evolution import (
     DECAY,
@@ -99,7 +99,7 @@ class FeatureSelection(Stage):
         train: RankingData,
         backend: FitnessBackend | AnyRanker | None = None,
         metric: Metric | None = None,
-        pair_masks: NDArray[np.bool_] | None = None,
+        pair_masks: Mask | None = None,
         *,
         unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = FRONT,
@@ -145,7 +145,7 @@ class FeatureSelection(Stage):
         """Ones that a string can have within the limits."""
         return self.strings.most_ones
 
-    def starting_strings(self, n: int) -> NDArray[np.bool_]:
+    def starting_strings(self, n: int) -> Mask:
         """Return at most `n` nested strings to start a search from, no metric being measured.
 
         The first half are the beginning of the forward path of the ridge regression on all pairs, from one feature on;
@@ -162,13 +162,13 @@ class FeatureSelection(Stage):
         ends = np.linspace(0, len(backward) - 1, min(n - half, len(backward))).round().astype(np.int64)
         return np.concatenate((forward, backward[np.unique(ends)]))
 
-    def _strings_of(self, path: Order) -> NDArray[np.bool_]:
+    def _strings_of(self, path: Order) -> Mask:
         """Return the strings that keep the limits of the beginnings of a path, from one feature on."""
         X = self.strings.bits(nested_masks(path, self.train.n_features)) | self.strings.included_bits
         X = X[first_of_equals(X)]
         return X[self.strings.keeps_limits(X)]
 
-    def _ridge_system(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _ridge_system(self) -> tuple[Matrix, Vector]:
         """Return G + alpha I and the moment of all pairs."""
         moments = PairMoments.of(self.train)
         if isinstance(self.backend, RankRLS) and self.backend.loss == "pair":
@@ -177,16 +177,16 @@ class FeatureSelection(Stage):
             alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features, UNIT
         return moments.gram + alpha * np.eye(self.train.n_features), moments.moment(target)
 
-    def rankers(self, X: NDArray[np.bool_]) -> Population:
+    def rankers(self, X: Mask) -> Population:
         """Return each individual's ranker, the most accurate over the pair subsets."""
         return self._candidates(X).population
 
-    def check(self, X: NDArray[np.bool_]) -> None:
+    def check(self, X: Mask) -> None:
         """Raise a ValueError that names the first string (n, n_var) which breaks a limit."""
         if self.strings.limits.given:
             self.strings.check(X)
 
-    def measure(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def measure(self, X: Mask) -> Matrix:
         """Return the objectives of individuals that are not empty; see `Stage.measure`.
 
         The threads share the individuals while these are trained, and then the queries: going through all documents is
@@ -194,7 +194,7 @@ class FeatureSelection(Stage):
         """
         return self._measure(X) if len(X) else super().measure(X)
 
-    def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
+    def _candidates(self, X: Mask) -> Candidates:
         n_subsets, feature_mask = len(self._subsets), self.strings.columns(X)
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
         trained = side_by_side(self._in_pieces(self._train, feature_mask))
@@ -207,17 +207,17 @@ class FeatureSelection(Stage):
         least = errors.min(axis=1)
         return Candidates(self.train, self.metric, feature_mask, lambda: best, errors=least, backend=self.backend)
 
-    def _train(self, masks: NDArray[np.bool_]) -> Population:
+    def _train(self, masks: Mask) -> Population:
         """Train each set of features on each subset of the instances, its rankers one after the other."""
         populations = [train_on_units(self.backend, self.train, self.unit, subset, masks) for subset in self._subsets]
         order = np.arange(len(populations) * len(masks)).reshape(len(populations), -1).T.ravel()
         return side_by_side(populations).take(order)
 
-    def _errors_of_rows(self, population: Population, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _errors_of_rows(self, population: Population, rows: Integers) -> Vector:
         return errors_of(self.train, self.metric, population.take(rows))
 
 
-def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _frozen(mask: Mask) -> Mask:
     """Return a copy that nobody can write to, so that what is remembered for a mask is found without reading it."""
     copy = mask.copy()
     copy.setflags(write=False)

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import FRONT, Objective, errors_of
@@ -54,10 +54,8 @@ class FrontTable(pd.DataFrame):
 Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee"]
 """By what the final member of the front is chosen; see `MOFSRank`."""
 
-Values = NDArray[np.float64]
 
-
-def choose_member(rule: Final, sizes: NDArray[np.int64], means: Values, per_query: Callable[[], Values]) -> int:
+def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Callable[[], Matrix]) -> int:
     """Return which member of a front is chosen.
 
     Parameters
@@ -84,7 +82,7 @@ def choose_member(rule: Final, sizes: NDArray[np.int64], means: Values, per_quer
     return knee(sizes, means) if rule == "knee" else int(means.argmax())
 
 
-def best_of_each_size(feature_mask: NDArray[np.bool_], rankers: Population, means: Values) -> SelectionPath:
+def best_of_each_size(feature_mask: Mask, rankers: Population, means: Vector) -> SelectionPath:
     """Return for each k the member of a front with at most k features that is best by the metric.
 
     Parameters
@@ -108,7 +106,7 @@ def best_of_each_size(feature_mask: NDArray[np.bool_], rankers: Population, mean
     return SelectionPath(feature_mask[best] & small[:, None], rankers.take(np.where(small, best, -1)))
 
 
-def knee(sizes: NDArray[np.int64], means: Values) -> int:
+def knee(sizes: Integers, means: Vector) -> int:
     """Return the member that is farthest above the line from the smallest member to the best one.
 
     Size and metric are scaled to [0, 1] between these two. Where nothing is above that line, the best is taken.
@@ -136,7 +134,7 @@ def knee(sizes: NDArray[np.int64], means: Values) -> int:
     return bend if above[bend] > 1e-12 else best
 
 
-def advice_against(chosen: int, sizes: NDArray[np.int64], per_query: Values, reference: Values) -> str:
+def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: Vector) -> str:
     """Return what to tell the user if validation shows that the chosen member does harm, else nothing.
 
     Parameters
@@ -176,24 +174,22 @@ class Front:
         Their rankers.
     """
 
-    F: NDArray[np.float64]
-    feature_mask: NDArray[np.bool_]
+    F: Matrix
+    feature_mask: Mask
     population: Population
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Integers:
         """Number of features of each member, shape (n_members,)."""
         return np.count_nonzero(self.feature_mask, axis=1)
 
-    def on_all_columns(self, kept: NDArray[np.bool_]) -> Front:
+    def on_all_columns(self, kept: Mask) -> Front:
         """Return the members of a search on the columns in `kept`, shape (n_features,), as members on all columns."""
         feature_mask = np.zeros((len(self.F), len(kept)), np.bool_)
         feature_mask[:, kept] = self.feature_mask
         return Front(self.F, feature_mask, on_all_columns(self.population, kept))
 
-    def by_size(
-        self, objectives: Sequence[Objective], train: RankingData, metric: Metric
-    ) -> tuple[Front, NDArray[np.float64]]:
+    def by_size(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> tuple[Front, Vector]:
         """Return the members by size, then by error, then by their objectives; and their errors on the training data.
 
         The errors, 1 − metric, are measured unless they are one of the objectives.
@@ -202,15 +198,13 @@ class Front:
         order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
         return Front(self.F[order], self.feature_mask[order], self.population.take(order)), errors[order]
 
-    def _errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> NDArray[np.float64]:
+    def _errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> Vector:
         for objective, values in zip(objectives, self.F.T, strict=True):
             if objective.name == "error":
                 return np.asarray(values, np.float64)
         return errors_of(train, metric, self.population)
 
-    def table(
-        self, objectives: Sequence[Objective], errors: NDArray[np.float64], validation: NDArray[np.float64]
-    ) -> FrontTable:
+    def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> FrontTable:
         """Return a row for each member, as `MOFSRank.front_` has it."""
         further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
         return FrontTable(

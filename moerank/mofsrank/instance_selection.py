@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Array, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_choice, check_room
 from moerank.data import RankingData
 from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
@@ -42,8 +42,6 @@ __all__ = [
 Unit: TypeAlias = Literal["pair", "document", "query"]
 """A pair of documents counts where both are kept, a pair of a query where the query is."""
 
-Mask: TypeAlias = NDArray[np.bool_]
-
 MOST_PAIRS = 5_000_000
 """Up to as many preference pairs have a bit each, unless the user says otherwise."""
 
@@ -59,7 +57,7 @@ def count_units(train: RankingData, unit: Unit) -> int:
     return counts[unit]
 
 
-def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> NDArray[np.int64]:
+def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
     """Return the number of preference pairs that each string of `masks` (n_individuals, n_units) keeps."""
     if unit == "pair":
         return np.array([np.count_nonzero(mask) for mask in masks], np.int64)
@@ -200,23 +198,23 @@ class InstanceSelection(Stage):
             "mutation": PackedBitFlip(),
         }
 
-    def _is_empty(self, X: NDArray[Any]) -> NDArray[np.bool_]:
+    def _is_empty(self, X: Array) -> Mask:
         """Whether nothing is left to train on: no pair, though there may be documents or queries."""
         if self.unit == "pair":
             return super()._is_empty(X)
         return n_pairs_kept(self.train, self.unit, self._unpacked(X)) == 0
 
-    def _measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def _measure(self, X: Array) -> Matrix:
         if X.dtype == np.bool_:
             return super()._measure(X)
         # Packed: as many as are trained together are unpacked at a time, so that they need not leave the cache.
         groups = (X[begin : begin + PIECE] for begin in range(0, len(X), PIECE))
         return np.concatenate([self._measure(self._unpacked(group)) for group in groups])
 
-    def _unpacked(self, X: NDArray[Any]) -> NDArray[np.bool_]:
+    def _unpacked(self, X: Array) -> Mask:
         return X if X.dtype == np.bool_ else unpack_rows(X, self.n_var)
 
-    def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
+    def _candidates(self, X: Mask) -> Candidates:
         return Candidates(
             self.train,
             self.metric,
@@ -227,9 +225,7 @@ class InstanceSelection(Stage):
         )
 
 
-def spread_along_front(
-    X: NDArray[np.bool_], F: NDArray[np.float64], most: int, *, include_all: bool
-) -> NDArray[np.bool_]:
+def spread_along_front(X: Mask, F: Matrix, most: int, *, include_all: bool) -> Mask:
     """Choose at most `most` instance subsets, evenly spaced in the order of their size on the front.
 
     Parameters

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pymoo.core.problem import Problem
 from pymoo.core.repair import Repair
 
+from moerank.arrays import Array, Integers, Mask, Vector
 from moerank.checks import check_at_least, check_not_negative
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import known_costs
@@ -21,7 +22,7 @@ __all__ = ["allowed_features", "with_costs", "UNLIMITED", "FeatureLimits", "Feat
 
 def allowed_features(
     train: RankingData, include: Sequence[int | str] | int | str, exclude: Sequence[int | str] | int | str
-) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+) -> tuple[Mask, tuple[str, ...]]:
     """Return the columns that are not excluded (n_features,), and the names of the included features.
 
     Names, because these have other columns where the excluded ones are gone.
@@ -82,8 +83,6 @@ def with_costs(
     return train.with_costs(FeatureCosts.of(own, in_column_order(groups, names, "groups"), group_costs))
 
 
-Bits = NDArray[np.bool_]
-
 ROUNDING = 1e-9
 """Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits."""
 
@@ -139,7 +138,7 @@ class FeatureStrings:
     Attributes
     ----------
     bit_of : ndarray of int64, shape (n_features,)
-        The bit that stands for each column. Bits are in the order of their first columns.
+        The bit that stands for each column. Mask are in the order of their first columns.
     n_bits : int
     included : ndarray of bool, shape (n_features,)
         The features that belong to every selection; all of a group's if one does and bits stand for groups.
@@ -176,15 +175,15 @@ class FeatureStrings:
             self.most_ones = int(np.count_nonzero(self._filled(self._cheapest_first()[None])))
 
     @property
-    def included_bits(self) -> Bits:
+    def included_bits(self) -> Mask:
         """The bits of the features that belong to every selection, shape (n_bits,)."""
         return np.bincount(self.bit_of, self.included, self.n_bits) > 0
 
-    def columns(self, X: Bits) -> Bits:
+    def columns(self, X: Mask) -> Mask:
         """Return the features that each string selects, shape (n, n_features)."""
         return X[:, self.bit_of] if self.by_group else X
 
-    def bits(self, feature_mask: Bits) -> Bits:
+    def bits(self, feature_mask: Mask) -> Mask:
         """Return the strings (n, n_bits) of the bits that some feature of each row belongs to."""
         if not self.by_group:
             return feature_mask
@@ -193,11 +192,11 @@ class FeatureStrings:
             X[:, bit] |= feature_mask[:, column]
         return X
 
-    def keeps_limits(self, X: Bits) -> Bits:
+    def keeps_limits(self, X: Mask) -> Mask:
         """Return which strings keep all limits, shape (n,)."""
         return self._keep(self.columns(X))
 
-    def check(self, X: Bits) -> None:
+    def check(self, X: Mask) -> None:
         """Raise a ValueError that names the first string which breaks a limit; an empty one selects nothing."""
         feature_mask = self.columns(X)
         broken = ~self._keep(feature_mask) & feature_mask.any(axis=1)
@@ -208,7 +207,7 @@ class FeatureStrings:
                 "the search the repair that operators() has"
             )
 
-    def repaired(self, X: Bits, random_state: np.random.Generator) -> Bits:
+    def repaired(self, X: Mask, random_state: np.random.Generator) -> Mask:
         """Return the strings with the included features, and of the others, drawn in random order, those that fit.
 
         A string that keeps the limits comes back as it was.
@@ -221,17 +220,17 @@ class FeatureStrings:
             X[broken] = self._filled(np.where(np.take_along_axis(X[broken], order, axis=1), order, -1))
         return X
 
-    def _keep(self, feature_mask: Bits) -> Bits:
+    def _keep(self, feature_mask: Mask) -> Mask:
         """Return which rows (n, n_features) keep all limits, shape (n,)."""
         limits = self.limits
-        keep: Bits = np.all(feature_mask | ~self.included, axis=1)
+        keep: Mask = np.all(feature_mask | ~self.included, axis=1)
         if limits.max_features is not None:
             keep &= np.count_nonzero(feature_mask, axis=1) <= limits.max_features
         if limits.max_cost is not None:
             keep &= self._costs(feature_mask) <= limits.max_cost * (1 + ROUNDING)
         return keep
 
-    def _breach(self, mask: Bits) -> str:
+    def _breach(self, mask: Mask) -> str:
         """Return what a selection that breaks a limit is called to account for."""
         limits, names = self.limits, self.data.feature_names
         if (lacking := np.flatnonzero(self.included & ~mask)).size:
@@ -241,10 +240,10 @@ class FeatureStrings:
             return f"has {size} features, and max_features is {limits.max_features}"
         return f"costs {self._costs(mask[None])[0]:g}, and max_cost is {limits.max_cost:g}"
 
-    def _costs(self, feature_mask: Bits) -> NDArray[np.float64]:
+    def _costs(self, feature_mask: Mask) -> Vector:
         return known_costs(self.data.costs, self.data.name, "max_cost").sums(feature_mask)
 
-    def _filled(self, order: NDArray[np.int64]) -> Bits:
+    def _filled(self, order: Integers) -> Mask:
         """Return for each row the included bits and those of `order` (n, n_steps), −1 for none, that still fit."""
         width = np.bincount(self.bit_of, minlength=self.n_bits)
         own, group, shared = self._prices()
@@ -267,7 +266,7 @@ class FeatureStrings:
             paid[rows[fits], group[bit[fits]]] = True
         return X
 
-    def _prices(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def _prices(self) -> tuple[Array, Array, Array]:
         """Return what each bit costs by itself, its group, and what each group shares; the last one shares nothing."""
         costs = self.data.costs or FeatureCosts.of(np.zeros(self.data.n_features))
         own = np.bincount(self.bit_of, costs.own, self.n_bits)
@@ -275,7 +274,7 @@ class FeatureStrings:
         group[self.bit_of] = costs.group
         return own, group % (len(costs.shared) + 1), np.append(costs.shared, 0.0)
 
-    def _cheapest_first(self) -> NDArray[np.int64]:
+    def _cheapest_first(self) -> Integers:
         """Return the bits in the order in which the most of them fit, near enough."""
         own, group, shared = self._prices()
         alone = own if self.limits.max_cost is None else own + shared[group]
@@ -305,14 +304,12 @@ class KeepLimits(Repair):
         The bits that a string begins with, if it is mixed or has not all of them.
     """
 
-    def __init__(self, strings: FeatureStrings, used: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, strings: FeatureStrings, used: Integers | None = None) -> None:
         super().__init__()
         self.strings = strings
         self.used = used
 
-    def _do(
-        self, problem: Problem, X: NDArray[Any], *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> NDArray[Any]:
+    def _do(self, problem: Problem, X: Array, *args: Any, random_state: np.random.Generator, **kwargs: Any) -> Array:
         if self.used is None:
             return self.strings.repaired(X, random_state)
         whole = np.zeros((len(X), self.strings.n_bits), np.bool_)
@@ -324,7 +321,7 @@ class KeepLimits(Repair):
         return X
 
 
-def _bits_of_groups(data: RankingData) -> NDArray[np.int64]:
+def _bits_of_groups(data: RankingData) -> Integers:
     """Return the bit of each column where bits stand for groups, shape (n_features,)."""
     if data.costs is None or (data.costs.group < 0).all():
         raise ValueError(

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pymoo.core.problem import Problem
 
+from moerank.arrays import Array, Mask, Matrix
 from moerank.checks import check_at_least
 from moerank.data import RankingData
 from moerank.evolution import row_digests
@@ -75,10 +75,10 @@ class Stage(Problem):  # type: ignore[misc]
         """
 
     @abstractmethod
-    def _candidates(self, X: NDArray[Any]) -> Candidates:
+    def _candidates(self, X: Array) -> Candidates:
         """Return the rankers of individuals that are not empty."""
 
-    def check(self, X: NDArray[Any]) -> None:
+    def check(self, X: Array) -> None:
         """Raise a ValueError that names the first string (n, n_var) which breaks a limit of the stage."""
 
     @property
@@ -86,10 +86,10 @@ class Stage(Problem):  # type: ignore[misc]
         """Objectives of an empty individual: worse than any other's in each."""
         return tuple((self.bounds_of_objectives[1] + 1.0).tolist())
 
-    def _is_empty(self, X: NDArray[Any]) -> NDArray[np.bool_]:
+    def _is_empty(self, X: Array) -> Mask:
         return np.array([not row.any() for row in X])  # row by row, any() stops at the first bit that is set
 
-    def _evaluate(self, X: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+    def _evaluate(self, X: Array, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         if self.vtype is bool and X.dtype not in (np.bool_, np.uint8):
             raise ValueError(
                 f"{type(self).__name__}: strings must be bool, and the algorithm makes {X.dtype}; give it the "
@@ -97,7 +97,7 @@ class Stage(Problem):  # type: ignore[misc]
             )
         out["F"] = self.evaluate_rows(X, row_digests(X))
 
-    def evaluate_rows(self, rows: Sequence[NDArray[Any]] | NDArray[Any], digests: Sequence[bytes]) -> NDArray[Any]:
+    def evaluate_rows(self, rows: Sequence[Array] | Array, digests: Sequence[bytes]) -> Array:
         """Return the objectives (n, n_objectives) of individuals whose digests are known already."""
         first_row = {digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in self._known}
         if first_row:
@@ -111,14 +111,14 @@ class Stage(Problem):  # type: ignore[misc]
                 self._known[digests[row]] = tuple(objectives)
         return np.array([self._known[digest] for digest in digests])
 
-    def measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def measure(self, X: Array) -> Matrix:
         """Return the objectives (n, n_objectives) of individuals that are not empty, without looking them up.
 
         The rows are cut into pieces for the threads, which no result depends on.
         """
         return np.concatenate([np.empty((0, self.n_obj)), *self._in_pieces(self._measure, X)])
 
-    def _in_pieces(self, work: Callable[[NDArray[Any]], T], X: NDArray[Any]) -> list[T]:
+    def _in_pieces(self, work: Callable[[Array], T], X: Array) -> list[T]:
         """Return what `work` returns for each piece of the rows, in their order."""
         # Each piece goes through all documents once, so as few as there are threads; none is less than a vector.
         n_pieces = max(1, min(self.workers, len(X) // PIECE))
@@ -129,7 +129,7 @@ class Stage(Problem):  # type: ignore[misc]
         with ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(work, pieces))
 
-    def _measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def _measure(self, X: Array) -> Matrix:
         candidates = self._candidates(X)
         return np.column_stack([objective.values(candidates) for objective in self.objectives]).astype(np.float64)
 
@@ -137,7 +137,7 @@ class Stage(Problem):  # type: ignore[misc]
         """Take up objective values that were measured before, by the digests of their individuals."""
         self._known.update(known)
 
-    def measure_again(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def measure_again(self, X: Array) -> Matrix:
         """Return the objectives (n, n_objectives) of any individuals, and forget what was known of them before."""
         self._known.clear()
         return np.asarray(self.evaluate(X), np.float64)

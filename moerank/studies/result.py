@@ -18,9 +18,14 @@ from moerank.data.scaling import FittedKind, Kind
 from moerank.files import read_json
 from moerank.mofsrank.instance_selection import Unit
 from moerank.mofsrank.objectives import FRONT
-from moerank.mofsrank.settings import EnsembleSettings, FeatureSelectionSettings, InstanceSelectionSettings
+from moerank.mofsrank.settings import (
+    EnsembleSettings,
+    FeatureSelectionSettings,
+    InstanceSelectionSettings,
+    SearchSettings,
+)
 from moerank.rankers.model import Forest, Model
-from moerank.studies.problem import BackendSection, FeaturesSection, MetricSection, SearchSection
+from moerank.studies.problem import BackendSection, FeaturesSection, MetricSection
 from moerank.studies.sources import Data, Parameters, Section
 from moerank.verdict import Part, Verdict
 from moerank.version import VERSION
@@ -115,7 +120,7 @@ class _Configuration(Section):
     features: FeaturesSection | None = None
     metric: MetricSection
     backend: BackendSection | None = None
-    search: SearchSection | None = None
+    search: SearchSettings | None = None
     instance_selection: InstanceSelectionSettings | None = None
     feature_selection: FeatureSelectionSettings | None = None
     ensemble: EnsembleSettings | None = None

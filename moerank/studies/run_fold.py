@@ -21,7 +21,7 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision
 from moerank.mofsrank.objectives import Candidates, Objective, read_objectives
-from moerank.mofsrank.searching import AGAIN
+from moerank.mofsrank.searching import REFIT_SEARCH
 from moerank.mofsrank.settings import STAGES
 from moerank.rankers import (
     ConstantFeatureWarning,
@@ -225,7 +225,7 @@ class _One:
 Progress = Callable[[str, float, str], None]
 
 COUNTED = {
-    **dict.fromkeys((*STAGES, AGAIN), "generation {}"),
+    **dict.fromkeys((*STAGES, REFIT_SEARCH), "generation {}"),
     "refit_tuning": "by validation MAP",
     "refit": "{} rankers",
 }

@@ -89,7 +89,7 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("[search]\nobjectives = ['size']", "[search] unknown objective 'size'; choose one of features, "),
         ("[ensemble]\ngenerations = '5'", "[ensemble] generations must be an integer, not '5'"),
         ("[ensemble]\ngenerations = true", "[ensemble] generations must be an integer, not True"),
-        ("[ensemble]\ntermination = 5", "unknown key [ensemble] termination; "),
+        ("[ensemble]\ntermination = 5", '[ensemble] termination must be ("n_gen", 50)'),
         ("[feature_selection]\nform = 'x'", "[feature_selection] form: should be 'additive'"),
         ("[search\n", "not a TOML file: "),
         ("x = " + "[" * 2000, "not a TOML file: nested too deeply"),
