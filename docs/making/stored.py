@@ -4,8 +4,8 @@ from making.schema import meanings, rows, table
 from moerank.studies.result import (
     FORMAT,
     Convergence,
-    RunResult,
-    ScoredRanker,
+    Member,
+    Result,
     Seconds,
     StoredRanker,
     StoredResult,
@@ -21,14 +21,14 @@ Format {FORMAT}. A file with an unknown key, a missing one or a value of another
 names the place; see [what a run writes](../results.md) for the other files.
 """
 
-TABLES = ((StoredRanker, ScoredRanker), (StoredVerdict, Verdict), (Convergence, None), (Times, None), (Seconds, None))
+TABLES = ((StoredRanker, Member), (StoredVerdict, Verdict), (Convergence, None), (Times, None), (Seconds, None))
 
 
 def pages():
     """Return the text of the page by the name of its file."""
     schema = StoredResult.model_json_schema()
     definitions = schema["$defs"]
-    lines = [INTRODUCTION, *table(_explained(rows(StoredResult, schema, definitions), RunResult))]
+    lines = [INTRODUCTION, *table(_explained(rows(StoredResult, schema, definitions), Result))]
     for model, explained in TABLES:
         lines += [f"## table {model.__name__}", "", (model.__doc__ or "").splitlines()[0], ""]
         lines += table(_explained(rows(model, definitions[model.__name__], definitions), explained))

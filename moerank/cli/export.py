@@ -10,7 +10,7 @@ import typer
 from moerank.cli.messages import notice, printable, sentences
 
 if TYPE_CHECKING:
-    from moerank.studies.result import RunResult
+    from moerank.studies.result import Result
 
 __all__ = ["EXPORT_EXAMPLES", "export"]
 
@@ -86,12 +86,12 @@ def export(
         place = _place(found, member)
         folder = result if result.is_dir() else Path()
         path = out or folder / FORMATS[format_].file.format(name)
-        deployment = write(found.front[place].model, format_, path, name=name, features=features)
+        deployment = write(found.model(found.front[place]), format_, path, name=name, features=features)
         notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(found, place)}")
         typer.echo(printable(deployment.next_step))
 
 
-def _place(result: RunResult, member: int | None) -> int:
+def _place(result: Result, member: int | None) -> int:
     """Return the place of a member in the front."""
     if member is None:
         return result.chosen
@@ -101,7 +101,7 @@ def _place(result: RunResult, member: int | None) -> int:
     return member - 1
 
 
-def _member(result: RunResult, place: int) -> str:
+def _member(result: Result, place: int) -> str:
     """Say which ranker it is."""
     size = len(result.front[place].features)
     chosen = ", the chosen one" if place == result.chosen else ""

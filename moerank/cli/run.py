@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
     from moerank.studies.folders import FoldRuns
     from moerank.studies.problem import Problem
-    from moerank.studies.result import RunResult
+    from moerank.studies.result import Result
 
 __all__ = ["RUN_EXAMPLES", "connected", "run"]
 
@@ -187,7 +187,7 @@ def _refuse_foreign(folders: Iterable[Path], out: Path) -> None:
             )
 
 
-def _compare(problem: Problem, result: RunResult, members: list[int], data: Path | None) -> None:
+def _compare(problem: Problem, result: Result, members: list[int], data: Path | None) -> None:
     """Print how one member stands against another, or against the chosen one."""
     from moerank.cli.tables import output, say
     from moerank.studies.folders import compare_members
@@ -210,7 +210,7 @@ def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]
 
 def _run(
     runs: FoldRuns, workers: int, cluster: DaskCluster | None, *, resume: bool
-) -> tuple[list[RunResult], list[str], str]:
+) -> tuple[list[Result], list[str], str]:
     """Run what is not finished, and draw each fold once its result is on disk.
 
     Return also the names of the files of a fold, and what could not be drawn.
@@ -231,7 +231,7 @@ def _run(
     return results, sorted([*FILES, *drawn]), undrawn
 
 
-def _draw(result: RunResult, folder: Path) -> tuple[list[str], str]:
+def _draw(result: Result, folder: Path) -> tuple[list[str], str]:
     """Draw the figures of a result that is on disk; return their files, and why they could not be drawn, if so."""
     try:
         from moerank.figures.of_run import draw_run_figures
@@ -243,7 +243,7 @@ def _draw(result: RunResult, folder: Path) -> tuple[list[str], str]:
 
 
 def _show(
-    problem: Problem, results: list[RunResult], out: Path, written: list[str], *, as_json: bool, compared: bool
+    problem: Problem, results: list[Result], out: Path, written: list[str], *, as_json: bool, compared: bool
 ) -> None:
     """Print the table of one fold, or the means over several; with --quiet one line, unless members are compared."""
     from moerank.files import replace_file

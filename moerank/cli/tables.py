@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # the table of solvers needs none of them, and they take seco
     from moerank.data import DataDescription
     from moerank.studies.grid import Cell
     from moerank.studies.problem import Problem
-    from moerank.studies.result import RunResult, ScoredRanker
+    from moerank.studies.result import Member, Result
     from moerank.studies.results import Results
     from moerank.studies.summary import Summary
 
@@ -187,7 +187,7 @@ MOST_NAMES = 25
 """More features than these are not read in a sentence."""
 
 
-def front_table(result: RunResult) -> FittedTable:
+def front_table(result: Result) -> FittedTable:
     """Return the members of the front by size, then the baselines, with their values on all parts.
 
     Members are numbered as in front.csv, and as --member names them.
@@ -212,7 +212,7 @@ def front_table(result: RunResult) -> FittedTable:
     return table
 
 
-def chosen_features(result: RunResult) -> str:
+def chosen_features(result: Result) -> str:
     """Return a sentence with the names of the chosen features, the largest weight first."""
     best = result.best
     names = result.names(best.features)
@@ -252,7 +252,7 @@ def summary_table(summary: Summary) -> FittedTable:
     return table
 
 
-def _cells(ranker: ScoredRanker, result: RunResult) -> list[str]:
+def _cells(ranker: Member, result: Result) -> list[str]:
     from moerank.studies.result import PARTS
 
     further = [f"{ranker.objectives[name]:.4g}" for name in result.further_objectives]

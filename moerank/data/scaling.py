@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import ConfigDict, Field
 
 from moerank.checks import check_choice
 from moerank.data.blocks import ROWS, blocks
@@ -36,6 +37,10 @@ FittedKind: TypeAlias = Literal["minmax", "standard"]
 Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 
 
+STORED = ConfigDict(extra="forbid", strict=True)
+"""How pydantic reads a scaling from JSON."""
+
+
 class _HasScaling(Protocol):
     """What a scaling is applied to; `RankingData` is, and it stands above this file."""
 
@@ -49,7 +54,9 @@ D = TypeVar("D", bound=_HasScaling)
 class Unscaled:
     """Values as they were given."""
 
-    kind: ClassVar[Literal["none"]] = "none"
+    __pydantic_config__ = STORED
+
+    kind: Literal["none"] = "none"
 
     def apply(self, data: D) -> D:
         """Return the data themselves."""
@@ -64,7 +71,9 @@ class Unscaled:
 class PerQuery:
     """Every feature scaled to [0, 1] in every query; see `query_level_norm`."""
 
-    kind: ClassVar[Literal["query"]] = "query"
+    __pydantic_config__ = STORED
+
+    kind: Literal["query"] = "query"
 
     def apply(self, data: D) -> D:
         """Return the same documents with scaled features."""
@@ -102,6 +111,8 @@ class FittedScaling:
     offset, scale : tuple of float, shape (n_features,)
         A feature that is constant in training has scale 1.
     """
+
+    __pydantic_config__ = STORED
 
     kind: FittedKind
     offset: tuple[float, ...]
@@ -145,7 +156,7 @@ class FittedScaling:
         return scaled
 
 
-Scaling: TypeAlias = Unscaled | PerQuery | FittedScaling
+Scaling: TypeAlias = Annotated[Unscaled | PerQuery | FittedScaling, Field(discriminator="kind")]
 
 UNSCALED, PER_QUERY = Unscaled(), PerQuery()
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from moerank.studies.problem import Problem
-    from moerank.studies.result import RunResult
+    from moerank.studies.result import Result
     from moerank.studies.results import Results
 
 
@@ -74,8 +74,8 @@ class RunFigure:
         ``shows(result)`` tells whether the result has something of the kind.
     """
 
-    draw: Callable[[RunResult], Figure]
-    shows: Callable[[RunResult], bool] = lambda result: True
+    draw: Callable[[Result], Figure]
+    shows: Callable[[Result], bool] = lambda result: True
 
 
 Section = Literal["results", "tests", "features", "ablations"]

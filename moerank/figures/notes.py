@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from moerank.figures.figure import View
 from moerank.mofsrank.objectives import known_objectives
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
 
 __all__ = ["errors_noted", "fronts_of_fold", "named", "non_dominated", "pairs_of", "title_of", "two_of"]
@@ -31,7 +31,7 @@ def errors_noted(results: Results, metric: str) -> str:
     return f"Standard error over folds of the test {metric} of chosen rankers: {span}."
 
 
-def fronts_of_fold(view: View) -> tuple[dict[str, RunResult], list[str]]:
+def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
     """Return the first run on the fold to show by each solver that offers several sizes, and two sentences on others.
 
     The first names the solvers that have not run there, the second those that offer one size; "" for none of them.

@@ -17,7 +17,7 @@ from moerank.figures.style import encode
 from moerank.reports.report import Entry, Illustration, Progress, Report, Section, Table
 from moerank.reports.sections import sections
 from moerank.studies.problem import Problem
-from moerank.studies.result import PARTS, RunResult, ScoredRanker
+from moerank.studies.result import PARTS, Member, Result
 from moerank.studies.summary import by_validation
 
 __all__ = ["fronts_of", "run_lengths", "html_report"]
@@ -92,7 +92,7 @@ def run_lengths(columns: Sequence[int]) -> list[int]:
     return lengths
 
 
-def _member(run: RunResult, member: ScoredRanker, metrics: Sequence[str], further: Sequence[str]) -> list[Any]:
+def _member(run: Result, member: Member, metrics: Sequence[str], further: Sequence[str]) -> list[Any]:
     scores = [member.scores[part].get(metric) for part in PARTS for metric in metrics]
     return [
         run_lengths(member.features),

@@ -13,7 +13,7 @@ from moerank.cli.tables import output, summary_table
 from moerank.files import prepare_folder
 from moerank.solvers import solvers
 from moerank.studies.problem import Published
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.summary import summarise
 
 FILES = ["convergence.png", "features.png", "front.csv", "front.png", "model.json", "result.json"]
@@ -217,7 +217,7 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     before = (tmp_path / "here" / "result.json").read_text()
     outcome = command("run", "TINY", "--out", "here", "--resume", "--json")
     assert "here holds the finished run; it is not run again" in outcome.stderr
-    assert outcome.stdout == before == RunResult.from_json(before).to_json()
+    assert outcome.stdout == before == Result.from_json(before).to_json()
     outcome = command("run", "TINY", "--out", "here")
     assert "here holds a finished run of the same configuration; it will be replaced" in outcome.stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")

@@ -72,7 +72,7 @@ def test_a_study_has_means_and_errors_of_each_solver(tiny_study, shown):
             *words(lambda run: run.best.scores["test"]["NDCG@10"], 4),
             *words(lambda run: run.best.scores["test"]["MAP"], 4),
             *(["0.2500"] if solver == "fsmrank" else []),
-            *words(lambda run: run.times["processor"]["tuning"] + run.times["processor"]["solver"], 1),
+            *words(lambda run: run.times.processor.tuning + run.times.processor.solver, 1),
         ]
         assert rows[solver] == expected
     single = shown(study_table(problem, Results(run for run in results if run.fold == 1)))

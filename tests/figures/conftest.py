@@ -32,7 +32,7 @@ def changed(result, number):
         return dataclasses.replace(member, scores=scores, objectives=objectives)
 
     seconds = {"tuning": 0.02 * 1.2 ** (number % 17), "solver": 0.01 * (1 + number % 5)}
-    times = {**result.times, "processor": {**result.times["processor"], **seconds}}
+    times = {**result.times, "processor": {**result.times.processor, **seconds}}
     return dataclasses.replace(result, front=[scored(member) for member in result.front], times=times)
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from moerank.figures.of_run import RUN_FIGURES
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 
 
 def axes_of(result):
@@ -47,7 +47,7 @@ def test_without_the_baseline_there_is_no_band(tiny_result):
     front = [dataclasses.replace(member, paired_error=None) for member in tiny_result.front]
     without = dataclasses.replace(tiny_result, front=front, baselines=[])
     assert not axes_of(without).collections
-    assert RunResult.from_json(without.to_json()) == without
+    assert Result.from_json(without.to_json()) == without
 
 
 def test_the_title_names_problem_fold_and_solver_and_the_ring_the_choice(tiny_result):

@@ -12,7 +12,7 @@ from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_run.features import MOST_ROWS
 from moerank.figures.style import save_figure
 from moerank.rankers.model import Model
-from moerank.studies.result import ScoredRanker
+from moerank.studies.result import Member
 
 FIGURES = ("front", "convergence", "features")
 
@@ -27,7 +27,7 @@ def with_many_features(result):
     models = [
         Model(names=tuple(names[:size]), columns=tuple(range(size)), weights=(1.0,) * size) for size in range(1, 71)
     ]
-    front = [ScoredRanker("mofsrank", model, {}, scores) for model in models]
+    front = [Member("mofsrank", model, {}, scores) for model in models]
     return dataclasses.replace(result, feature_names=names, front=front, chosen=30)
 
 

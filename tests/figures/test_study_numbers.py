@@ -58,7 +58,7 @@ def score(results, solver, metric):
 
 def seconds(results, solver):
     runs = [run for seeds in runs_of(results, solver).values() for run in seeds]
-    return np.mean([run.times["processor"]["tuning"] + run.times["processor"]["solver"] for run in runs])
+    return np.mean([run.times.processor.tuning + run.times.processor.solver for run in runs])
 
 
 @pytest.mark.parametrize("metric", ["NDCG@10", "MAP"])
@@ -143,9 +143,9 @@ def test_hypervolume_is_the_mean_and_the_band_how_seeds_differ(results, problem)
     for column, stage in enumerate(("instance_selection", "feature_selection", "ensemble")):
         axes = panel_of(figure, "mofsrank", column)
         folds = runs_of(results, "mofsrank")
-        values = np.array([[run.convergence[stage]["hypervolume"] for run in seeds] for seeds in folds.values()])
+        values = np.array([[run.convergence[stage].hypervolume for run in seeds] for seeds in folds.values()])
         x, y = lines_of(axes)["mofsrank"].get_data()
-        evaluations = [run.convergence[stage]["evaluations"] for seeds in folds.values() for run in seeds]
+        evaluations = [run.convergence[stage].evaluations for seeds in folds.values() for run in seeds]
         np.testing.assert_allclose(x, np.mean(evaluations, axis=0))
         np.testing.assert_allclose(y, values.mean(axis=(0, 1)), rtol=1e-12)
         moved = (values - values.mean(axis=1, keepdims=True)).reshape(-1, values.shape[-1]) + values.mean(axis=(0, 1))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from moerank.metrics import NDCG
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.result_files import results_frame
 from moerank.studies.run_fold import every_metric
 
@@ -63,11 +63,11 @@ def test_results_without_them_can_be_read(tiny_result):
     values = tiny_result.as_dict()
     for ranker in (*values["front"], *values["baselines"]):
         ranker.pop("further", None)
-    older = RunResult.from_json(json.dumps(values))
+    older = Result.from_json(json.dumps(values))
     assert older.best.further == {}
     assert "test P@1" not in results_frame([older])
     both = results_frame([older, tiny_result])
     assert both["test P@1"].isna().tolist() == [True, False]
     values["front"][tiny_result.chosen]["further"] = {"test": {"P@1": 0.5}}
     with pytest.raises(ValueError, match=r"front\.\d+\.further must have the keys train, validation, test"):
-        RunResult.from_json(json.dumps(values))
+        Result.from_json(json.dumps(values))

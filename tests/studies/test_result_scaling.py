@@ -8,7 +8,7 @@ import pytest
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, fit_scaling
 from moerank.metrics import MAP
 from moerank.studies.problem import Problem
-from moerank.studies.result import RunResult, StoredResult, _check_scaling
+from moerank.studies.result import Result, StoredResult, _check_scaling
 from moerank.studies.result_files import write_result
 from moerank.studies.run_fold import run_fold
 
@@ -41,7 +41,7 @@ def run(tiny_problem, raw, monkeypatch):
 def test_a_result_is_read_as_it_was_written_and_its_models_take_raw_values(run, raw, tmp_path, solver, kind):
     result, scaling = run(solver, kind)
     assert (result.scaling, result.missing) == (scaling, 0.5)
-    again = RunResult.from_json(result.to_json())
+    again = Result.from_json(result.to_json())
     assert again == result
     for ranker in [*again.front, *again.baselines]:
         assert ranker.model.missing == 0.5
@@ -65,7 +65,7 @@ def test_data_that_came_scaled_are_remembered(tiny_problem, monkeypatch):
     monkeypatch.setattr(Problem, "load_limited_fold", lambda *_: (parts, {}))
     result = run_fold(tiny_problem, solver="rankrls")
     assert json.loads(result.to_json())["scaling"] == {"kind": "query"}
-    assert RunResult.from_json(result.to_json()).best.model.scaling == PER_QUERY
+    assert Result.from_json(result.to_json()).best.model.scaling == PER_QUERY
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_damaged_scalings_are_refused(tiny_result, change, message):
     assert len(tiny_result.feature_names) == 20
     document = json.loads(tiny_result.to_json()) | change
     with pytest.raises(ValueError, match=f"not a result of this version of moerank .*{message}"):
-        RunResult.from_json(json.dumps(document))
+        Result.from_json(json.dumps(document))
 
 
 def test_fitted_values_that_the_configuration_asks_for_must_be_there(run):

@@ -13,7 +13,7 @@ from moerank.metrics import MAP, NDCG
 from moerank.rankers import Ranker, RankRLS
 from moerank.solvers import SolverEntry, solvers
 from moerank.studies.problem import load_problem
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import SolverSpec
 
@@ -98,23 +98,23 @@ def test_a_feature_that_ranks_downwards_is_found_as_such(tmp_path, monkeypatch):
 
 
 def test_json_keeps_everything(tiny_result):
-    assert RunResult.from_json(tiny_result.to_json()) == tiny_result
+    assert Result.from_json(tiny_result.to_json()) == tiny_result
     for text in ("", "{}", "[1]", tiny_result.to_json()[:-9]):
         with pytest.raises(ValueError, match="not a result of this version"):
-            RunResult.from_json(text)
+            Result.from_json(text)
 
 
 def test_a_result_of_an_older_version_is_refused_with_its_version(tiny_result):
     older = tiny_result.to_json().replace('"format": 3', '"format": 1').replace(moerank.__version__, "0.0.9")
     with pytest.raises(ValueError, match=r"format 1, written by moerank 0\.0\.9; moerank .* reads format 3"):
-        RunResult.from_json(older)
+        Result.from_json(older)
 
 
 def test_the_processor_does_not_count_waiting(tiny_problem):
     waiting = run_fold(tiny_problem, 2, progress=lambda stage, *_: time.sleep(0.3 if stage == "baselines" else 0.0))
     assert waiting.times["baselines"] > 0.9
-    assert waiting.times["processor"]["baselines"] < waiting.times["baselines"] - 0.6
-    assert set(waiting.times) == {*waiting.times["processor"], "processor", "stages"}
+    assert waiting.times.processor.baselines < waiting.times["baselines"] - 0.6
+    assert set(waiting.times) == {*waiting.times.processor, "processor", "stages"}
 
 
 def test_the_result_does_not_depend_on_workers(tiny_problem, tiny_result):
@@ -255,7 +255,7 @@ def test_selections_have_a_verdict_and_rankers_have_none(tiny_problem_file, part
     d = np.subtract(result.best.per_query["test"]["NDCG@10"], values)
     assert result.verdict.difference == pytest.approx(d.mean(), abs=1e-12)
     assert (result.verdict.margin, result.verdict.against) == (0.03, repr(everything))
-    assert RunResult.from_json(result.to_json()) == result
+    assert Result.from_json(result.to_json()) == result
     assert run_fold(wider, 2, solver="rankrls").verdict is None
 
 

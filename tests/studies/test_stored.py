@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 
 
 @pytest.fixture(scope="module")
@@ -85,40 +85,38 @@ def test_a_result_of_another_shape_is_refused_by_its_place(text, place, value, s
     values = json.loads(text)
     put(values, place, value)
     with pytest.raises(ValueError, match=rf"^not a result of this version of moerank \({sentence}"):
-        RunResult.from_json(json.dumps(values))
+        Result.from_json(json.dumps(values))
 
 
 @pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_that_are_not_finite_are_refused(text, token, tiny_result):
     value = json.dumps(tiny_result.front[0].scores["test"]["MAP"])
     with pytest.raises(ValueError, match="not a result of this version"):
-        RunResult.from_json(text.replace(value, token))
+        Result.from_json(text.replace(value, token))
 
 
 @pytest.mark.parametrize("damaged", ["[" * 200_000, '{"format":' * 200_000, "", "null", '"x"', "{", "3"])
 def test_texts_that_are_no_result_are_refused_at_once(damaged):
     begin = time.monotonic()
     with pytest.raises(ValueError, match="not a result of this version"):
-        RunResult.from_json(damaged)
+        Result.from_json(damaged)
     assert time.monotonic() - begin < 1
 
 
 def test_every_number_is_read_to_the_bit(text, tiny_result):
-    read = RunResult.from_json(text)
+    read = Result.from_json(text)
     assert read == tiny_result
     assert read.to_json() == text
     strange = [5e-324, 1.7976931348623157e308, 0.1, 2 / 3, 9007199254740993.0, -0.0, 123456789.12345679]
     values = json.loads(text)
     values["times"]["stages"]["ensemble"] = strange
-    assert list(map(repr, RunResult.from_json(json.dumps(values)).times["stages"]["ensemble"])) == list(
-        map(repr, strange)
-    )
+    assert list(map(repr, Result.from_json(json.dumps(values)).times["stages"]["ensemble"])) == list(map(repr, strange))
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 3], ["a", "1", "ä"], [1.5, 2.0, 3.25]])
 def test_query_ids_keep_their_kind(text, ids):
     values = json.loads(text)
     values["queries"]["test"] = ids
-    read = RunResult.from_json(json.dumps(values)).queries["test"]
+    read = Result.from_json(json.dumps(values)).queries["test"]
     assert read == ids
     assert list(map(type, read)) == list(map(type, ids))

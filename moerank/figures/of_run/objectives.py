@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from moerank.figures.figure import RunFigure
 from moerank.figures.notes import non_dominated, title_of
 from moerank.figures.style import CHOSEN, GREY, WIDTH, in_style, put_note
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.results import front_points
 
 __all__ = ["FIGURE"]
@@ -24,7 +24,7 @@ ROW = 1.25
 NOTE = "Training queries; every objective is minimised."
 
 
-def objectives_figure(result: RunResult) -> Figure:
+def objectives_figure(result: Result) -> Figure:
     """Draw a panel for each pair of objectives, one objective per column and per row, members as points.
 
     Filled and joined by a staircase are the members that no other one beats in the pair; the others are open. The

@@ -91,9 +91,7 @@ def cost_figure(view: View) -> Figure:
 def _seconds(folds: Runs) -> float:
     """Mean processor seconds of a run, at least `LEAST`."""
     runs = [run for seeds in folds.values() for run in seeds]
-    return max(
-        LEAST, float(np.mean([run.times["processor"]["tuning"] + run.times["processor"]["solver"] for run in runs]))
-    )
+    return max(LEAST, float(np.mean([run.times.processor.tuning + run.times.processor.solver for run in runs])))
 
 
 def _unbeaten(places: Mapping[str, Place]) -> list[str]:
