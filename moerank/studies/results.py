@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
@@ -173,9 +173,11 @@ class Results(Sequence[Result]):
     def with_baselines(self) -> Results:
         """Return the results, and each baseline as a result of its own under its own name."""
         return Results(
-            replace(result, solver=ranker.name, front=[ranker], chosen=0) if ranker is not result.best else result
+            result.model_copy(update={"solver": baseline.name, "front": [baseline], "chosen": 0})
+            if baseline is not result.best
+            else result
             for result in self
-            for ranker in (result.best, *result.baselines)
+            for baseline in (result.best, *result.baselines)
         )
 
     @cached_property

@@ -2,10 +2,10 @@
 
 import json
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.serving_solr import SolrModel
 
 from moerank.cli.export import NAMES
@@ -55,7 +55,7 @@ def test_another_member_goes_where_it_is_asked_for(command, run, tiny_result, tm
         model = json.loads((tmp_path / "new" / "solr.json").read_text())
         assert model["name"] == "shop"
         names = [feature["name"] for feature in model["features"]]
-        assert names == ["bm25" if name == "relevant 1" else name.replace(" ", "_") for name in member.model.names]
+        assert names == ["bm25" if name == "relevant 1" else name.replace(" ", "_") for name in tiny_result.names(member.features)]
         assert list(model["params"]["weights"].values()) == pytest.approx(member.weights)
         for file in (tmp_path / "new").iterdir():
             file.unlink()

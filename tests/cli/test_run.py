@@ -1,4 +1,3 @@
-import dataclasses
 import json
 import pickle
 import subprocess
@@ -6,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.changes import replace
 
 import moerank
 from moerank.cli.progress import StageProgress
@@ -107,7 +107,7 @@ def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_pat
 
 def test_published_results_stand_beside_the_means(tiny_result, capsys):
     published = Published(method="Oracle", features=2.5, scores={"MAP": 0.9876}, source="a paper")
-    folds = [tiny_result, dataclasses.replace(tiny_result, fold=3)]
+    folds = [tiny_result, replace(tiny_result, fold=3)]
     output().print(summary_table(summarise(folds, [published])))
     lines = capsys.readouterr().out.splitlines()
     assert ["Oracle,", "published", "2.5", "–", "0.9876"] in [line.split() for line in lines]

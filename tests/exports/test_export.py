@@ -1,10 +1,10 @@
 """The export of models and estimators: what is written where, and what is refused in which words."""
 
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.served_models import GUIDE, documents, expected, served
 from helpers.serving_solr import SolrModel
 

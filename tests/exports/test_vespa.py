@@ -1,11 +1,11 @@
 """Vespa's files, read and scored as Vespa does, against the models; the example of the guide against that reader."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.served_models import GUIDE, LINEAR, NAMES, TREES, documents, expected, served, stumps, tolerance
 from helpers.serving_vespa import VespaProfile
 

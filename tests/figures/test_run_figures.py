@@ -1,9 +1,9 @@
-import dataclasses
 import io
 import struct
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.drawn import assert_legible
 from matplotlib.patches import Rectangle
 
@@ -28,12 +28,12 @@ def with_many_features(result):
         Model(names=tuple(names[:size]), columns=tuple(range(size)), weights=(1.0,) * size) for size in range(1, 71)
     ]
     front = [Member("mofsrank", model, {}, scores) for model in models]
-    return dataclasses.replace(result, feature_names=names, front=front, chosen=30)
+    return replace(result, feature_names=names, front=front, chosen=30)
 
 
 def on_a_grid(result, shape):
     data = {**result.configuration["data"], "grid": list(shape)}
-    return dataclasses.replace(result, configuration={**result.configuration, "data": data})
+    return replace(result, configuration={**result.configuration, "data": data})
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -64,7 +64,7 @@ def test_convergence_has_a_panel_for_each_stage(tiny_result):
     for panel, history in zip(panels, tiny_result.convergence.values(), strict=True):
         assert list(panel.lines[0].get_ydata()) == history["hypervolume"]
     with pytest.raises(ValueError, match="rankrls has no generations"):
-        draw("convergence", dataclasses.replace(tiny_result, solver="rankrls", convergence={}))
+        draw("convergence", replace(tiny_result, solver="rankrls", convergence={}))
 
 
 def test_descent_draws_the_gap_of_every_step_above_the_minimum():
@@ -127,6 +127,6 @@ def test_a_run_has_the_figures_that_have_something_to_show(tiny_result, tmp_path
     paths = draw_run_figures(tiny_result, tmp_path)
     assert [path.name for path in paths] == ["convergence.png", "features.png", "front.png"]
     assert sorted(tmp_path.iterdir()) == paths
-    ranker = dataclasses.replace(tiny_result, convergence={})
+    ranker = replace(tiny_result, convergence={})
     paths = draw_run_figures(ranker, tmp_path / "ranker")
     assert [path.name for path in paths] == ["features.png", "front.png"]

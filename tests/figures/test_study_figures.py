@@ -1,4 +1,3 @@
-import dataclasses
 import logging
 import re
 import warnings
@@ -8,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.drawn import assert_legible, texts_on_the_page
 
 from moerank.figures.of_study import FIGURES
@@ -27,7 +27,7 @@ def crowd(results):
 
 
 def relabelled(result, parameters):
-    return dataclasses.replace(result, solver=SolverSpec(result.solver, parameters).label)
+    return replace(result, solver=SolverSpec(result.solver, parameters).label)
 
 
 def draw(name, results, problem, **options):
@@ -50,7 +50,7 @@ def hostile(results):
     """A study with labels longer than the page is wide, and names with signs that mean something elsewhere."""
     names = [f"$x^{{{number} <b>& a name that goes on and on \\frac$" for number in range(20)]
     given = {"lambda1": 0.001, "lambda2": 0.001, "target": "$y^", "another_one": "difference"}
-    renamed = [dataclasses.replace(result, feature_names=names) for result in results]
+    renamed = [replace(result, feature_names=names) for result in results]
     return Results(entry for result in renamed for entry in (result, relabelled(result, given)))
 
 
@@ -145,8 +145,8 @@ def test_the_metric_is_that_of_the_problem(results, problem):
     renamed = []
     for result in results:
         scores = {part: {"P@5": values["MAP"]} for part, values in result.best.scores.items()}
-        front = [dataclasses.replace(result.best, scores=scores)]
-        renamed.append(dataclasses.replace(result, problem="other", metrics=["P@5"], front=front, chosen=0))
+        front = [replace(result.best, scores=scores)]
+        renamed.append(replace(result, problem="other", metrics=["P@5"], front=front, chosen=0))
     both = Results([*results, *renamed])
     for name in ("accuracy", "cost"):
         assert [axes.get_ylabel() for axes in panels_of(draw(name, both, other))] == ["Test P@5"]

@@ -1,11 +1,11 @@
 import csv
-import dataclasses
 import io
 import re
 import shutil
 import subprocess
 
 import pytest
+from helpers.changes import replace
 
 from moerank.reports.report import Report, p_value
 from moerank.reports.tables import latex, latex_report, markdown_report
@@ -51,7 +51,7 @@ def test_latex_of_hostile_names_is_balanced(tiny_study, monkeypatch):
     results = []
     for result in tiny_study.results():
         names = [f"}}{{\\input{{x}} % & # $ ^ _ ~ [{number}]" for number in range(len(result.feature_names))]
-        results.append(dataclasses.replace(result, feature_names=names, solver=labels[result.solver].label))
+        results.append(replace(result, feature_names=names, solver=labels[result.solver].label))
     monkeypatch.setattr(tiny_study, "results", lambda: results)
     monkeypatch.setattr(type(tiny_study), "solvers", property(lambda _: specs))
     tex = latex_report(Report(tiny_study))
@@ -77,7 +77,7 @@ def test_latex_compiles_and_fits_on_its_pages(tiny_study, monkeypatch, tmp_path)
         pytest.skip("no pdflatex is installed")
     mine = list({result.solver: result for result in tiny_study.results()}.values())
     results = [  # as many rows as there may be, each with two folds
-        dataclasses.replace(mine[position % len(mine)], solver=name, fold=fold, seed=0)
+        replace(mine[position % len(mine)], solver=name, fold=fold, seed=0)
         for position, name in enumerate(solvers())
         for fold in (1, 2)
     ]
@@ -120,7 +120,7 @@ def test_markdown_tables_read_back(report, shown):
 
 
 def test_the_table_of_pairs_holds_every_test_of_every_problem(tiny_study, monkeypatch):
-    elsewhere = [dataclasses.replace(result, problem="other") for result in tiny_study.results()]
+    elsewhere = [replace(result, problem="other") for result in tiny_study.results()]
     both = [*tiny_study.results(), *elsewhere]
     problems = [
         problem.model_copy(update={"name": name}) for problem in tiny_study.problems for name in ("tiny", "other")

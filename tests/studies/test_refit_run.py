@@ -38,8 +38,8 @@ def test_the_chosen_member_is_stored_with_its_trees_and_the_others_without(resul
     read = Result.from_json(result.to_json())
     assert read == result
     for number, member in enumerate(read.front):
-        assert (member.model.trees is not None) == bool(member.per_query) == (number == read.chosen)
-    scores = read.best.model.scores(test.X)
+        assert (member.trees is not None) == bool(member.per_query) == (number == read.chosen)
+    scores = read.model(read.best).scores(test.X)
     assert NDCG(10).score(test, scores) == pytest.approx(read.best.scores["test"]["NDCG@10"], abs=1e-12)
 
 

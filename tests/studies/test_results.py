@@ -1,7 +1,7 @@
-import dataclasses
 import statistics
 
 import pytest
+from helpers.changes import replace
 from helpers.further_objective import with_cost
 
 from moerank.studies.results import NoResultsError, Results
@@ -13,7 +13,7 @@ def results(tiny_study):
 
 
 def test_results_are_chosen_by_problem_and_solver(results):
-    elsewhere = [dataclasses.replace(result, problem="other") for result in results]
+    elsewhere = [replace(result, problem="other") for result in results]
     both = Results([*results, *elsewhere])
     assert both.problems == ["tiny", "other"]
     assert list(both.of("other")) == elsewhere
