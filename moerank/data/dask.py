@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,7 @@ class DaskCluster:
     def __init__(self, scheduler: str | Client) -> None:
         self._closes = isinstance(scheduler, str)
         self.client = connect(scheduler) if isinstance(scheduler, str) else scheduler
-        self.address = scheduler if isinstance(scheduler, str) else self.client.scheduler.address
+        self.address = scheduler if isinstance(scheduler, str) else str(self.client.scheduler_info()["address"])
         self._fits: dict[str, bool] = {}
         self._paused: dict[str, float] = {}
         try:
@@ -305,12 +305,13 @@ class DaskShards:
     def _gathered(self, tasks: Mapping[Future[Any], str]) -> list[Any]:
         """Return the values of all tasks."""
         client = self._cluster.client
+        loop: Any = client.loop
 
         async def gather() -> list[Any]:
             values: list[Any] = await client.gather(list(tasks), asynchronous=True)
             return values
 
-        gathering = asyncio.run_coroutine_threadsafe(gather(), client.loop.asyncio_loop)
+        gathering = asyncio.run_coroutine_threadsafe(gather(), loop.asyncio_loop)
         try:
             while not concurrent.futures.wait([gathering], POLL).done:
                 self._cluster.refuse_paused()

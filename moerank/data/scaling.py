@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
+from moerank.arrays import Array, Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data.blocks import ROWS, blocks
 
@@ -30,52 +30,49 @@ __all__ = [
     "query_level_norm",
 ]
 
-Table: TypeAlias = NDArray[Any]
-
 FittedKind: TypeAlias = Literal["minmax", "standard"]
 Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
+STORED = ConfigDict(extra="forbid")
 
 
-class _HasScaling(Protocol):
-    """What a scaling is applied to; `RankingData` is, and it stands above this file."""
-
+class _Scalable(Protocol):
     def scaled_by(self, scaling: Any) -> Any: ...
 
 
-D = TypeVar("D", bound=_HasScaling)
+D = TypeVar("D", bound=_Scalable)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STORED)
 class Unscaled:
     """Values as they were given."""
 
-    kind: ClassVar[Literal["none"]] = "none"
+    kind: Literal["none"] = "none"
 
     def apply(self, data: D) -> D:
         """Return the data themselves."""
         return data
 
-    def of_features(self, mask: NDArray[np.bool_]) -> Unscaled:
+    def of_features(self, feature_mask: Mask) -> Unscaled:
         """Return the scaling of some features."""
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STORED)
 class PerQuery:
     """Every feature scaled to [0, 1] in every query; see `query_level_norm`."""
 
-    kind: ClassVar[Literal["query"]] = "query"
+    kind: Literal["query"] = "query"
 
     def apply(self, data: D) -> D:
         """Return the same documents with scaled features."""
         scaled: D = data.scaled_by(self)
         return scaled
 
-    def of_features(self, mask: NDArray[np.bool_]) -> PerQuery:
+    def of_features(self, feature_mask: Mask) -> PerQuery:
         """Return the scaling of some features."""
         return self
 
-    def table(self, X: Table, offsets: NDArray[np.int64]) -> Table:
+    def table(self, X: Array, offsets: Integers) -> Array:
         """Return x′ = (x − min) / (max − min) in each query, and 0 where a feature is constant there."""
         largest = 2.0 ** (np.finfo(X.dtype).maxexp - 2)
         shrink = X.max() >= largest or X.min() <= -largest  # the difference of two such values could overflow
@@ -91,7 +88,7 @@ class PerQuery:
         return scaled
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STORED)
 class FittedScaling:
     """Every feature moved and stretched by two values fitted to training data: x′ = (x − offset) / scale.
 
@@ -104,36 +101,27 @@ class FittedScaling:
     """
 
     kind: FittedKind
-    offset: tuple[float, ...]
-    scale: tuple[float, ...]
+    offset: tuple[Annotated[float, Field(allow_inf_nan=False)], ...]
+    scale: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...]
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(FittedKind):
-            raise ValueError(f"kind must be 'minmax' or 'standard', not {self.kind!r}")
         if len(self.offset) != len(self.scale):
             raise ValueError(f"{len(self.offset)} offsets and {len(self.scale)} scales are not those of one table")
-        for place, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):
-            if not isfinite(offset) or not 0 < scale < float("inf"):
-                raise ValueError(f"offset {offset} and scale {scale} of feature {place} cannot be applied")
 
     def apply(self, data: D) -> D:
         """Return the same documents with scaled features."""
         scaled: D = data.scaled_by(self)
         return scaled
 
-    def of_features(self, mask: NDArray[np.bool_]) -> FittedScaling:
-        """Return the scaling of some features, those of `mask` (n_features,)."""
+    def of_features(self, feature_mask: Mask) -> FittedScaling:
+        """Return the scaling of the features in `feature_mask`, shape (n_features,)."""
+        offset, scale = (tuple(np.array(values)[feature_mask].tolist()) for values in (self.offset, self.scale))
+        return FittedScaling(self.kind, offset, scale)
 
-        def kept(values: Sequence[float]) -> tuple[float, ...]:
-            return tuple(value for value, keep in zip(values, mask.tolist(), strict=True) if keep)
-
-        return FittedScaling(self.kind, kept(self.offset), kept(self.scale))
-
-    def table(self, X: Table, offsets: NDArray[np.int64] | None = None) -> Table:
+    def table(self, X: Array, offsets: Integers | None = None) -> Array:
         """Return the scaled values of a table (n_documents, n_features), computed in double precision.
 
-        Queries do not matter; what is infinite afterwards, as only values far from those of the training can be, is
-        left to whoever looks at the table.
+        `offsets` is ignored. Values far from those of the training data can become infinite.
         """
         if X.ndim != 2 or X.shape[1] != len(self.offset):
             raise ValueError(f"a table of shape {X.shape} has not the {len(self.offset)} features of the scaling")
@@ -145,7 +133,7 @@ class FittedScaling:
         return scaled
 
 
-Scaling: TypeAlias = Unscaled | PerQuery | FittedScaling
+Scaling: TypeAlias = Annotated[Unscaled | PerQuery | FittedScaling, Field(discriminator="kind")]
 
 UNSCALED, PER_QUERY = Unscaled(), PerQuery()
 
@@ -180,7 +168,7 @@ def query_level_norm(data: RankingData) -> RankingData:
 
 
 def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
-    """Return how data are scaled as the training data are.
+    """Fit a scaling to training data.
 
     Parameters
     ----------
@@ -194,7 +182,7 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
     Returns
     -------
     Scaling
-        With ``apply(data)``, for the training data themselves and for all others. What was fitted is in it.
+        The fitted values; ``apply(data)`` scales the training data and all others.
 
     Raises
     ------
@@ -235,41 +223,37 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
     return FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
 
 
-def _moments(
-    train: RankingData, least: NDArray[np.float64], extent: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _moments(train: RankingData, least: Vector, extent: Vector) -> tuple[Vector, Vector]:
     """Return mean and standard deviation of each column, summed over values in [0, 1], whose squares are harmless."""
     unit = np.where(extent == 0, 1.0, extent)
     mean = train.total(_sum, least, unit) / train.n_documents
     return least + mean * unit, np.sqrt(train.total(_sum_of_squares, least, unit, mean) / train.n_documents) * unit
 
 
-def _sum(data: RankingData, least: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sum(data: RankingData, least: Vector, unit: Vector) -> Vector:
     total = np.zeros(len(unit))
     for begin in range(0, data.n_documents, ROWS):
         total += ((_by_rows(data.X, begin) - least) / unit).sum(axis=0)
     return total
 
 
-def _sum_of_squares(
-    data: RankingData, least: NDArray[np.float64], unit: NDArray[np.float64], mean: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _sum_of_squares(data: RankingData, least: Vector, unit: Vector, mean: Vector) -> Vector:
     squares = np.zeros(len(unit))
     for begin in range(0, data.n_documents, ROWS):
         squares += (((_by_rows(data.X, begin) - least) / unit - mean) ** 2).sum(axis=0)
     return squares
 
 
-def _bounds(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _bounds(data: RankingData) -> tuple[Vector, Vector]:
     return data.X.min(axis=0).astype(np.float64), data.X.max(axis=0).astype(np.float64)
 
 
-def _by_rows(X: NDArray[np.floating], begin: int) -> NDArray[np.floating]:
+def _by_rows(X: Floats, begin: int) -> Floats:
     """Return a block of rows, as rows: NumPy adds up columns in an order of its own."""
     return np.ascontiguousarray(X[begin : begin + ROWS])
 
 
-def centre_in_queries(values: ArrayLike, offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+def centre_in_queries(values: ArrayLike, offsets: Integers) -> Matrix:
     """Subtract from each column its mean over the documents of the query.
 
     Parameters
