@@ -105,6 +105,9 @@ class RankingData:
     ([0.5, 0.25, 0.75], [1])
     """
 
+    in_shards = False
+    """Whether the documents are in shards, and can only be mapped over and summed up; see `ShardedData`."""
+
     def __init__(
         self,
         X: ArrayLike,
@@ -182,8 +185,13 @@ class RankingData:
 
     @property
     def n_shards(self) -> int:
-        """In how many shards the documents are: 1, or that of `ShardedData`."""
+        """Number of shards, 1 for data that are not in shards."""
         return 1
+
+    @property
+    def where(self) -> str:
+        """The shards and their place, in words for progress and messages."""
+        return "1 shard"
 
     def map(self, function: Callable[..., T], *arguments: Any) -> list[T]:
         """Return what ``function(shard, *arguments)`` returns for each shard, in order: here for these data themselves.

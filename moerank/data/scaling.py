@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from pydantic import ConfigDict, Field
-from pydantic.dataclasses import dataclass
 
-from moerank.arrays import Array, Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data.blocks import ROWS, blocks
 
@@ -30,21 +30,30 @@ __all__ = [
     "query_level_norm",
 ]
 
+Table: TypeAlias = NDArray[Any]
+
 FittedKind: TypeAlias = Literal["minmax", "standard"]
 Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
-STORED = ConfigDict(extra="forbid")
 
 
-class _Scalable(Protocol):
+STORED = ConfigDict(extra="forbid", strict=True)
+"""How pydantic reads a scaling from JSON."""
+
+
+class _HasScaling(Protocol):
+    """What a scaling is applied to; `RankingData` is, and it stands above this file."""
+
     def scaled_by(self, scaling: Any) -> Any: ...
 
 
-D = TypeVar("D", bound=_Scalable)
+D = TypeVar("D", bound=_HasScaling)
 
 
-@dataclass(frozen=True, config=STORED)
+@dataclass(frozen=True)
 class Unscaled:
     """Values as they were given."""
+
+    __pydantic_config__ = STORED
 
     kind: Literal["none"] = "none"
 
@@ -52,14 +61,16 @@ class Unscaled:
         """Return the data themselves."""
         return data
 
-    def of_features(self, feature_mask: Mask) -> Unscaled:
+    def of_features(self, mask: NDArray[np.bool_]) -> Unscaled:
         """Return the scaling of some features."""
         return self
 
 
-@dataclass(frozen=True, config=STORED)
+@dataclass(frozen=True)
 class PerQuery:
     """Every feature scaled to [0, 1] in every query; see `query_level_norm`."""
+
+    __pydantic_config__ = STORED
 
     kind: Literal["query"] = "query"
 
@@ -68,11 +79,11 @@ class PerQuery:
         scaled: D = data.scaled_by(self)
         return scaled
 
-    def of_features(self, feature_mask: Mask) -> PerQuery:
+    def of_features(self, mask: NDArray[np.bool_]) -> PerQuery:
         """Return the scaling of some features."""
         return self
 
-    def table(self, X: Array, offsets: Integers) -> Array:
+    def table(self, X: Table, offsets: NDArray[np.int64]) -> Table:
         """Return x′ = (x − min) / (max − min) in each query, and 0 where a feature is constant there."""
         largest = 2.0 ** (np.finfo(X.dtype).maxexp - 2)
         shrink = X.max() >= largest or X.min() <= -largest  # the difference of two such values could overflow
@@ -88,7 +99,7 @@ class PerQuery:
         return scaled
 
 
-@dataclass(frozen=True, config=STORED)
+@dataclass(frozen=True)
 class FittedScaling:
     """Every feature moved and stretched by two values fitted to training data: x′ = (x − offset) / scale.
 
@@ -100,25 +111,32 @@ class FittedScaling:
         A feature that is constant in training has scale 1.
     """
 
+    __pydantic_config__ = STORED
+
     kind: FittedKind
-    offset: tuple[Annotated[float, Field(allow_inf_nan=False)], ...]
-    scale: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...]
+    offset: tuple[float, ...]
+    scale: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        if self.kind not in get_args(FittedKind):
+            raise ValueError(f"kind must be 'minmax' or 'standard', not {self.kind!r}")
         if len(self.offset) != len(self.scale):
             raise ValueError(f"{len(self.offset)} offsets and {len(self.scale)} scales are not those of one table")
+        for place, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):
+            if not isfinite(offset) or not 0 < scale < float("inf"):
+                raise ValueError(f"offset {offset} and scale {scale} of feature {place} cannot be applied")
 
     def apply(self, data: D) -> D:
         """Return the same documents with scaled features."""
         scaled: D = data.scaled_by(self)
         return scaled
 
-    def of_features(self, feature_mask: Mask) -> FittedScaling:
-        """Return the scaling of the features in `feature_mask`, shape (n_features,)."""
-        offset, scale = (tuple(np.array(values)[feature_mask].tolist()) for values in (self.offset, self.scale))
+    def of_features(self, mask: NDArray[np.bool_]) -> FittedScaling:
+        """Return the scaling of the features in `mask`, shape (n_features,)."""
+        offset, scale = (tuple(np.array(values)[mask].tolist()) for values in (self.offset, self.scale))
         return FittedScaling(self.kind, offset, scale)
 
-    def table(self, X: Array, offsets: Integers | None = None) -> Array:
+    def table(self, X: Table, offsets: NDArray[np.int64] | None = None) -> Table:
         """Return the scaled values of a table (n_documents, n_features), computed in double precision.
 
         `offsets` is ignored. Values far from those of the training data can become infinite.
@@ -223,37 +241,41 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
     return FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
 
 
-def _moments(train: RankingData, least: Vector, extent: Vector) -> tuple[Vector, Vector]:
+def _moments(
+    train: RankingData, least: NDArray[np.float64], extent: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and standard deviation of each column, summed over values in [0, 1], whose squares are harmless."""
     unit = np.where(extent == 0, 1.0, extent)
     mean = train.total(_sum, least, unit) / train.n_documents
     return least + mean * unit, np.sqrt(train.total(_sum_of_squares, least, unit, mean) / train.n_documents) * unit
 
 
-def _sum(data: RankingData, least: Vector, unit: Vector) -> Vector:
+def _sum(data: RankingData, least: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
     total = np.zeros(len(unit))
     for begin in range(0, data.n_documents, ROWS):
         total += ((_by_rows(data.X, begin) - least) / unit).sum(axis=0)
     return total
 
 
-def _sum_of_squares(data: RankingData, least: Vector, unit: Vector, mean: Vector) -> Vector:
+def _sum_of_squares(
+    data: RankingData, least: NDArray[np.float64], unit: NDArray[np.float64], mean: NDArray[np.float64]
+) -> NDArray[np.float64]:
     squares = np.zeros(len(unit))
     for begin in range(0, data.n_documents, ROWS):
         squares += (((_by_rows(data.X, begin) - least) / unit - mean) ** 2).sum(axis=0)
     return squares
 
 
-def _bounds(data: RankingData) -> tuple[Vector, Vector]:
+def _bounds(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return data.X.min(axis=0).astype(np.float64), data.X.max(axis=0).astype(np.float64)
 
 
-def _by_rows(X: Floats, begin: int) -> Floats:
+def _by_rows(X: NDArray[np.floating], begin: int) -> NDArray[np.floating]:
     """Return a block of rows, as rows: NumPy adds up columns in an order of its own."""
     return np.ascontiguousarray(X[begin : begin + ROWS])
 
 
-def centre_in_queries(values: ArrayLike, offsets: Integers) -> Matrix:
+def centre_in_queries(values: ArrayLike, offsets: NDArray[np.int64]) -> NDArray[np.float64]:
     """Subtract from each column its mean over the documents of the query.
 
     Parameters

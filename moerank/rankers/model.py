@@ -385,4 +385,4 @@ class _Stored(BaseModel):
             return PER_QUERY if self.normalize == "query" else UNSCALED
         if not len(offset) == len(scale) == len(self.features):
             raise ValueError(f"features: {self.normalize!r} is a scaling with offset and scale for each of them")
-        return FittedScaling(kind=self.normalize, offset=offset, scale=scale)
+        return FittedScaling(self.normalize, offset, scale)
