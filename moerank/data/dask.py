@@ -169,10 +169,11 @@ class DaskCluster:
                 continue
             self._fits[worker] = there == here
             if refuse and there != here:
-                name, other, own = next(row for row in zip(here._fields, there, here, strict=True) if row[1] != row[2])
+                name = next(name for name in here if there.get(name) != here[name])
                 raise OSError(
-                    f"the Dask worker {worker} has another {name} ({other}) than this process ({own}), so that sums "
-                    "would have other bits; take workers that are alike, and start the run where it is like them"
+                    f"the Dask worker {worker} has another {name} ({there.get(name)}) than this process "
+                    f"({here[name]}), so that sums would have other bits; take workers that are alike, and start the "
+                    "run where it is like them"
                 )
         self._threads = {worker: n for worker, n in sorted(threads.items()) if self._fits.get(worker)}
         self._seen = monotonic()
@@ -455,26 +456,20 @@ def gone(address: str, remedy: str) -> OSError:
     return OSError(f"the Dask scheduler at {address} is gone; start it, and {remedy}")
 
 
-class Environment(NamedTuple):
-    """Versions and processor, on which the last bits of a sum depend, and which function a worker runs."""
-
-    moerank: str
-    python: str
-    numpy: str
-    numba: str
-    processor: str
-
-
-def environment() -> Environment:
-    """Return the environment of this process."""
+def environment() -> dict[str, str]:
+    """Return the versions and the processor of this process, on which code and the last bits of sums depend."""
     import numba
     from llvmlite import binding
 
     features = ",".join(sorted(name for name, there in binding.get_host_cpu_features().items() if there))
     kind = f"{binding.get_host_cpu_name()} {hashlib.blake2b(features.encode(), digest_size=3).hexdigest()}"
-    return Environment(
-        VERSION, platform.python_version(), np.__version__, numba.__version__, f"{platform.machine()} {kind}"
-    )
+    return {
+        "moerank": VERSION,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "processor": f"{platform.machine()} {kind}",
+    }
 
 
 def _step_on(shard: RankingData | None, step: Callable[..., RankingData]) -> RankingData:

@@ -176,6 +176,7 @@ def n_pairs_of_queries(data: RankingData, masks: Mask) -> Integers:
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> data = RankingData([[0.1], [0.9], [0.5], [0.2]], y=[0, 2, 1, 0], qid=[1, 1, 2, 2])
     >>> n_pairs_of_queries(data, np.array([[True, True], [False, True]])).tolist()
     [2, 1]
