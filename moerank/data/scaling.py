@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar, get_args
@@ -133,18 +132,14 @@ class FittedScaling:
         return scaled
 
     def of_features(self, mask: NDArray[np.bool_]) -> FittedScaling:
-        """Return the scaling of some features, those of `mask` (n_features,)."""
-
-        def kept(values: Sequence[float]) -> tuple[float, ...]:
-            return tuple(value for value, keep in zip(values, mask.tolist(), strict=True) if keep)
-
-        return FittedScaling(self.kind, kept(self.offset), kept(self.scale))
+        """Return the scaling of the features in `mask`, shape (n_features,)."""
+        offset, scale = (tuple(np.array(values)[mask].tolist()) for values in (self.offset, self.scale))
+        return FittedScaling(self.kind, offset, scale)
 
     def table(self, X: Table, offsets: NDArray[np.int64] | None = None) -> Table:
         """Return the scaled values of a table (n_documents, n_features), computed in double precision.
 
-        Queries do not matter; what is infinite afterwards, as only values far from those of the training can be, is
-        left to whoever looks at the table.
+        `offsets` is ignored. Values far from those of the training data can become infinite.
         """
         if X.ndim != 2 or X.shape[1] != len(self.offset):
             raise ValueError(f"a table of shape {X.shape} has not the {len(self.offset)} features of the scaling")
@@ -184,6 +179,7 @@ def query_level_norm(data: RankingData) -> RankingData:
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> query_level_norm(RankingData([[10.0, 3.0], [30.0, 3.0], [15.0, 3.0]], y=[0, 2, 1])).X
     array([[0. , 0. ], [1. , 0. ], [0.25, 0. ]])
     """
@@ -191,7 +187,7 @@ def query_level_norm(data: RankingData) -> RankingData:
 
 
 def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
-    """Return how data are scaled as the training data are.
+    """Fit a scaling to training data.
 
     Parameters
     ----------
@@ -205,7 +201,7 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
     Returns
     -------
     Scaling
-        With ``apply(data)``, for the training data themselves and for all others. What was fitted is in it.
+        The fitted values; ``apply(data)`` scales the training data and all others.
 
     Raises
     ------
@@ -218,6 +214,7 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> train, test = RankingData([[10.0], [30.0]], y=[0, 1]), RankingData([[15.0]], y=[0])
     >>> scaling = fit_scaling(train, "minmax")
     >>> scaling.apply(test).X.tolist(), scaling.apply(test).scaling == scaling

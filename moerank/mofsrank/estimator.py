@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Matrix, Vector
 from moerank.data import FeatureCosts, RankingData
-from moerank.data.shards import ShardedData
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
@@ -271,7 +270,7 @@ class MOFSRank(RankingEstimator):
         if self.final == "validation" and validation is None:
             raise ValueError('final="validation" needs validation data; pass validation=… to fit')
         settings = self._settings
-        if isinstance(train, ShardedData):
+        if train.in_shards:
             unit = settings.instance_selection.unit if settings.instance_selection else "auto"
             check_on_shards(self.backend, unit, self.refit)
         self.random_state_ = settings.random_state

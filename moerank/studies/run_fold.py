@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Mask
 from moerank.data import RankingData
-from moerank.data.shards import ShardedData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision
@@ -392,7 +391,7 @@ def configuration(
 
 def _where(stage: str, number: int, train: RankingData) -> str:
     """Say where a search stands, and where its data lie if they are in shards."""
-    return COUNTED[stage].format(number) + (f", {train.where}" if isinstance(train, ShardedData) else "")
+    return COUNTED[stage].format(number) + (f", {train.where}" if train.in_shards else "")
 
 
 def _fitted(estimator: Any, train: RankingData, validation: RankingData | None = None) -> Any:
@@ -425,7 +424,7 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, r
         found.append(measure.fitted(ALL_FEATURES, _fitted(backend, train)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
-    if solver != "fsmrank" and not isinstance(train, ShardedData) and train.label_runs.n_pairs <= LONGEST_LIST:
+    if solver != "fsmrank" and not train.in_shards and train.label_runs.n_pairs <= LONGEST_LIST:
         report("baselines", 2 / 3, "FSMRank")
         ranker = _fitted(_tuned(make_solver("fsmrank"), measure.parts), train)
         found.append(measure.fitted("FSMRank", ranker))

@@ -660,7 +660,13 @@ def load_sharded_fold(data: Data, fold: int, places: Places, cluster: DaskCluste
     places, n_shards = places.absolute(), data.shards or 1
     n_bytes = data.n_bytes(fold, places)
     sources = [FoldShard(data, fold, places, number, n_bytes) for number in range(n_shards)]
-    holder: ShardHolder = LocalShards([source() for source in sources]) if cluster is None else cluster.shards(sources)
+    holder: ShardHolder
+    if cluster is None:
+        holder = LocalShards([source() for source in sources])
+    else:
+        from moerank.data.dask import DaskShards
+
+        holder = DaskShards(cluster, sources)
     names = holder.map(_names, [])
     vali, test = data.held_out(fold, places, names[0])
     if isinstance(data, LetorData):  # of which every part and shard has the features that it lists
