@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from helpers.serving_solr import SolrModel
 
-from moerank.cli.export import NAMES
 from moerank.data import PER_QUERY
 from moerank.exports import FORMATS
 from moerank.metrics import MAP
@@ -114,8 +113,8 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_res
 
 
 def test_the_help_names_all_formats(command):
-    assert ", ".join(FORMATS) == NAMES
-    assert NAMES.split(",")[0] in command("export", "--help").stdout
+    shown = command("export", "--help").stdout
+    assert all(name in shown for name in FORMATS)
 
 
 @pytest.mark.parametrize("format", FORMATS)
