@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
+from moocore import is_nondominated
 
+from moerank.arrays import Integers, Matrix
 from moerank.figures.figure import View
 from moerank.mofsrank.objectives import OBJECTIVES
 from moerank.studies.result import RunResult
@@ -91,18 +92,7 @@ def pairs_of(objectives: Sequence[str]) -> list[tuple[str, str]]:
     return list(combinations(objectives, 2))
 
 
-def non_dominated(points: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the rows that no other one beats in two objectives, by the first of them, ascending.
-
-    Equal ones are all there. O(n log n).
-
-    Parameters
-    ----------
-    points : ndarray, shape (n_members, 2)
-    """
-    order = np.lexsort((points[:, 1], points[:, 0]))
-    x, y = points[order].T
-    before = np.searchsorted(x, x, side="left")  # how many are smaller in the first objective
-    least_before = np.concatenate([[np.inf], np.minimum.accumulate(y)])[before]
-    least_here = y[before]  # the first of those with the same first objective has the least second
-    return np.asarray(order[(y < least_before) & (y == least_here)])
+def non_dominated(points: Matrix) -> Integers:
+    """Return the rows of points (n_members, 2) that no other one dominates, equal ones included, by their first."""
+    rows = np.flatnonzero(is_nondominated(points, keep_weakly=True))
+    return rows[np.argsort(points[rows, 0], kind="stable")]

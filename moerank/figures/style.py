@@ -111,40 +111,16 @@ def encode(figure: Figure, kind: str) -> bytes:
     content = io.BytesIO()
     with in_style():
         figure.savefig(content, format=kind, metadata=FORMATS[kind])
-    return _smaller(content.getvalue()) if kind == "svg" else content.getvalue()
+    return _reproducible(content.getvalue()) if kind == "svg" else content.getvalue()
 
 
-def _smaller(svg: bytes) -> bytes:
-    """Leave out what is less than a hundredth of a point, and indentation; lines become steps from point to point.
-
-    That halves the file. Sizes of letters are factors, and stay. The layout is not the same to the last bit each time,
-    so the names that are made of it become numbers. Names that nothing refers to, and turns by nothing, go.
-    """
+def _reproducible(svg: bytes) -> bytes:
+    """Return SVG with numbered clip paths and rounded coordinates, for layouts differ in their last bits."""
     for number, name in enumerate(dict.fromkeys(re.findall(rb"url\(#(p[0-9a-f]{10})\)", svg))):
         svg = svg.replace(name, b"clip%d" % number)
-    svg = re.sub(rb"\n *(?=<)", b"\n", svg)
     svg = re.sub(rb'(<g|<text) id="[^"]*"', rb"\1", svg)
-    svg = re.sub(rb' transform="rotate\(-0 [^)]*\)"', b"", svg)
-    svg = re.sub(rb"M [-\d.]+ [-\d.]+ \n(?:L [-\d.]+ [-\d.]+ \n)+", _steps, svg)
-    svg = re.sub(
-        rb'<g([^>]*)>\n((?:<use [^>]* style="([^"]*)"/>\n)(?:<use [^>]* style="\3"/>\n)*)</g>', _one_style, svg
-    )
-    places = re.compile(rb' (?:d|x|y|width|height)="[^"]*"|translate\([^)]*\)')
-    return places.sub(lambda found: re.sub(rb"(\.\d\d)\d+", rb"\1", found[0]).replace(b" \n", b" "), svg)
-
-
-def _one_style(group: re.Match[bytes]) -> bytes:
-    """Write the style that all markers of a line share once."""
-    style = b' style="' + group[3] + b'"'
-    return b"<g" + group[1] + style + b">\n" + group[2].replace(style, b"") + b"</g>"
-
-
-def _steps(path: re.Match[bytes]) -> bytes:
-    """Write a line as a point and steps from each point to the next, exact to a hundredth: errors do not add up."""
-    values = np.rint(100.0 * np.array(path[0].translate(None, b"ML").split(), float)).astype(int).reshape(-1, 2)
-    first, steps = values[0], np.diff(values, axis=0)
-    words = [f"h{dx / 100:g}" if dy == 0 else f"l{dx / 100:g} {dy / 100:g}" for dx, dy in steps.tolist()]
-    return f"M{first[0] / 100:g} {first[1] / 100:g}{''.join(words)}".replace(" -", "-").encode()
+    places = rb' (?:d|x|y|width|height)="[^"]*"|translate\([^)]*\)'
+    return re.sub(places, lambda found: re.sub(rb"(\.\d\d)\d+", rb"\1", found[0]), svg)
 
 
 LEGEND_SIZE = NOTE_SIZE = 6
