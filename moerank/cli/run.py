@@ -1,4 +1,4 @@
-"""moerank run: one solver on one fold of a problem, or on all, beside the baselines it has to beat."""
+"""The command moerank run: one solver on one fold of a problem, or on all folds, with baselines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words and choices that figures share: notes below them, titles of objectives, and members in front of others."""
+"""Notes below figures, titles of objectives, and fronts shared by several figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def named(why: str, solvers: Collection[str]) -> str:
 
 
 def errors_noted(results: Results, metric: str) -> str:
-    """Return the sentence that says how far means over folds may be off; "" where there is one fold."""
+    """Return the sentence on standard errors of means over folds; "" for a single fold."""
     means = [solver for solver in results.means().values() if len(solver.folds) > 1]
     errors = [f"{solver.mean(f'test {metric}')[1]:.3f}" for solver in means]
     if not errors:
@@ -60,14 +60,7 @@ def two_of(results: Results) -> str:
 
 
 def title_of(objective: str, metric: str) -> str:
-    """Return how an axis calls an objective.
-
-    Parameters
-    ----------
-    objective : str
-        Its name; one that is not known here is called by it.
-    metric : str
-        The metric of the error.
+    """Return the label of an objective on axes; `metric` is that of the error.
 
     Examples
     --------

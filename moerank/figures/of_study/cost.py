@@ -1,4 +1,4 @@
-"""Cost: what the accuracy of each solver takes in training time."""
+"""Cost: test metric against training time of each solver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from moerank.studies.results import Runs
 __all__ = ["FIGURE"]
 
 LEAST = 1e-3
-"""Seconds; less cannot be told from nothing, nor drawn on a logarithmic scale."""
+"""Least processor seconds on the logarithmic scale; shorter times are too uncertain."""
 
 NAME_SIZE = 6
 MARKER = 3.5
