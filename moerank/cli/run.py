@@ -1,8 +1,9 @@
-"""moerank run: one solver on one fold of a problem, or on all, beside the baselines it has to beat."""
+"""The command moerank run: one solver on one fold of a problem, or on all folds, with baselines."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
@@ -111,22 +112,9 @@ def run(
     The exit code is 0 if all is done, 1 if only the figures could not be
     drawn, 2 if the run cannot be or go on, 130 after Ctrl-C.
     """
-    request = [problem]
-    for name, value in (
-        ("--data", data),
-        ("--solver", solver),
-        ("--backend", backend),
-        ("--dask", dask),
-        ("--out", out),
-        ("--log", log),
-    ):
-        request += [name, str(value)] if value is not None else []
-    request += [word for change in set_ or [] for word in ("--set", change)]
-    request += [word for number in member or [] for word in ("--member", str(number))]
-    request += ["--quiet"] if quiet else []
-    request += ["--fold", fold, "--seed", str(seed), "--workers", str(workers), *(["--json"] if as_json else [])]
-    command = ["moerank", "run", *request]
-    with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible([*command, "--resume"]):
+    command = ["moerank", *sys.argv[1:]]
+    continued = command if "--resume" in command else [*command, "--resume"]
+    with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(continued):
         from moerank.solvers import make_backend
         from moerank.studies.folders import FoldRuns
         from moerank.studies.problem import load_problem

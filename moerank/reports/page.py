@@ -1,4 +1,4 @@
-"""A report as one web page that needs nothing else: style, script, figures and data are in it."""
+"""Reports as a single web page with style, scripts, figures and data inside."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _member(run: Result, member: Member, metrics: Sequence[str], further: Sequen
     ]
 
 
-# Even a mistake in this package could load nothing from elsewhere.
+# With this policy a browser loads nothing from elsewhere, even if the page has a mistake.
 POLICY = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; img-src data:\">"
@@ -110,7 +110,7 @@ POLICY = (
 ASSETS = ("page.css", "page.js", "fronts.js")
 
 LONG = 40
-"""Letters of text that should not be squeezed into a narrow column."""
+"""Characters of text beyond which a cell gets a minimum width."""
 
 
 def html_report(report: Report, progress: Progress | None = None) -> str:

@@ -1,5 +1,7 @@
 import io
+import runpy
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,7 +9,6 @@ from helpers.changes import replace
 from helpers.drawn import assert_legible
 from matplotlib.patches import Rectangle
 
-from moerank.figures.descent import descent_figure
 from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_run.features import MOST_ROWS
 from moerank.figures.style import save_figure
@@ -15,6 +16,7 @@ from moerank.rankers.model import Model
 from moerank.studies.result import Member
 
 FIGURES = ("front", "convergence", "features")
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def draw(name, result):
@@ -68,7 +70,8 @@ def test_convergence_has_a_panel_for_each_stage(tiny_result):
 
 
 def test_descent_draws_the_gap_of_every_step_above_the_minimum():
-    (axes,) = descent_figure({"ours": [3.0, 2.5, 2.0], "theirs": [3.0, 2.9]}, 2.0).axes
+    plot = runpy.run_path(str(PROJECT / "plots" / "fsmrank_descent.py"))
+    (axes,) = plot["descent_figure"]({"ours": [3.0, 2.5, 2.0], "theirs": [3.0, 2.9]}, 2.0).axes
     ours, theirs = axes.lines
     assert (ours.get_label(), theirs.get_label()) == ("ours", "theirs")
     assert list(ours.get_xdata()) == [0, 1]

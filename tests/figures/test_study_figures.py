@@ -275,15 +275,9 @@ def test_a_small_svg_has_lines_and_markers_where_they_were(results, problem):
     there = axes.transData.transform(np.column_stack(line.get_data())) * (1, -1) + (0, 72 * figure.get_figheight())
     space = "{http://www.w3.org/2000/svg}"
     paths = [path.get("d") for path in svg.iter(f"{space}path") if path.get("clip-path")]
-    drawn = [np.cumsum([_step(step) for step in re.findall(r"[Mlh][^Mlh]+", path)], axis=0) for path in paths]
+    drawn = [np.array(re.findall(r"[ML] (\S+) (\S+)", path), float) for path in paths]
     assert min(np.abs(d - there).max() for d in drawn if d.shape == there.shape) < 0.011
     uses = [use for use in svg.iter(f"{space}use") if use.get("x")]
     markers = np.array([(float(use.get("x")), float(use.get("y"))) for use in uses])
     first = there[:: max(1, len(there) // 8)]
     assert all(np.abs(markers - place).max(axis=1).min() < 0.011 for place in first)
-
-
-def _step(step):
-    """Return the two numbers of a piece of a path; a level piece has one."""
-    numbers = [float(number) for number in re.findall(r"-?[\d.]+", step)]
-    return numbers if step[0] != "h" else [*numbers, 0.0]

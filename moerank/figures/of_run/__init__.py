@@ -1,4 +1,4 @@
-"""The figures of one run, each in its file: a new file here is a new figure of every run."""
+"""Figures of one run, one file each; a new file adds a figure to every run."""
 
 from __future__ import annotations
 

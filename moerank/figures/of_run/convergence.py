@@ -1,4 +1,4 @@
-"""Convergence: how the front of each stage grew, generation by generation."""
+"""Convergence: hypervolume of the front of each stage over the generations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front: what each number of features buys, on the data of the search and on data it has not seen."""
+"""Front: number of features against the metric on training, validation and test queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objectives: the members of a front in each pair of its objectives, where there are others than size and error."""
+"""Objectives: members of a front in each pair of its objectives, if there are further ones."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
+from moerank.arrays import Matrix
 from moerank.figures.figure import RunFigure
 from moerank.figures.notes import non_dominated, title_of
 from moerank.figures.style import CHOSEN, GREY, WIDTH, in_style, put_note
@@ -67,7 +67,7 @@ def objectives_figure(result: Result) -> Figure:
     return figure
 
 
-def _members(axes: Axes, points: NDArray[np.float64], chosen: int) -> None:
+def _members(axes: Axes, points: Matrix, chosen: int) -> None:
     """Draw the members in a pair of objectives."""
     axes.margins(0.1)
     best = non_dominated(points)

@@ -1,4 +1,4 @@
-"""Hypervolume over evaluations: how fast each search gets how far."""
+"""Hypervolume of each search over its evaluations."""
 
 from __future__ import annotations
 
