@@ -1,4 +1,4 @@
-"""What one bit of the first stage stands for: a preference pair, a document, or a query."""
+"""MOIS, the first stage of MOFSRank: selection of preference pairs, documents or queries to train on."""
 
 from __future__ import annotations
 
@@ -23,92 +23,30 @@ from moerank.evolution import (
     UniformCrossover,
     unpack_rows,
 )
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike
 from moerank.mofsrank.stage import PIECE, Stage
 from moerank.rankers import AnyRanker, FitnessBackend, LinearPopulation, Population, as_backend, train_population
 
 __all__ = [
     "MOST_PAIRS",
+    "InstanceSelection",
     "Unit",
     "count_units",
     "default_unit",
     "n_pairs_kept",
-    "train_on_units",
-    "InstanceSelection",
     "spread_along_front",
+    "train_on_units",
 ]
 
 Unit: TypeAlias = Literal["pair", "document", "query"]
 """A pair of documents counts where both are kept, a pair of a query where the query is."""
 
 MOST_PAIRS = 5_000_000
-"""Up to as many preference pairs have a bit each, unless the user says otherwise."""
+"""Largest number of preference pairs that have a bit each by default."""
 
-
-def default_unit(train: RankingData) -> Unit:
-    """Return "pair" for up to five million pairs that are not in shards, else "query"."""
-    return "pair" if train.n_pairs <= MOST_PAIRS and train.n_shards == 1 else "query"
-
-
-def count_units(train: RankingData, unit: Unit) -> int:
-    """Return how many there are: the length of a string."""
-    counts = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
-    return counts[unit]
-
-
-def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
-    """Return the number of preference pairs that each string of `masks` (n_individuals, n_units) keeps."""
-    if unit == "pair":
-        return np.array([np.count_nonzero(mask) for mask in masks], np.int64)
-    return n_pairs_of_queries(train, masks) if unit == "query" else n_pairs_of_documents(train, masks)
-
-
-def train_on_units(
-    backend: FitnessBackend, train: RankingData, unit: Unit, masks: Mask | None, feature_mask: Mask | None = None
-) -> Population:
-    """Let a backend train one ranker on the pairs that each string keeps.
-
-    Parameters
-    ----------
-    backend : ranker with ``fit_population``
-        One that has ``fit_queries`` or ``fit_documents``, too, trains on these without listing their pairs.
-    masks : ndarray of bool, shape (n_individuals, n_units) or (n_units,)
-        One string without the first axis is shared by all; None keeps everything.
-    feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
-
-    Raises
-    ------
-    ValueError
-        If the pairs would have to be listed, and are too many for that.
-    """
-    if masks is None or (masks.ndim == 1 and masks.all()):
-        return train_population(backend, train, feature_mask=feature_mask)
-    fit = {"document": "fit_documents", "query": "fit_queries"}.get(unit)
-    if fit is not None and hasattr(backend, fit):
-        return LinearPopulation(getattr(backend, fit)(train, masks, feature_mask))
-    return train_population(backend, train, pair_mask=_pair_mask(train, unit, masks), feature_mask=feature_mask)
-
-
-def _pair_mask(train: RankingData, unit: Unit, masks: Mask) -> Mask:
-    """Return the preference pairs that each string keeps, shape (…, n_pairs)."""
-    if unit == "pair":
-        return masks
-    n_pairs, n_strings = train.n_pairs, len(np.atleast_2d(masks))
-    check_room(
-        f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings (which RankRLS, RankSVM and FSMRank do "
-        "without if documents or queries are the units),",
-        n_pairs * (n_strings + 8),
-    )
-    better, worse = train.pairs.better, train.pairs.worse
-    if unit == "document":
-        return masks[..., better] & masks[..., worse]
-    query = np.repeat(np.arange(train.n_queries), np.diff(train.offsets))
-    return masks[..., query[better]]
-
-
-STRINGS = 100
-"""Individuals of a generation, as a rule."""
+USUAL_POPULATION = 100
+"""Strings that have to fit into memory together."""
 
 
 class InstanceSelection(Stage):
@@ -129,7 +67,7 @@ class InstanceSelection(Stage):
         What a bit stands for: a pair, as in the paper; a document, and a pair counts if both its documents are kept; or
         a query with all its pairs.
     objectives : sequence of str or Objective, default ("pairs", "error")
-        What is minimised; see `moerank.mofsrank.objectives`.
+        Minimised; see `moerank.mofsrank.objectives`.
     density : (float, float), default (0.05, 0.5)
         Each individual of the initial population keeps a share of the bits that is drawn log-uniformly from this
         range. Selection cannot bring the share far down afterwards, so the lower end decides how few pairs are kept.
@@ -170,14 +108,13 @@ class InstanceSelection(Stage):
         check_choice(get_args(Unit), unit=unit)
         if unit == "pair":
             check_room(
-                f'{train.n_pairs:,} preference pairs with a bit each in {STRINGS} strings (unit="query" has '
+                f'{train.n_pairs:,} preference pairs with a bit each in {USUAL_POPULATION} strings (unit="query" has '
                 f"{train.n_queries:,} bits)",
-                STRINGS * train.n_pairs,
+                USUAL_POPULATION * train.n_pairs,
             )
-        super().__init__(train, count_units(train, unit), objectives, workers=workers, vtype=bool)
+        n_units = count_units(train, unit)
+        super().__init__(train, as_backend(backend), metric, n_units, objectives, workers=workers, vtype=bool)
         self.unit = unit
-        self.backend = as_backend(backend)
-        self.metric = metric or NDCG(10)
         self.density = density
 
     def operators(self) -> dict[str, Any]:
@@ -199,7 +136,7 @@ class InstanceSelection(Stage):
         }
 
     def _is_empty(self, X: Array) -> Mask:
-        """Whether nothing is left to train on: no pair, though there may be documents or queries."""
+        """Whether no pair is left to train on, though there may be documents or queries."""
         if self.unit == "pair":
             return super()._is_empty(X)
         return n_pairs_kept(self.train, self.unit, self._unpacked(X)) == 0
@@ -207,7 +144,7 @@ class InstanceSelection(Stage):
     def _measure(self, X: Array) -> Matrix:
         if X.dtype == np.bool_:
             return super()._measure(X)
-        # Packed: as many as are trained together are unpacked at a time, so that they need not leave the cache.
+        # Packed: only strings that are trained together are unpacked at a time, so that they stay in the cache.
         groups = (X[begin : begin + PIECE] for begin in range(0, len(X), PIECE))
         return np.concatenate([self._measure(self._unpacked(group)) for group in groups])
 
@@ -223,6 +160,63 @@ class InstanceSelection(Stage):
             n_pairs=lambda: n_pairs_kept(self.train, self.unit, X),
             backend=self.backend,
         )
+
+
+def default_unit(train: RankingData) -> Unit:
+    """Return "pair" for up to five million pairs that are not in shards, else "query"."""
+    return "pair" if train.n_pairs <= MOST_PAIRS and train.n_shards == 1 else "query"
+
+
+def count_units(train: RankingData, unit: Unit) -> int:
+    """Return the number of units of the data, the length of a string."""
+    counts = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
+    return counts[unit]
+
+
+def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
+    """Return the number of preference pairs that each string of `masks` (n_individuals, n_units) keeps."""
+    if unit == "pair":
+        return np.array([np.count_nonzero(mask) for mask in masks], np.int64)
+    return n_pairs_of_queries(train, masks) if unit == "query" else n_pairs_of_documents(train, masks)
+
+
+def train_on_units(
+    backend: FitnessBackend, train: RankingData, unit: Unit, masks: Mask | None, feature_mask: Mask | None = None
+) -> Population:
+    """Let a backend train one ranker on the pairs that each string keeps.
+
+    Parameters
+    ----------
+    backend : ranker with ``fit_population``
+        One that has ``fit_queries`` or ``fit_documents``, too, trains on these without listing their pairs; for another
+        one too many pairs are refused.
+    masks : ndarray of bool, shape (n_individuals, n_units) or (n_units,)
+        One string without the first axis is shared by all; None keeps everything.
+    feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+    """
+    if masks is None or (masks.ndim == 1 and masks.all()):
+        return train_population(backend, train, feature_mask=feature_mask)
+    fit = {"document": "fit_documents", "query": "fit_queries"}.get(unit)
+    if fit is not None and hasattr(backend, fit):
+        return LinearPopulation(getattr(backend, fit)(train, masks, feature_mask))
+    return train_population(backend, train, pair_mask=_pair_mask(train, unit, masks), feature_mask=feature_mask)
+
+
+def _pair_mask(train: RankingData, unit: Unit, masks: Mask) -> Mask:
+    """Return the preference pairs that each string keeps, shape (…, n_pairs)."""
+    if unit == "pair":
+        return masks
+    n_pairs, n_strings = train.n_pairs, len(np.atleast_2d(masks))
+    check_room(
+        f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings (which RankRLS, RankSVM and FSMRank do "
+        "without if documents or queries are the units),",
+        n_pairs * (n_strings + 8),
+    )
+    better, worse = train.pairs.better, train.pairs.worse
+    if unit == "document":
+        return masks[..., better] & masks[..., worse]
+    query = np.repeat(np.arange(train.n_queries), np.diff(train.offsets))
+    return masks[..., query[better]]
 
 
 def spread_along_front(X: Mask, F: Matrix, most: int, *, include_all: bool) -> Mask:

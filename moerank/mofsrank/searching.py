@@ -184,8 +184,8 @@ class StagedSearch:
         if self.settings.journal is None:
             return None
         path = Path(self.settings.journal)
-        backend = repr(getattr(stage, "backend", None))
-        about = {"stage": name, "data": _digest_of(self.train), **self.settings.configuration(), "backend": backend}
+        about = {"stage": name, "data": _digest_of(self.train), **self.settings.configuration()}
+        about["backend"] = repr(stage.backend)
         return Journal(path.with_name(f"{path.name}.{name}"), about)
 
 
