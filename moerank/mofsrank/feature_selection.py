@@ -87,6 +87,7 @@ class FeatureSelection(Stage):
     Examples
     --------
     >>> import numpy as np
+    >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
     >>> FeatureSelection(train, metric=NDCG(2)).evaluate(np.array([[True, False], [True, True], [False, False]]))
     array([[1., 0.],
