@@ -1,4 +1,4 @@
-"""The exact archive: every non-dominated objective vector of all evaluations, none ever dropped to save room."""
+"""The exact archive of a search, and the digests by which equal individuals are found."""
 
 from __future__ import annotations
 
@@ -8,42 +8,96 @@ from typing import Any
 
 import moocore
 import numpy as np
-from numpy.typing import NDArray
 from pymoo.core.duplicate import DuplicateElimination
 from pymoo.core.population import Population
 
 from moerank.arrays import Array, Mask, Matrix
 
-__all__ = ["DigestDuplicates", "row_digests", "Archive"]
+__all__ = ["Archive", "DigestDuplicates", "row_digests"]
 
 
-def row_digests(X: Iterable[Array]) -> list[bytes]:
-    """Return a 16-byte digest of each row: equal rows have equal digests, and different rows different ones.
+class Archive:
+    """Non-dominated members among everything added, one for each distinct objective vector.
 
-    Parameters
+    Objectives are minimised, and no member is ever dropped to save room. Of several individuals with the same F the
+    one added first is kept, so that the content depends on the order of evaluation alone. pymoo's archive, when full,
+    drops members at random.
+
+    Attributes
     ----------
-    X : array or sequence of rows, shape (n, n_var)
-        bool rows are packed to bits first; other rows count by their values, with −0 equal to 0.
+    X : ndarray, shape (n_members, n_var)
+        The individuals, in the order they were added; bool rows are held packed and unpacked here.
+    F : ndarray of float64, shape (n_members, n_objectives)
+        Their objective values; read-only.
 
-    Returns
-    -------
-    list of bytes, length n
-        blake2b digests. That two different rows share one has a probability of about n² / 2¹²⁹. They do not depend
-        on the machine's load or on Python's hash seed, so they can be kept in files.
+    Notes
+    -----
+    Adding n individuals to m members takes O((n + m) log(n + m)) for two or three objectives, and memory for the
+    members alone.
 
     Examples
     --------
-    >>> a, b, c = row_digests(np.array([[True, False], [True, True], [True, False]]))
-    >>> a == c, a == b
-    (True, False)
+    >>> archive = Archive()
+    >>> archive.add(np.array([[True, True], [True, False]]), np.array([[2, 0.1], [1, 0.4]]))
+    >>> archive.add(np.array([[False, True], [False, False]]), np.array([[1, 0.2], [2, 0.1]]))
+    >>> archive.F.tolist(), archive.X.tolist()
+    ([[2.0, 0.1], [1.0, 0.2]], [[True, True], [False, True]])
     """
-    return [_digest(row) for row in X]
 
+    def __init__(self) -> None:
+        self.F: Matrix = np.empty((0, 0))
+        self._rows: list[Array] = []
+        self._n_bits: int | None = None
 
-def _digest(row: Array) -> bytes:
-    # The sum turns -0.0 into 0.0 and leaves every other number as it is.
-    values = np.packbits(row) if row.dtype == np.bool_ else row + 0
-    return blake2b(np.ascontiguousarray(values).data, digest_size=16).digest()
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def X(self) -> Array:
+        """The members' rows, shape (n_members, n_var)."""
+        rows, n_bits = self._rows, self._n_bits
+        if n_bits is not None:
+            rows = [np.unpackbits(row, count=n_bits).view(np.bool_) for row in rows]
+        return np.array(rows) if rows else np.empty((0, 0))
+
+    def add(self, X: Sequence[Array] | Array, F: Array) -> None:
+        """Take in the individuals `X`, shape (n, n_var), whose objective values are `F`, shape (n, n_objectives).
+
+        Raises
+        ------
+        ValueError
+            If X and F differ in length, F has another number of objectives than before, or F holds NaN.
+        """
+        F = np.asarray(F, np.float64)
+        if F.ndim != 2 or len(X) != len(F) or (len(self) and F.shape[1] != self.F.shape[1]):
+            raise ValueError(
+                f"archive: {len(X)} individuals came with F of shape {F.shape}; give one row of "
+                f"{self.F.shape[1] or 'n'} objectives each"
+            )
+        if len(F) == 0:
+            return
+        if (undefined := np.isnan(F).any(axis=1)).any():
+            i = undefined.argmax()
+            raise ValueError(
+                f"archive: the objective values of individual {i} are {F[i]}; let the problem return a finite penalty "
+                "in place of NaN"
+            )
+        n_old = len(self)
+        merged = np.concatenate((self.F.reshape(n_old, F.shape[1]), F))
+        # Of equal vectors moocore keeps the first: the member before the newcomer.
+        kept = np.flatnonzero(moocore.is_nondominated(merged))
+        if len(kept) == n_old and (kept < n_old).all():
+            return
+        # New list and array, as the old ones may still stand in a history.
+        self._rows = [self._rows[i] if i < n_old else self._stored(X[i - n_old]) for i in kept.tolist()]
+        self.F = merged[kept]
+        self.F.setflags(write=False)
+
+    def _stored(self, row: Array) -> Array:
+        if row.dtype != np.bool_:
+            return row.copy()
+        self._n_bits = len(row)
+        return np.packbits(row)
 
 
 class DigestDuplicates(DuplicateElimination):
@@ -96,87 +150,30 @@ class DigestDuplicates(DuplicateElimination):
         return self.__dict__ | {"_remembered": {}}
 
 
-class Archive:
-    """Non-dominated members among everything added, one for each distinct objective vector.
+def row_digests(X: Iterable[Array]) -> list[bytes]:
+    """Return a 16-byte digest of each row: equal rows have equal digests, and different rows different ones.
 
-    Objectives are minimised. A vector that equals a member's does not replace it: of several individuals with the
-    same F the one added first is kept. So the content depends on the order of evaluation only, never on chance or
-    time. pymoo's archive, when full, drops members at random.
-
-    Attributes
+    Parameters
     ----------
-    X : ndarray, shape (n_members, n_var)
-        The individuals, in the order they were added; bool rows are held packed and unpacked here.
-    F : ndarray of float64, shape (n_members, n_objectives)
-        Their objective values; read-only.
+    X : array or sequence of rows, shape (n, n_var)
+        bool rows are packed to bits first; other rows count by their values, with −0 equal to 0.
 
-    Notes
-    -----
-    Adding n individuals to m members takes O((n + m) log(n + m)) for two or three objectives, and memory for the
-    members alone.
+    Returns
+    -------
+    list of bytes, length n
+        blake2b digests. That two different rows share one has a probability of about n² / 2¹²⁹. They do not depend
+        on the machine's load or on Python's hash seed, so they can be kept in files.
 
     Examples
     --------
-    >>> archive = Archive()
-    >>> archive.add(np.array([[True, True], [True, False]]), np.array([[2, 0.1], [1, 0.4]]))
-    >>> archive.add(np.array([[False, True], [False, False]]), np.array([[1, 0.2], [2, 0.1]]))
-    >>> archive.F.tolist(), archive.X.tolist()
-    ([[2.0, 0.1], [1.0, 0.2]], [[True, True], [False, True]])
+    >>> a, b, c = row_digests(np.array([[True, False], [True, True], [True, False]]))
+    >>> a == c, a == b
+    (True, False)
     """
-
-    def __init__(self) -> None:
-        self.F: Matrix = np.empty((0, 0))
-        self._rows: list[Array] = []
-        self._n_bits: int | None = None
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @property
-    def X(self) -> Array:
-        """The members' rows, shape (n_members, n_var)."""
-        rows = self._rows if self._n_bits is None else [_unpacked(row, self._n_bits) for row in self._rows]
-        return np.array(rows) if rows else np.empty((0, 0))
-
-    def add(self, X: Sequence[Array] | Array, F: Array) -> None:
-        """Take in the individuals `X`, shape (n, n_var), whose objective values are `F`, shape (n, n_objectives).
-
-        Raises
-        ------
-        ValueError
-            If X and F differ in length, F has another number of objectives than before, or F holds NaN.
-        """
-        F = np.asarray(F, np.float64)
-        if F.ndim != 2 or len(X) != len(F) or (len(self) and F.shape[1] != self.F.shape[1]):
-            raise ValueError(
-                f"archive: {len(X)} individuals came with F of shape {F.shape}; give one row of "
-                f"{self.F.shape[1] or 'n'} objectives each"
-            )
-        if len(F) == 0:
-            return
-        if (undefined := np.isnan(F).any(axis=1)).any():
-            i = undefined.argmax()
-            raise ValueError(
-                f"archive: the objective values of individual {i} are {F[i]}; let the problem return a finite penalty "
-                "in place of NaN"
-            )
-        n_old = len(self)
-        merged = np.concatenate((self.F.reshape(n_old, F.shape[1]), F))
-        # Of equal vectors moocore keeps the first: the member before the newcomer.
-        kept = np.flatnonzero(moocore.is_nondominated(merged))
-        if len(kept) == n_old and (kept < n_old).all():
-            return
-        # New list and array, as the old ones may still stand in a history.
-        self._rows = [self._rows[i] if i < n_old else self._stored(X[i - n_old]) for i in kept.tolist()]
-        self.F = merged[kept]
-        self.F.setflags(write=False)
-
-    def _stored(self, row: Array) -> Array:
-        if row.dtype != np.bool_:
-            return row.copy()
-        self._n_bits = len(row)
-        return np.packbits(row)
+    return [_digest(row) for row in X]
 
 
-def _unpacked(row: NDArray[np.uint8], n_bits: int) -> Mask:
-    return np.unpackbits(row, count=n_bits).view(np.bool_)
+def _digest(row: Array) -> bytes:
+    # The sum turns -0.0 into 0.0 and leaves every other number as it is.
+    values = np.packbits(row) if row.dtype == np.bool_ else row + 0
+    return blake2b(np.ascontiguousarray(values).data, digest_size=16).digest()

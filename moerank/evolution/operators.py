@@ -142,6 +142,8 @@ class UniformCrossover(Crossover):
     [1, 1, 1, 1, 1, 1]
     """
 
+    dtype: type[np.generic] = np.bool_
+
     def __init__(self, prob: float = 0.9) -> None:
         super().__init__(n_parents=2, n_offsprings=2, prob=prob)
 
@@ -159,14 +161,11 @@ class UniformCrossover(Crossover):
         taking_place = random_state.random(len(matings)) < self.prob.get()
         first, second = [], []
         for (mother, father), takes_place in zip(matings, taking_place, strict=True):
-            a, b = self._row(mother), self._row(father)
+            a, b = _row(mother, self), _row(father, self)
             children = self._exchange(a, b, random_state) if takes_place else (a.copy(), b.copy())
             first.append(children[0])
             second.append(children[1])
         return Population.new("X", first + second)
-
-    def _row(self, individual: Any) -> Array:
-        return _bits(individual, self)
 
     def _exchange(self, a: Array, b: Array, random_state: np.random.Generator) -> tuple[Array, Array]:
         """Return the two children of a mating that takes place."""
@@ -198,6 +197,8 @@ class SparseBitFlip(Mutation):
     [11, 8, 5, 4]
     """
 
+    dtype: type[np.generic] = np.bool_
+
     def __init__(self, prob_var: float | None = None) -> None:
         super().__init__(prob=1.0, prob_var=prob_var)
 
@@ -216,13 +217,10 @@ class SparseBitFlip(Mutation):
         counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(pop))
         for individual, count in zip(pop, counts, strict=True):
             if count:
-                row = self._row(individual).copy()
+                row = _row(individual, self).copy()
                 self._flip(row, _distinct(problem.n_var, count, random_state))
                 individual.X = row
         return pop
-
-    def _row(self, individual: Any) -> Array:
-        return _bits(individual, self)
 
     def _flip(self, row: Array, positions: Integers) -> None:
         row[positions] = ~row[positions]
@@ -242,11 +240,11 @@ class KeepAsIs(NoRepair):
         return pop
 
 
-def _bits(individual: Any, operator: Any) -> Mask:
-    X: Mask = individual.X
-    if X.dtype != np.bool_:
+def _row(individual: Any, operator: UniformCrossover | SparseBitFlip) -> Array:
+    X: Array = individual.X
+    if X.dtype != operator.dtype:
         raise TypeError(
-            f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "
+            f"{operator.name} works on {operator.dtype.__name__.strip('_')} rows, but an individual holds {X.dtype}; "
             "give the algorithm a bool sampling such as DensitySampling()"
         )
     return X
@@ -321,9 +319,7 @@ class PackedSampling(Sampling):
 class PackedCrossover(UniformCrossover):
     """`UniformCrossover` of packed strings."""
 
-    def _row(self, individual: Any) -> Packed:
-        row: Packed = individual.X
-        return row
+    dtype = np.uint8
 
     def _exchange(self, a: Packed, b: Packed, random_state: np.random.Generator) -> tuple[Packed, Packed]:
         exchanged = (a ^ b) & np.frombuffer(random_state.bytes(len(a)), np.uint8)
@@ -333,13 +329,11 @@ class PackedCrossover(UniformCrossover):
 class PackedBitFlip(SparseBitFlip):
     """`SparseBitFlip` of packed strings."""
 
+    dtype = np.uint8
+
     def do(self, problem: PackedProblem, *args: Any, **kwargs: Any) -> Any:
         """Mutate as `SparseBitFlip` does, with as many bits as the bool strings have."""
         return super().do(problem.problem, *args, **kwargs)
-
-    def _row(self, individual: Any) -> Packed:
-        row: Packed = individual.X
-        return row
 
     def _flip(self, row: Packed, positions: Integers) -> None:
         np.bitwise_xor.at(row, positions >> 3, (128 >> (positions & 7)).astype(np.uint8))
