@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any
 
 import moocore
 import numpy as np
 from pymoo.core.duplicate import DuplicateElimination
+from pymoo.core.individual import Individual
 from pymoo.core.population import Population
 
 from moerank.arrays import Array, Mask, Matrix
@@ -122,7 +122,7 @@ class DigestDuplicates(DuplicateElimination):
         # id of a row -> the row and its digest; holding the row keeps its id from being given away.
         self._remembered: dict[int, tuple[Array, bytes]] = {}
 
-    def do(self, pop: Population, *args: Any, **kwargs: Any) -> Any:
+    def do(self, pop: Population, *args: object, **kwargs: object) -> Population:
         """Return `pop` without duplicates of its own earlier members and of the populations in `args`."""
         alive = {id(individual.X) for population in (pop, *args) for individual in population}
         self._remembered = {key: entry for key, entry in self._remembered.items() if key in alive}
@@ -136,7 +136,7 @@ class DigestDuplicates(DuplicateElimination):
                 seen.add(digest)
         return is_duplicate
 
-    def digests(self, population: Iterable[Any]) -> list[bytes]:
+    def digests(self, population: Iterable[Individual]) -> list[bytes]:
         """Return the digest of each individual's row (`row_digests`); rows of the last call cost nothing."""
         digests = []
         for individual in population:
@@ -146,7 +146,7 @@ class DigestDuplicates(DuplicateElimination):
             digests.append(self._remembered[id(row)][1])
         return digests
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_remembered": {}}
 
 

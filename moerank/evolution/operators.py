@@ -13,8 +13,10 @@ from copy import deepcopy
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from pymoo.core.crossover import Crossover
+from pymoo.core.individual import Individual
 from pymoo.core.mutation import Mutation
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
@@ -81,9 +83,7 @@ class DensitySampling(Sampling):
         self.low = low
         self.high = high
 
-    def _do(
-        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> Mask:
+    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Mask:
         density = self.low * (self.high / self.low) ** random_state.random(n_samples)
         X = np.empty((n_samples, problem.n_var), np.bool_)
         for row, share in zip(X, density, strict=True):
@@ -112,9 +112,7 @@ class SubsetSizeSampling(Sampling):
         super().__init__()
         self.largest = largest
 
-    def _do(
-        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> Mask:
+    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Mask:
         sizes = random_state.integers(1, self.largest or problem.n_var, n_samples, endpoint=True)
         X = np.zeros((n_samples, problem.n_var), np.bool_)
         for row, size in zip(X, sizes, strict=True):
@@ -152,9 +150,9 @@ class UniformCrossover(Crossover):
         problem: Problem,
         pop: Any,
         parents: Any = None,
-        *args: Any,
-        random_state: np.random.Generator,
-        **kwargs: Any,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
     ) -> Population:
         """Cross the pairs of individuals `pop`, or those that the index pairs `parents` take from `pop`."""
         matings = pop if parents is None else [pop[pair] for pair in parents]
@@ -167,7 +165,7 @@ class UniformCrossover(Crossover):
             second.append(children[1])
         return Population.new("X", first + second)
 
-    def _exchange(self, a: Array, b: Array, random_state: np.random.Generator) -> tuple[Array, Array]:
+    def _exchange(self, a: Array, b: Array, random_state: Generator) -> tuple[Array, Array]:
         """Return the two children of a mating that takes place."""
         random_bytes = np.frombuffer(random_state.bytes(-(-len(a) // 8)), np.uint8)
         exchanged = np.unpackbits(random_bytes, count=len(a))
@@ -207,9 +205,9 @@ class SparseBitFlip(Mutation):
         problem: Problem,
         pop: Population,
         inplace: bool = True,
-        *args: Any,
-        random_state: np.random.Generator,
-        **kwargs: Any,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
     ) -> Population:
         """Mutate the individuals of `pop`, or copies of them if not `inplace`; the old rows stay as they were."""
         if not inplace:
@@ -235,12 +233,12 @@ class KeepAsIs(NoRepair):
     >>> algorithm = NSGA2(100, sampling=DensitySampling(), repair=KeepAsIs())
     """
 
-    def do(self, problem: Problem, pop: Population, **kwargs: Any) -> Population:
+    def do(self, problem: Problem, pop: Population, **kwargs: object) -> Population:
         """Return `pop` itself."""
         return pop
 
 
-def _row(individual: Any, operator: UniformCrossover | SparseBitFlip) -> Array:
+def _row(individual: Individual, operator: UniformCrossover | SparseBitFlip) -> Array:
     X: Array = individual.X
     if X.dtype != operator.dtype:
         raise TypeError(
@@ -250,7 +248,7 @@ def _row(individual: Any, operator: UniformCrossover | SparseBitFlip) -> Array:
     return X
 
 
-def _distinct(n: int, size: int, random_state: np.random.Generator) -> Integers:
+def _distinct(n: int, size: int, random_state: Generator) -> Integers:
     """Return `size` distinct integers below `n`, every subset equally likely."""
     if size == 1:
         return random_state.integers(n, size=1)
@@ -297,10 +295,10 @@ class PackedProblem(Problem):  # type: ignore[misc]
         values: Matrix = self.problem.measure_again(unpack_rows(X, self.problem.n_var))
         return values
 
-    def _evaluate(self, X: Packed, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+    def _evaluate(self, X: Packed, out: dict[str, object], *args: object, **kwargs: object) -> None:
         out["F"] = self.problem.evaluate(unpack_rows(X, self.problem.n_var))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> PackedProblem:
+    def __deepcopy__(self, memo: dict[int, object]) -> PackedProblem:
         """Return itself, as the problem does."""
         return self
 
@@ -312,7 +310,7 @@ class PackedSampling(Sampling):
         super().__init__()
         self.sampling = sampling
 
-    def _do(self, problem: PackedProblem, n_samples: int, *args: Any, **kwargs: Any) -> Packed:
+    def _do(self, problem: PackedProblem, n_samples: int, *args: object, **kwargs: object) -> Packed:
         return pack_rows(self.sampling._do(problem.problem, n_samples, *args, **kwargs))
 
 
@@ -321,7 +319,7 @@ class PackedCrossover(UniformCrossover):
 
     dtype = np.uint8
 
-    def _exchange(self, a: Packed, b: Packed, random_state: np.random.Generator) -> tuple[Packed, Packed]:
+    def _exchange(self, a: Packed, b: Packed, random_state: Generator) -> tuple[Packed, Packed]:
         exchanged = (a ^ b) & np.frombuffer(random_state.bytes(len(a)), np.uint8)
         return a ^ exchanged, b ^ exchanged
 
@@ -331,7 +329,7 @@ class PackedBitFlip(SparseBitFlip):
 
     dtype = np.uint8
 
-    def do(self, problem: PackedProblem, *args: Any, **kwargs: Any) -> Any:
+    def do(self, problem: PackedProblem, *args: Any, **kwargs: Any) -> Population:
         """Mutate as `SparseBitFlip` does, with as many bits as the bool strings have."""
         return super().do(problem.problem, *args, **kwargs)
 
@@ -365,9 +363,7 @@ class MixedSampling(Sampling):
         self.n_bits = n_bits
         self.members = members
 
-    def _do(
-        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> Matrix:
+    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         density = random_state.random((n_samples, 1))
         X = random_state.random((n_samples, problem.n_var))
         X[:, : self.n_bits] = X[:, : self.n_bits] < density
@@ -393,7 +389,7 @@ class MixedCrossover(Crossover):
         super().__init__(n_parents=2, n_offsprings=2, prob=prob)
         self.n_bits = n_bits
 
-    def _do(self, problem: Problem, X: Matrix, *args: Any, random_state: np.random.Generator, **kwargs: Any) -> Matrix:
+    def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         bits, reals = X[:, :, : self.n_bits], X[:, :, self.n_bits :]
         n_matings, n_reals = reals.shape[1:]
         exchanged = random_state.random((n_matings, self.n_bits)) < 0.5
@@ -420,7 +416,7 @@ class MixedMutation(Mutation):
         super().__init__(prob=1.0, prob_var=prob_var)
         self.n_bits = n_bits
 
-    def _do(self, problem: Problem, X: Matrix, *args: Any, random_state: np.random.Generator, **kwargs: Any) -> Matrix:
+    def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         bits, reals = X[:, : self.n_bits], X[:, self.n_bits :]
         n, n_reals = reals.shape
         probability = self.get_prob_var(problem, size=n)

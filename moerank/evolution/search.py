@@ -1,4 +1,4 @@
-"""The search loop: ask, evaluate, tell, with an exact archive, a history and a journal of what was evaluated.
+"""The search loop: ask, evaluate, tell, with an exact archive, a history and a journal of the evaluations.
 
 The population goes through the same states, bit for bit, as in ``pymoo.optimize.minimize`` with the same seed; archive,
 history and journal only watch. Resuming runs the search again from its seed and takes the objectives from the journal.
@@ -101,8 +101,8 @@ def search(
     algorithm : pymoo Algorithm
         A fresh one; it is copied and stays as it is. Its ``sampling`` makes the initial population.
     termination : int, tuple or pymoo Termination
-        A number of generations, or what pymoo takes: ("n_gen", 50), ("n_eval", 5000), ("time", "00:01:00"),
-        a Termination object.
+        A number of generations, or a termination of pymoo: ("n_gen", 50), ("n_eval", 5000), ("time", "00:01:00"), a
+        Termination object.
     seed : int or None
         Seed of all random draws; None draws a fresh one.
     archive : Archive, optional
@@ -181,7 +181,7 @@ def search(
 
 
 def _advance(problem: Problem, algorithm: Algorithm, archive: Archive, clock: _Clock, journal: Journal | None) -> None:
-    """Ask, evaluate, tell, and put what was evaluated into the archive."""
+    """Ask, evaluate, tell, and put the evaluated individuals into the archive."""
     offspring = algorithm.ask()
     algorithm.start_time = clock
     members = np.empty(0, object) if offspring is None else np.atleast_1d(offspring)
@@ -201,7 +201,7 @@ def _advance(problem: Problem, algorithm: Algorithm, archive: Archive, clock: _C
         archive.add([individual.X for individual in feasible], np.array([individual.F for individual in feasible]))
 
 
-def _evaluate(problem: Problem, algorithm: Algorithm, offspring: Any, members: NDArray[np.object_]) -> None:
+def _evaluate(problem: Problem, algorithm: Algorithm, offspring: object, members: NDArray[np.object_]) -> None:
     evaluator, elimination = algorithm.evaluator, getattr(algorithm, "eliminate_duplicates", None)
     if offspring is None:
         return
@@ -220,7 +220,7 @@ def _evaluate(problem: Problem, algorithm: Algorithm, offspring: Any, members: N
 def _evaluate_once(
     problem: Problem,
     algorithm: Algorithm,
-    offspring: Any,
+    offspring: object,
     members: NDArray[np.object_],
     clock: _Clock,
     journal: Journal,
@@ -253,10 +253,10 @@ def _put(
     values: Matrix,
     sizes: tuple[int, int, int],
     evaluator: Evaluator,
-    offspring: Any,
+    offspring: object,
     members: NDArray[np.object_],
 ) -> None:
-    """Do what pymoo's evaluator does, with values that are known: it would put all rows into one large array."""
+    """Act as pymoo's evaluator with known values; pymoo's own would put all rows into one large array."""
     needed = set(evaluator.evaluate_values_of) if evaluator.skip_already_evaluated else None
     new = [i for i, individual in enumerate(members) if needed is None or not needed <= individual.evaluated]
     parts = np.split(values[new], np.cumsum(sizes)[:2], axis=1)
@@ -292,7 +292,7 @@ def _check_end(problem: Problem, algorithm: Algorithm, archive: Archive, journal
         )
 
 
-def _about(problem: Problem, algorithm: Algorithm) -> dict[str, Any]:
+def _about(problem: Problem, algorithm: Algorithm) -> dict[str, object]:
     """Return the properties of the search that a journal has to share, beside the configuration of the run."""
     return {
         "algorithm class": type(algorithm).__name__,

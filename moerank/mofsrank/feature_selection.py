@@ -59,7 +59,7 @@ class FeatureSelection(Stage):
     pair_masks : ndarray of bool, shape (n_subsets, n_units), optional
         The instance subsets of the first stage; None trains on all pairs.
     unit : {"pair", "document", "query"}, default "pair"
-        What a column of `pair_masks` stands for; see `InstanceSelection`.
+        Unit of the columns of `pair_masks`; see `InstanceSelection`.
     objectives : sequence of str or Objective, default ("features", "error")
         Minimised; see `moerank.mofsrank.objectives`.
     limits : FeatureLimits, optional

@@ -64,8 +64,8 @@ class InstanceSelection(Stage):
         One with ``fit_population``, or any in the style of scikit-learn, in a `RankerAdapter` then.
     metric : Metric, default NDCG(10)
     unit : {"pair", "document", "query"}, default "pair"
-        What a bit stands for: a pair, as in the paper; a document, and a pair counts if both its documents are kept; or
-        a query with all its pairs.
+        Unit of a bit: a pair, as in the paper; a document, where a pair counts if both its documents are kept; or a
+        query with all its pairs.
     objectives : sequence of str or Objective, default ("pairs", "error")
         Minimised; see `moerank.mofsrank.objectives`.
     density : (float, float), default (0.05, 0.5)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pymoo.core.problem import Problem
 from pymoo.core.repair import Repair
@@ -33,7 +34,7 @@ class FeatureLimits:
     max_features : int, optional
         Most features, those of `include` counted.
     max_cost : float, optional
-        Most that the features cost together; the data must say what each costs.
+        Largest cost of all features together; the data must have costs.
     include : sequence of int or str
         Columns, counted from 0, or names of features that belong to every selection.
 
@@ -144,8 +145,8 @@ class FeatureStrings:
                 "the search the repair that operators() has"
             )
 
-    def repaired(self, X: Mask, random_state: np.random.Generator) -> Mask:
-        """Return the strings with the included features, and of the others, drawn in random order, those that fit.
+    def repaired(self, X: Mask, random_state: Generator) -> Mask:
+        """Return the strings with the included features, and with the others in random order as far as they fit.
 
         A string that keeps the limits comes back as it was.
         """
@@ -246,7 +247,7 @@ class KeepLimits(Repair):
         self.strings = strings
         self.used = used
 
-    def _do(self, problem: Problem, X: Array, *args: Any, random_state: np.random.Generator, **kwargs: Any) -> Array:
+    def _do(self, problem: Problem, X: Array, *args: object, random_state: Generator, **kwargs: object) -> Array:
         if self.used is None:
             return self.strings.repaired(X, random_state)
         whole = np.zeros((len(X), self.strings.n_bits), np.bool_)

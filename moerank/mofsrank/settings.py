@@ -90,17 +90,17 @@ def at_least(least: int, most: int | None = None) -> BeforeValidator:
     return BeforeValidator(check, json_schema_input_type=Annotated[int, Field(ge=least, le=most)])
 
 
-def _checked_by(check: Callable[[Any], object], shown_as: Any) -> BeforeValidator:
+def _checked_by(check: Callable[[Any], object], shown_as: object) -> BeforeValidator:
     """Return a validator that calls `check`, which raises a ValueError; the JSON schema shows the type `shown_as`."""
 
-    def validate(value: Any) -> Any:
+    def validate(value: object) -> object:
         check(value)
         return value
 
     return BeforeValidator(validate, json_schema_input_type=shown_as)
 
 
-def _check_termination(termination: Any) -> None:
+def _check_termination(termination: object) -> None:
     """Refuse a termination that pymoo would misread or refuse without naming it."""
     if termination is None or isinstance(termination, Termination):
         return
@@ -123,12 +123,12 @@ def _check_termination(termination: Any) -> None:
         ) from None
 
 
-def _check_initial(initial: Any) -> None:
+def _check_initial(initial: object) -> None:
     if isinstance(initial, str | Mapping):
         raise ValueError(f"initial must be an array of individuals or a pymoo Sampling, not {initial!r}")
 
 
-def _check_algorithm(algorithm: Any) -> None:
+def _check_algorithm(algorithm: object) -> None:
     if isinstance(algorithm, str):
         if algorithm not in ALGORITHMS:
             raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
@@ -136,7 +136,7 @@ def _check_algorithm(algorithm: Any) -> None:
         raise ValueError(f"algorithm must be a name or a factory of pymoo algorithms, not {algorithm!r}")
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> object:
     """Return plain JSON for a value: objects become their text, arrays a digest."""
     try:
         json.dumps(value)
@@ -194,17 +194,17 @@ class StageSettings(Section):
     initial: SkipJsonSchema[Annotated[Any, _checked_by(_check_initial, list[list[bool]]), AsJson]] = None
 
     @model_serializer(mode="wrap")
-    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, object]:
         return {name: value for name, value in serialise(self).items() if value is not None}
 
 
 class InstanceSelectionSettings(StageSettings):
-    """Settings of the first stage: what is chosen among, initial densities, and the subsets it hands on.
+    """Settings of the first stage: unit of selection, initial densities, and the subsets for the second stage.
 
     Attributes
     ----------
     unit : {"auto", "pair", "document", "query"}
-        What a bit stands for; see `InstanceSelection`. "auto" is a pair for up to five million of them, else a query.
+        Unit of a bit; see `InstanceSelection`. "auto" is a pair for up to five million of them, else a query.
     density : (float, float)
         Range of the shares of bits that are set in the initial population.
     max_subsets : int
@@ -221,7 +221,7 @@ class InstanceSelectionSettings(StageSettings):
 
 
 class FeatureSelectionSettings(StageSettings):
-    """Settings of the second stage: what a bit stands for, and the reading of equations (3) and (4).
+    """Settings of the second stage: features or groups as bits, and the reading of equations (3) and (4).
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ class FeatureSelectionSettings(StageSettings):
 
 
 class EnsembleSettings(StageSettings):
-    """Settings of the third stage: what becomes of the members of the second stage's front.
+    """Settings of the third stage: use of the members of the second stage's front.
 
     Attributes
     ----------
@@ -261,7 +261,7 @@ KINDS: dict[str, type[StageSettings]] = {
 
 
 class SearchSettings(Section):
-    """What the stages share: algorithm, objectives, the rule for the final member, the ranker that serves, the margin.
+    """Settings of all stages: algorithm, objectives, the rule for the final member, the ranker that serves, the margin.
 
     See `MOFSRank`. The margin is that of other selections' verdicts, too.
     """
@@ -315,13 +315,13 @@ class Settings(SearchSettings):
 
     @field_validator("adaptive_mutation", "tune", "resume", "verbose", mode="before")
     @classmethod
-    def _is_switch(cls, value: Any, info: ValidationInfo) -> Any:
+    def _is_switch(cls, value: object, info: ValidationInfo) -> object:
         check_switch(**{str(info.field_name): value})
         return value
 
     @field_validator(*STAGES, mode="before")
     @classmethod
-    def _read_stage(cls, value: Any, info: ValidationInfo) -> Any:
+    def _read_stage(cls, value: object, info: ValidationInfo) -> object:
         if isinstance(value, Mapping | StageSettings):
             return value
         check_switch(**{str(info.field_name): value})
@@ -341,8 +341,8 @@ class Settings(SearchSettings):
         """The limits of every selection."""
         return FeatureLimits(self.max_features, self.max_cost, self.include)
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the settings that decide what is evaluated, as plain JSON values by dotted names."""
+    def configuration(self) -> dict[str, object]:
+        """Return the settings that decide the evaluations, as plain JSON values by dotted names."""
         settings = self.model_dump(mode="json", exclude={"final", "margin", "refit", "tune"})
         settings["objectives"] = [repr(objective) for objective in read_objectives(self.objectives)]
         for stage in STAGES:
@@ -352,7 +352,7 @@ class Settings(SearchSettings):
 
 
 def _sentence(error: ValidationError) -> str:
-    """Return what is wrong with the arguments of an estimator, the stage being named."""
+    """Return a sentence about the first wrong argument of an estimator, which names the stage."""
     first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     name, *keys = map(str, first["loc"] or ("",))
     if first["type"] == "extra_forbidden":
@@ -447,7 +447,7 @@ def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
     return RefitPlan(ranker, isinstance(named, str), evaluations)
 
 
-def listed_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
     """Return the settings of all stages that run by their nested names, given ones and defaults.
 
     Examples
@@ -464,7 +464,7 @@ def listed_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return listed
 
 
-def merged_settings(parameters: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
     """Return changes of the parameters of MOFSRank, nested settings of a stage merged into one new mapping.
 
     Raises a ValueError for an unknown setting, for one of a stage that is left out, and for parameters of None.
@@ -492,5 +492,5 @@ def merged_settings(parameters: Mapping[str, Any], changes: Mapping[str, Any]) -
     return merged
 
 
-def _given(stage: object) -> dict[str, Any]:
+def _given(stage: object) -> dict[str, object]:
     return dict(stage) if isinstance(stage, Mapping) else {}

@@ -61,7 +61,7 @@ class Stage(Problem):  # type: ignore[misc]
         *,
         workers: int = 1,
         n_counted: int | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         check_at_least(1, workers=workers)
         self.train = train
@@ -98,7 +98,7 @@ class Stage(Problem):  # type: ignore[misc]
     def _is_empty(self, X: Array) -> Mask:
         return np.array([not row.any() for row in X])  # row by row, any() stops at the first bit that is set
 
-    def _evaluate(self, X: Array, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+    def _evaluate(self, X: Array, out: dict[str, object], *args: object, **kwargs: object) -> None:
         if self.vtype is bool and X.dtype not in (np.bool_, np.uint8):
             raise ValueError(
                 f"{type(self).__name__}: strings must be bool, and the algorithm makes {X.dtype}; give it the "
@@ -147,10 +147,10 @@ class Stage(Problem):  # type: ignore[misc]
         self._known.update(known)
 
     def measure_again(self, X: Array) -> Matrix:
-        """Return the objectives (n, n_objectives) of any individuals, and forget what was known of them before."""
+        """Return the objectives (n, n_objectives) of any individuals, and forget all values known before."""
         self._known.clear()
         return np.asarray(self.evaluate(X), np.float64)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Stage:
+    def __deepcopy__(self, memo: dict[int, object]) -> Stage:
         """Return itself: pymoo copies problems with their histories, and the data need not be copied along."""
         return self
