@@ -170,10 +170,10 @@ class AdaptiveBitFlip(Mutation):
         self,
         problem: Problem,
         X: Mask,
-        *args: Any,
+        *args: object,
         algorithm: Any = None,
         random_state: np.random.Generator,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Mask:
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:

@@ -9,6 +9,7 @@ from math import comb
 from typing import Any, TypeAlias
 
 import numpy as np
+from pymoo.core.algorithm import Algorithm
 
 from moerank.arrays import Matrix
 from moerank.checks import check_at_least, unknown
@@ -23,29 +24,29 @@ __all__ = ["ALGORITHMS", "BIT_SEARCHES", "Factory", "make_algorithm"]
 
 Operators: TypeAlias = dict[str, Any]
 
-Factory: TypeAlias = Callable[[int, dict[str, Any]], Any]
+Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 """Makes a pymoo algorithm from the size of the population and a stage's operators."""
 
 
-def _plain(path: str, population: int, operators: Operators, n_objectives: int) -> Any:
+def _plain(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
     return _imported(path)(pop_size=population, **operators)
 
 
-def _with_directions(path: str, population: int, operators: Operators, n_objectives: int) -> Any:
+def _with_directions(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
     return _imported(path)(_directions(population, n_objectives), pop_size=population, **operators)
 
 
-def _spea2(population: int, operators: Operators, n_objectives: int) -> Any:
+def _spea2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
     from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
 
     # The survival in SPEA2's default argument is shared by all its instances and remembers earlier runs.
     return SPEA2(pop_size=population, survival=SPEA2Survival(normalize=True), **operators)
 
 
-def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Any:
+def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
     from pymoo.algorithms.moo.age2 import AGEMOEA2, AGEMOEA2Survival
 
-    def pairwise_distances(front: Any, p: float) -> Any:
+    def pairwise_distances(front: Matrix, p: float) -> Matrix:
         # A front that is one point is at its own ideal point, and pymoo divides by the distance from there.
         at_ideal = ~front.any(axis=1, keepdims=True)
         return AGEMOEA2Survival.pairwise_distances(np.where(at_ideal, 1e-9, front), p)
@@ -55,7 +56,7 @@ def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Any:
     return algorithm
 
 
-def _moead(population: int, operators: Operators, n_objectives: int) -> Any:
+def _moead(population: int, operators: Operators, n_objectives: int) -> Algorithm:
     from pymoo.algorithms.moo.moead import ParallelMOEAD
 
     # MOEA/D replaces neighbours one by one and has no elimination of duplicates.
@@ -66,7 +67,7 @@ def _moead(population: int, operators: Operators, n_objectives: int) -> Any:
     return algorithm
 
 
-def _bit_search(name: str, population: int, operators: Operators, n_objectives: int) -> Any:
+def _bit_search(name: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
     kept = {key: operators[key] for key in ("sampling", "repair") if key in operators}
     return BIT_SEARCHES[name](population, **kept)
 
@@ -97,7 +98,7 @@ BIT_SEARCHES: dict[str, type[BitSearch]] = {
 }
 """Searches with variations of their own, made for strings of which each bit selects a feature."""
 
-ALGORITHMS: dict[str, Callable[[int, Operators, int], Any]] = {
+ALGORITHMS: dict[str, Callable[[int, Operators, int], Algorithm]] = {
     "nsga2": partial(_plain, "nsga2:NSGA2"),
     "nsga3": partial(_with_directions, "nsga3:NSGA3"),
     "spea2": _spea2,
@@ -112,7 +113,7 @@ DECOMPOSING = ("rvea", "moead")
 """Algorithms that give each individual a direction of its own: with one objective there is only one."""
 
 
-def make_algorithm(algorithm: str | Factory, population: int, operators: Operators, n_objectives: int = 2) -> Any:
+def make_algorithm(algorithm: str | Factory, population: int, operators: Operators, n_objectives: int = 2) -> Algorithm:
     """Return a new pymoo algorithm for a stage.
 
     Parameters

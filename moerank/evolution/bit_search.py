@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import moocore
 import numpy as np
@@ -111,7 +111,7 @@ class BitSearch(Algorithm):
         *,
         sampling: Start | None = None,
         repair: Repair | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         check_at_least(2, pop_size=pop_size)
         super().__init__(**{"output": MultiObjectiveOutput(), **settings})
@@ -131,7 +131,7 @@ class BitSearch(Algorithm):
 
     @abstractmethod
     def _survive(self, X: Mask, F: Matrix) -> Integers:
-        """Return the rows that stay of those that stand side by side: the population, then the batch just evaluated.
+        """Return the rows of the survivors; X and F hold the population, then the batch just evaluated.
 
         `self.X` and `self.F` are still those of the population, without rows when the initial one comes in.
         """
@@ -146,7 +146,7 @@ class BitSearch(Algorithm):
                 "choose another algorithm, such as nsga2"
             )
 
-    def _setup(self, problem: Problem, **settings: Any) -> None:
+    def _setup(self, problem: Problem, **settings: object) -> None:
         self.check_objectives(problem.n_obj)
         if problem.has_constraints():
             raise ValueError(
@@ -162,14 +162,14 @@ class BitSearch(Algorithm):
         own = self._individuals(self._start(missing)) if missing > 0 else Population.empty()
         return self._batch(Population.merge(given, own))
 
-    def _initialize_advance(self, infills: Population | None = None, **kwargs: Any) -> None:
+    def _initialize_advance(self, infills: Population | None = None, **kwargs: object) -> None:
         self.pop = Population.empty()
         self._advance(infills)
 
     def _infill(self) -> Population | None:
         return self._batch(self._individuals(self._mate()))
 
-    def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
+    def _advance(self, infills: Population | None = None, **kwargs: object) -> None:
         if infills is None:
             return
         X = np.concatenate((self.X, _rows(infills, self.problem.n_var)))
@@ -185,7 +185,7 @@ class BitSearch(Algorithm):
             self.opt = self.pop[best[first_of_equals(self.X[best])]]
 
     def _given(self) -> Population:
-        """Return what the caller gave for the initial population."""
+        """Return the individuals that the caller gave for the initial population."""
         if self.sampling is None:
             return Population.empty()
         population = Initialization(self.sampling, repair=self.repair).do(
@@ -208,7 +208,7 @@ class BitSearch(Algorithm):
         return population[_rows(population, self.problem.n_var).any(axis=1)]
 
     def _batch(self, population: Population) -> Population | None:
-        """Return what is evaluated of a batch, or None and end the search if there is nothing."""
+        """Return the individuals of a batch to evaluate, or None and end the search if there are none."""
         # This also makes the digests of the batch, which the search loop wants, and forgets those of the last one.
         distinct = self.eliminate_duplicates.do(population)
         if len(distinct):

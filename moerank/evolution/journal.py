@@ -93,7 +93,7 @@ class Journal:
     False
     """
 
-    def __init__(self, path: str | Path, configuration: dict[str, Any], *, every: float = 2.0) -> None:
+    def __init__(self, path: str | Path, configuration: dict[str, object], *, every: float = 2.0) -> None:
         self.path = Path(path)
         # Through JSON and back, so that a tuple here equals the list that it becomes in the file.
         self.configuration = json.loads(json.dumps(configuration))
@@ -110,7 +110,7 @@ class Journal:
         """Delete the file."""
         remove(self.path)
 
-    def open(self, about: dict[str, Any], width: int) -> None:
+    def open(self, about: dict[str, object], width: int) -> None:
         """Open the file for a search of `width` values per individual, or begin it where there is none.
 
         Raises a ValueError if the file is no journal, or one of other versions or of another configuration; `about`
@@ -118,7 +118,11 @@ class Journal:
         """
         if self.exists() and not self.path.is_file():
             raise ValueError(f"{self.path} is not a journal of moerank but something else than a file; move it away")
-        here = {"format": "moerank journal", "versions": _versions(), "configuration": about | self.configuration}
+        here: dict[str, Any] = {
+            "format": "moerank journal",
+            "versions": _versions(),
+            "configuration": about | self.configuration,
+        }
         header = json.dumps(here, sort_keys=True).encode() + b"\n"
         self._file = FileIO(self.path, "a+")
         self._file.seek(0)
@@ -260,13 +264,13 @@ def _sum(*pieces: bytes) -> bytes:
     return blake2b(b"".join(pieces), digest_size=16).hexdigest().encode() + b"\n"
 
 
-def _versions() -> dict[str, Any]:
+def _versions() -> dict[str, object]:
     python = ".".join(platform.python_version_tuple()[:2])
     others = {"pymoo": version("pymoo"), "numpy": np.__version__, "python": python}
     return {"journal format": FORMAT, "moerank": VERSION, **others}
 
 
-def _differences(there: dict[str, Any], here: dict[str, Any]) -> str:
+def _differences(there: dict[str, object], here: dict[str, object]) -> str:
     missing = "missing"
     return ", ".join(
         f"{key if key in here else reprlib.repr(key)} is {_shown(there.get(key, missing))} there and "
@@ -276,6 +280,6 @@ def _differences(there: dict[str, Any], here: dict[str, Any]) -> str:
     )
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:197]}..."

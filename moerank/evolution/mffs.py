@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import numpy as np
 from pymoo.core.problem import Problem
@@ -98,13 +97,13 @@ class MFFS(BitSearch):
 
     n_objectives = (2, 2)
 
-    def __init__(self, pop_size: int = 100, **settings: Any) -> None:
+    def __init__(self, pop_size: int = 100, **settings: object) -> None:
         super().__init__(pop_size, **settings)
         check_at_least(4, pop_size=pop_size)
         half, quarter = (pop_size + 1) // 2, (pop_size + 2) // 4
         self.sizes = (half, quarter, pop_size - half - quarter)
 
-    def _setup(self, problem: Problem, **settings: Any) -> None:
+    def _setup(self, problem: Problem, **settings: object) -> None:
         super()._setup(problem, **settings)
         self.weights = np.array(WEIGHTS)
         self.midpoints = np.empty((0, 2))

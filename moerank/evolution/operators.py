@@ -13,8 +13,10 @@ from copy import deepcopy
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from pymoo.core.crossover import Crossover
+from pymoo.core.individual import Individual
 from pymoo.core.mutation import Mutation
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
@@ -81,9 +83,7 @@ class DensitySampling(Sampling):
         self.low = low
         self.high = high
 
-    def _do(
-        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> Mask:
+    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Mask:
         density = self.low * (self.high / self.low) ** random_state.random(n_samples)
         X = np.empty((n_samples, problem.n_var), np.bool_)
         for row, share in zip(X, density, strict=True):
@@ -112,9 +112,7 @@ class SubsetSizeSampling(Sampling):
         super().__init__()
         self.largest = largest
 
-    def _do(
-        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> Mask:
+    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Mask:
         sizes = random_state.integers(1, self.largest or problem.n_var, n_samples, endpoint=True)
         X = np.zeros((n_samples, problem.n_var), np.bool_)
         for row, size in zip(X, sizes, strict=True):
@@ -142,6 +140,8 @@ class UniformCrossover(Crossover):
     [1, 1, 1, 1, 1, 1]
     """
 
+    dtype: type[np.generic] = np.bool_
+
     def __init__(self, prob: float = 0.9) -> None:
         super().__init__(n_parents=2, n_offsprings=2, prob=prob)
 
@@ -150,25 +150,22 @@ class UniformCrossover(Crossover):
         problem: Problem,
         pop: Any,
         parents: Any = None,
-        *args: Any,
-        random_state: np.random.Generator,
-        **kwargs: Any,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
     ) -> Population:
         """Cross the pairs of individuals `pop`, or those that the index pairs `parents` take from `pop`."""
         matings = pop if parents is None else [pop[pair] for pair in parents]
         taking_place = random_state.random(len(matings)) < self.prob.get()
         first, second = [], []
         for (mother, father), takes_place in zip(matings, taking_place, strict=True):
-            a, b = self._row(mother), self._row(father)
+            a, b = _row(mother, self), _row(father, self)
             children = self._exchange(a, b, random_state) if takes_place else (a.copy(), b.copy())
             first.append(children[0])
             second.append(children[1])
         return Population.new("X", first + second)
 
-    def _row(self, individual: Any) -> Array:
-        return _bits(individual, self)
-
-    def _exchange(self, a: Array, b: Array, random_state: np.random.Generator) -> tuple[Array, Array]:
+    def _exchange(self, a: Array, b: Array, random_state: Generator) -> tuple[Array, Array]:
         """Return the two children of a mating that takes place."""
         random_bytes = np.frombuffer(random_state.bytes(-(-len(a) // 8)), np.uint8)
         exchanged = np.unpackbits(random_bytes, count=len(a))
@@ -198,6 +195,8 @@ class SparseBitFlip(Mutation):
     [11, 8, 5, 4]
     """
 
+    dtype: type[np.generic] = np.bool_
+
     def __init__(self, prob_var: float | None = None) -> None:
         super().__init__(prob=1.0, prob_var=prob_var)
 
@@ -206,9 +205,9 @@ class SparseBitFlip(Mutation):
         problem: Problem,
         pop: Population,
         inplace: bool = True,
-        *args: Any,
-        random_state: np.random.Generator,
-        **kwargs: Any,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
     ) -> Population:
         """Mutate the individuals of `pop`, or copies of them if not `inplace`; the old rows stay as they were."""
         if not inplace:
@@ -216,13 +215,10 @@ class SparseBitFlip(Mutation):
         counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(pop))
         for individual, count in zip(pop, counts, strict=True):
             if count:
-                row = self._row(individual).copy()
+                row = _row(individual, self).copy()
                 self._flip(row, _distinct(problem.n_var, count, random_state))
                 individual.X = row
         return pop
-
-    def _row(self, individual: Any) -> Array:
-        return _bits(individual, self)
 
     def _flip(self, row: Array, positions: Integers) -> None:
         row[positions] = ~row[positions]
@@ -237,22 +233,22 @@ class KeepAsIs(NoRepair):
     >>> algorithm = NSGA2(100, sampling=DensitySampling(), repair=KeepAsIs())
     """
 
-    def do(self, problem: Problem, pop: Population, **kwargs: Any) -> Population:
+    def do(self, problem: Problem, pop: Population, **kwargs: object) -> Population:
         """Return `pop` itself."""
         return pop
 
 
-def _bits(individual: Any, operator: Any) -> Mask:
-    X: Mask = individual.X
-    if X.dtype != np.bool_:
+def _row(individual: Individual, operator: UniformCrossover | SparseBitFlip) -> Array:
+    X: Array = individual.X
+    if X.dtype != operator.dtype:
         raise TypeError(
-            f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "
+            f"{operator.name} works on {operator.dtype.__name__.strip('_')} rows, but an individual holds {X.dtype}; "
             "give the algorithm a bool sampling such as DensitySampling()"
         )
     return X
 
 
-def _distinct(n: int, size: int, random_state: np.random.Generator) -> Integers:
+def _distinct(n: int, size: int, random_state: Generator) -> Integers:
     """Return `size` distinct integers below `n`, every subset equally likely."""
     if size == 1:
         return random_state.integers(n, size=1)
@@ -299,10 +295,10 @@ class PackedProblem(Problem):  # type: ignore[misc]
         values: Matrix = self.problem.measure_again(unpack_rows(X, self.problem.n_var))
         return values
 
-    def _evaluate(self, X: Packed, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+    def _evaluate(self, X: Packed, out: dict[str, object], *args: object, **kwargs: object) -> None:
         out["F"] = self.problem.evaluate(unpack_rows(X, self.problem.n_var))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> PackedProblem:
+    def __deepcopy__(self, memo: dict[int, object]) -> PackedProblem:
         """Return itself, as the problem does."""
         return self
 
@@ -314,18 +310,16 @@ class PackedSampling(Sampling):
         super().__init__()
         self.sampling = sampling
 
-    def _do(self, problem: PackedProblem, n_samples: int, *args: Any, **kwargs: Any) -> Packed:
+    def _do(self, problem: PackedProblem, n_samples: int, *args: object, **kwargs: object) -> Packed:
         return pack_rows(self.sampling._do(problem.problem, n_samples, *args, **kwargs))
 
 
 class PackedCrossover(UniformCrossover):
     """`UniformCrossover` of packed strings."""
 
-    def _row(self, individual: Any) -> Packed:
-        row: Packed = individual.X
-        return row
+    dtype = np.uint8
 
-    def _exchange(self, a: Packed, b: Packed, random_state: np.random.Generator) -> tuple[Packed, Packed]:
+    def _exchange(self, a: Packed, b: Packed, random_state: Generator) -> tuple[Packed, Packed]:
         exchanged = (a ^ b) & np.frombuffer(random_state.bytes(len(a)), np.uint8)
         return a ^ exchanged, b ^ exchanged
 
@@ -333,13 +327,11 @@ class PackedCrossover(UniformCrossover):
 class PackedBitFlip(SparseBitFlip):
     """`SparseBitFlip` of packed strings."""
 
-    def do(self, problem: PackedProblem, *args: Any, **kwargs: Any) -> Any:
+    dtype = np.uint8
+
+    def do(self, problem: PackedProblem, *args: Any, **kwargs: Any) -> Population:
         """Mutate as `SparseBitFlip` does, with as many bits as the bool strings have."""
         return super().do(problem.problem, *args, **kwargs)
-
-    def _row(self, individual: Any) -> Packed:
-        row: Packed = individual.X
-        return row
 
     def _flip(self, row: Packed, positions: Integers) -> None:
         np.bitwise_xor.at(row, positions >> 3, (128 >> (positions & 7)).astype(np.uint8))
@@ -371,9 +363,7 @@ class MixedSampling(Sampling):
         self.n_bits = n_bits
         self.members = members
 
-    def _do(
-        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> Matrix:
+    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         density = random_state.random((n_samples, 1))
         X = random_state.random((n_samples, problem.n_var))
         X[:, : self.n_bits] = X[:, : self.n_bits] < density
@@ -399,7 +389,7 @@ class MixedCrossover(Crossover):
         super().__init__(n_parents=2, n_offsprings=2, prob=prob)
         self.n_bits = n_bits
 
-    def _do(self, problem: Problem, X: Matrix, *args: Any, random_state: np.random.Generator, **kwargs: Any) -> Matrix:
+    def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         bits, reals = X[:, :, : self.n_bits], X[:, :, self.n_bits :]
         n_matings, n_reals = reals.shape[1:]
         exchanged = random_state.random((n_matings, self.n_bits)) < 0.5
@@ -426,7 +416,7 @@ class MixedMutation(Mutation):
         super().__init__(prob=1.0, prob_var=prob_var)
         self.n_bits = n_bits
 
-    def _do(self, problem: Problem, X: Matrix, *args: Any, random_state: np.random.Generator, **kwargs: Any) -> Matrix:
+    def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         bits, reals = X[:, : self.n_bits], X[:, self.n_bits :]
         n, n_reals = reals.shape
         probability = self.get_prob_var(problem, size=n)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import moocore
 import numpy as np
@@ -96,7 +95,7 @@ class Staircase(BitSearch):
        together; the next time the population is put aside again.
 
     A generation of P strings takes O(P (d + log P)) with one objective beside the size, and O(P²) for each of
-    several. The population is not the result: what is not dominated by any string evaluated stands in ``opt``.
+    several. The population is not the result: ``opt`` holds the non-dominated strings of all evaluations.
 
     Examples
     --------
@@ -109,12 +108,12 @@ class Staircase(BitSearch):
     [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
 
-    def __init__(self, pop_size: int = 100, *, adaptive: bool = True, **settings: Any) -> None:
+    def __init__(self, pop_size: int = 100, *, adaptive: bool = True, **settings: object) -> None:
         super().__init__(pop_size, **settings)
         self.nominal_size = pop_size
         self.adaptive = adaptive
 
-    def _setup(self, problem: Problem, **settings: Any) -> None:
+    def _setup(self, problem: Problem, **settings: object) -> None:
         super()._setup(problem, **settings)
         self.n_sent = self.stale = 0
         self.pop_size = self._size_now()

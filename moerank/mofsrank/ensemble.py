@@ -1,4 +1,4 @@
-"""MOEN, the third stage of MOFSRank: a weighted sum of the front's rankers on some of their features."""
+"""MOEN, the third stage of MOFSRank: weighted sums of the front's rankers on some of their features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Mask, Matrix
 from moerank.data import RankingData
 from moerank.evolution import DigestDuplicates, KeepAsIs, MixedCrossover, MixedMutation, MixedSampling
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import Metric
 from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
@@ -36,12 +36,12 @@ class Ensemble(Stage):
         The rankers of the front, 0 off their features.
     metric : Metric, default NDCG(10)
     objectives : sequence of str or Objective, default ("features", "error")
-        What is minimised; see `moerank.mofsrank.objectives`.
+        Minimised; see `moerank.mofsrank.objectives`.
     limits, by_group : optional
         See `FeatureSelection`. An included feature counts, and costs, even if its weight is 0; if bits stand for
         groups, all features of a group do if one of them has a weight.
     backend : fitness backend, optional
-        What trained the rankers, for objectives that compare with another ranker of its kind.
+        Trained the rankers; for objectives that compare with another ranker of its kind.
     inject : bool, default False
         Start with the members themselves in the population, so that the ensemble cannot do worse than they do on
         the training data. The paper does not.
@@ -61,6 +61,7 @@ class Ensemble(Stage):
     Examples
     --------
     >>> import numpy as np
+    >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
     >>> stage = Ensemble(train, coefs=[[1.0, 0.0], [2.0, -1.0]], metric=NDCG(2))
     >>> stage.weights(np.array([[1.0, 1.0, 0.5, 0.25]]))
@@ -92,10 +93,10 @@ class Ensemble(Stage):
             )
         n_var = len(self.used) + len(coefs)
         n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var
-        super().__init__(train, n_var, objectives, workers=workers, n_counted=n_counted, xl=0.0, xu=1.0)
-        self.backend = backend
+        super().__init__(
+            train, backend, metric, n_var, objectives, workers=workers, n_counted=n_counted, xl=0.0, xu=1.0
+        )
         self.coefs = coefs
-        self.metric = metric or NDCG(10)
         self.inject = inject
 
     @property

@@ -71,7 +71,7 @@ class MOFSRank(RankingEstimator):
     feature_selection : True or mapping
         Settings of the second stage.
     objectives : sequence of str or Objective, default ("features", "error")
-        What the second and the third stage minimise; see `moerank.mofsrank.objectives`. The first stage minimises the
+        Minimised by the second and the third stage; see `moerank.mofsrank.objectives`. The first stage minimises the
         number of preference pairs kept and the error.
     max_features : int, optional
         Most features of a selection. Like the next two a limit that every string of the second and the third stage
@@ -81,16 +81,15 @@ class MOFSRank(RankingEstimator):
     include : sequence of int or str, default ()
         Columns, from 0, or names of features that belong to every selection, and count even if their weight is 0.
     exclude : sequence of int or str, default ()
-        Columns or names of features that are out of the question: nothing looks at them, the reference of the verdict
-        included.
+        Columns or names of features that leave the data before the search, also for the reference of the verdict.
     costs : array-like or mapping, shape (n_features,), optional
-        What each feature costs, in the order of the columns or by name, for the objective "cost" and for `max_cost`;
-        by default what the data say. A `FeatureCosts` has groups, too.
+        Cost of each feature, in the order of the columns or by name, for the objective "cost" and for `max_cost`; by
+        default that of the data. A `FeatureCosts` has groups, too.
     groups : sequence or mapping, optional
         The group of features that are computed together, None for no group; left out, features cost 0 by themselves.
         With ``feature_selection={"by_group": True}`` a group is selected as a whole.
     group_costs : mapping, optional
-        What each group costs once, however many of its features are used.
+        Cost of each group, paid once however many of its features are used.
     adaptive_mutation : bool, default True
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
@@ -104,10 +103,10 @@ class MOFSRank(RankingEstimator):
         features. All but the first look at the validation data where these are given; "auto" is "validation" then.
     refit : ranker, its name or a mapping, optional
         The ranker that serves: after the search it is trained on the features of each member of the last front, and
-        these rankers are what is chosen among, judged and predicts. A name is that of a ranker in the table of solvers,
-        as "lambdamart"; its parameters are chosen by validation MAP over its published grid, once, with all features.
-        So are those of an estimator with such a grid, unless ``tune=False``. The number of LambdaMART's trees is chosen
-        by validation for each member. Without validation data the training metric chooses the member, as for
+        one of these rankers is chosen, judged and predicts. A name is that of a ranker in the table of solvers, as
+        "lambdamart"; validation MAP chooses its parameters from its published grid, once, with all features. The same
+        holds for an estimator with such a grid, unless ``tune=False``. Validation chooses the number of LambdaMART's
+        trees for each member. Without validation data the training metric chooses the member, as for
         ``final="train"``: of rankers that learn their training data by heart most likely the largest. With
         ``{"ranker": "lambdamart", "evaluations": 200}`` the search goes on before, the ranker itself being the judge;
         see `moerank.mofsrank.refit`.
@@ -121,11 +120,11 @@ class MOFSRank(RankingEstimator):
     workers : int, default 1
         Threads. The result is the same to the bit for any number.
     journal : path, optional
-        Where the run writes down what it evaluates, one file per stage with this name as the beginning. The files stay
-        when it ends, since what becomes of its result is not its own; remove them once that is safe.
+        Beginning of the names of the files, one per stage, to which the run writes its evaluations. The files stay
+        when it ends; remove them once the result is safe.
     resume : bool, default False
-        Go on from the journal if there is one: the run is repeated, without training again what stands there. It
-        needs the same data, arguments and `random_state`.
+        Go on from the journal if there is one: the run is repeated, without training its individuals again. It needs
+        the same data, arguments and `random_state`.
     progress : callable, optional
         Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, the fraction of the stage
         in [0, 1].
@@ -158,9 +157,9 @@ class MOFSRank(RankingEstimator):
     backend_ : ranker
         The backend with the regularisation that was used.
     refit_ : ranker or None
-        What `refit` stands for, with the parameters that were used.
+        The ranker that `refit` gives, with the parameters that were used.
     instance_unit_ : {"pair", "document", "query"} or None
-        What the first stage chose among; None without it.
+        Unit of the first stage; None without it.
     fronts_ : dict of ndarray, shape (n_members, n_objectives)
         The front of each stage.
     history_ : dict of DataFrame
@@ -254,7 +253,7 @@ class MOFSRank(RankingEstimator):
     def path(self, train: RankingData) -> SelectionPath:
         """Return for each k the member of the front with at most k features that is best by the rule of `final`.
 
-        `train` is what the search was fitted on.
+        The search was fitted on `train`.
         """
         check_is_fitted(self, "front_")
         return best_of_each_size(self.front_support_, self.front_rankers_, self._quality)
@@ -311,7 +310,7 @@ class MOFSRank(RankingEstimator):
         self.front_ = front.table(objectives, errors, quality)
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_ = front.population
-        # What a member is chosen by; the paper's rule looks at the training data alone.
+        # The paper's rule looks at the training data alone.
         by_training = held_out is None or self.final == "train"
         if by_training and self.refit_ is not None:
             errors = errors_of(train, metric, front.population)

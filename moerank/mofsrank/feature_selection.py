@@ -1,4 +1,4 @@
-"""MOFS, the second stage of MOFSRank: which features are worth computing."""
+"""MOFS, the second stage of MOFSRank: selection of features."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from moerank.evolution import (
     importance_degrees,
     redundancy_degrees,
 )
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import Unit, train_on_units
 from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
@@ -40,7 +40,7 @@ from moerank.training.moments import Order, PairMoments, backward_path, forward_
 __all__ = ["FeatureSelection"]
 
 MOST_BACKWARD = 1_000
-"""Features up to which the backward path is worth its time: some seconds."""
+"""Largest number of features for the backward path, which takes some seconds for them."""
 
 
 class FeatureSelection(Stage):
@@ -59,11 +59,11 @@ class FeatureSelection(Stage):
     pair_masks : ndarray of bool, shape (n_subsets, n_units), optional
         The instance subsets of the first stage; None trains on all pairs.
     unit : {"pair", "document", "query"}, default "pair"
-        What a column of `pair_masks` stands for; see `InstanceSelection`.
+        Unit of the columns of `pair_masks`; see `InstanceSelection`.
     objectives : sequence of str or Objective, default ("features", "error")
-        What is minimised; see `moerank.mofsrank.objectives`.
+        Minimised; see `moerank.mofsrank.objectives`.
     limits : FeatureLimits, optional
-        What every string has to keep: the repair of `operators` sees to it, and strings that do not are refused.
+        Every string keeps them: the repair of `operators` sees to it, and other strings are refused.
     by_group : bool, default False
         A bit stands for all features that are computed together, as the costs of `train` group them; then importance
         is that of the group's best feature, redundancy the sum of its features'.
@@ -87,6 +87,7 @@ class FeatureSelection(Stage):
     Examples
     --------
     >>> import numpy as np
+    >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
     >>> FeatureSelection(train, metric=NDCG(2)).evaluate(np.array([[True, False], [True, True], [False, False]]))
     array([[1., 0.],
@@ -112,10 +113,16 @@ class FeatureSelection(Stage):
     ) -> None:
         train.require_pairs()
         self.strings = FeatureStrings(train, limits, by_group=by_group)
-        n_bits, n_features = self.strings.n_bits, train.n_features
-        super().__init__(train, n_bits, objectives, workers=workers, n_counted=n_features, vtype=bool)
-        self.backend = as_backend(backend)
-        self.metric = metric or NDCG(10)
+        super().__init__(
+            train,
+            as_backend(backend),
+            metric,
+            self.strings.n_bits,
+            objectives,
+            workers=workers,
+            n_counted=train.n_features,
+            vtype=bool,
+        )
         self.pair_masks = pair_masks
         self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]
         self.unit = unit
@@ -189,8 +196,7 @@ class FeatureSelection(Stage):
     def measure(self, X: Mask) -> Matrix:
         """Return the objectives of individuals that are not empty; see `Stage.measure`.
 
-        The threads share the individuals while these are trained, and then the queries: going through all documents is
-        what costs most.
+        The threads share the individuals in training, and then the queries, as passes over all documents cost most.
         """
         return self._measure(X) if len(X) else super().measure(X)
 
@@ -198,7 +204,7 @@ class FeatureSelection(Stage):
         n_subsets, feature_mask = len(self._subsets), self.strings.columns(X)
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
         trained = side_by_side(self._in_pieces(self._train, feature_mask))
-        if trained.coefs is None:  # each scores all documents as it pleases
+        if trained.coefs is None:
             errors = np.concatenate(self._in_pieces(partial(self._errors_of_rows, trained), np.arange(len(trained))))
         else:
             errors = errors_of(self.train, self.metric, trained, workers=self.workers)
@@ -218,7 +224,7 @@ class FeatureSelection(Stage):
 
 
 def _frozen(mask: Mask) -> Mask:
-    """Return a copy that nobody can write to, so that what is remembered for a mask is found without reading it."""
+    """Return a read-only copy, so that values remembered for a mask are found without reading it."""
     copy = mask.copy()
     copy.setflags(write=False)
     return copy

@@ -1,4 +1,4 @@
-"""What `MOFSRank` is told of single features: which may be selected, which have to be, and what they cost."""
+"""Limits on the features of a selection: included and excluded features, their number, and their costs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pymoo.core.problem import Problem
 from pymoo.core.repair import Repair
@@ -17,70 +18,7 @@ from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import known_costs
 from moerank.data.inputs import column_mask, in_column_order, listed
 
-__all__ = ["allowed_features", "with_costs", "UNLIMITED", "FeatureLimits", "FeatureStrings", "KeepLimits"]
-
-
-def allowed_features(
-    train: RankingData, include: Sequence[int | str] | int | str, exclude: Sequence[int | str] | int | str
-) -> tuple[Mask, tuple[str, ...]]:
-    """Return the columns that are not excluded (n_features,), and the names of the included features.
-
-    Names, because these have other columns where the excluded ones are gone.
-
-    Raises
-    ------
-    ValueError
-        If nothing is left, a feature is both, or one does not exist.
-
-    Examples
-    --------
-    >>> kept, included = allowed_features(RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc"), "c", [0])
-    >>> kept.tolist(), included
-    ([False, True, True], ('c',))
-    """
-    names = train.feature_names
-    kept, included = ~column_mask(exclude, names, "exclude"), column_mask(include, names, "include")
-    if not kept.any():
-        raise ValueError(f"exclude leaves none of the {train.n_features} features")
-    if (both := np.flatnonzero(included & ~kept)).size:
-        raise ValueError(f"feature {names[both[0]]!r} is both in include and in exclude")
-    return kept, tuple(names[column] for column in np.flatnonzero(included))
-
-
-def with_costs(
-    train: RankingData,
-    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = None,
-    groups: Sequence[Any] | Mapping[Any, Any] | None = None,
-    group_costs: Mapping[Any, float] | None = None,
-) -> RankingData:
-    """Return the data with costs and groups of their features; as they are where nothing is given.
-
-    Parameters
-    ----------
-    train : RankingData
-    costs, groups, group_costs
-        See `MOFSRank`.
-
-    Raises
-    ------
-    ValueError
-        For groups beside a `FeatureCosts`, which has its own, and for what does not fit the features.
-
-    Examples
-    --------
-    >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1])
-    >>> with_costs(data, groups=["top", "top"], group_costs={"top": 3.0}).costs.total
-    3.0
-    """
-    if costs is None and groups is None and group_costs is None:
-        return train
-    if isinstance(costs, FeatureCosts):
-        if groups is not None or group_costs is not None:
-            raise ValueError("costs is a FeatureCosts, which has groups of its own: leave groups and group_costs out")
-        return train.with_costs(costs)
-    names = train.feature_names
-    own = in_column_order(np.zeros(train.n_features) if costs is None else costs, names, "costs", complete=True)
-    return train.with_costs(FeatureCosts.of(own, in_column_order(groups, names, "groups"), group_costs))
+__all__ = ["UNLIMITED", "FeatureLimits", "FeatureStrings", "KeepLimits", "allowed_features", "with_costs"]
 
 
 ROUNDING = 1e-9
@@ -89,14 +27,14 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class FeatureLimits:
-    """What every selection has to keep, whatever is minimised.
+    """Limits that every selection keeps, whatever is minimised.
 
     Attributes
     ----------
     max_features : int, optional
         Most features, those of `include` counted.
     max_cost : float, optional
-        Most that the features cost together; the data must say what each costs.
+        Largest cost of all features together; the data must have costs.
     include : sequence of int or str
         Columns, counted from 0, or names of features that belong to every selection.
 
@@ -117,7 +55,7 @@ class FeatureLimits:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The limits that there are, by name."""
+        """The limits that are set, by name."""
         limits = {"max_features": self.max_features, "max_cost": self.max_cost, "include": self.include or None}
         return {name: limit for name, limit in limits.items() if limit is not None}
 
@@ -126,7 +64,7 @@ UNLIMITED = FeatureLimits()
 
 
 class FeatureStrings:
-    """The strings by which subsets of the features of some data are searched.
+    """The strings of a search for subsets of the features of some data.
 
     Parameters
     ----------
@@ -148,8 +86,8 @@ class FeatureStrings:
     Raises
     ------
     ValueError
-        For limits that no string can keep, included features that are not there, a limit on costs that are not known,
-        and groups where there are none.
+        For limits that no string can keep, unknown included features, a limit on costs without costs, and `by_group`
+        without groups.
 
     Examples
     --------
@@ -207,8 +145,8 @@ class FeatureStrings:
                 "the search the repair that operators() has"
             )
 
-    def repaired(self, X: Mask, random_state: np.random.Generator) -> Mask:
-        """Return the strings with the included features, and of the others, drawn in random order, those that fit.
+    def repaired(self, X: Mask, random_state: Generator) -> Mask:
+        """Return the strings with the included features, and with the others in random order as far as they fit.
 
         A string that keeps the limits comes back as it was.
         """
@@ -231,7 +169,7 @@ class FeatureStrings:
         return keep
 
     def _breach(self, mask: Mask) -> str:
-        """Return what a selection that breaks a limit is called to account for."""
+        """Say which limit a selection breaks."""
         limits, names = self.limits, self.data.feature_names
         if (lacking := np.flatnonzero(self.included & ~mask)).size:
             return f"lacks feature {names[lacking[0]]!r}, which is included in every selection"
@@ -244,7 +182,7 @@ class FeatureStrings:
         return known_costs(self.data.costs, self.data.name, "max_cost").sums(feature_mask)
 
     def _filled(self, order: Integers) -> Mask:
-        """Return for each row the included bits and those of `order` (n, n_steps), −1 for none, that still fit."""
+        """Return for each row the included bits and the bits of `order` (n, n_steps), −1 for none, that still fit."""
         width = np.bincount(self.bit_of, minlength=self.n_bits)
         own, group, shared = self._prices()
         most = np.inf if self.limits.max_features is None else self.limits.max_features
@@ -267,7 +205,7 @@ class FeatureStrings:
         return X
 
     def _prices(self) -> tuple[Array, Array, Array]:
-        """Return what each bit costs by itself, its group, and what each group shares; the last one shares nothing."""
+        """Return the own cost of each bit, its group, and the shared cost of each group, 0 for the last."""
         costs = self.data.costs or FeatureCosts.of(np.zeros(self.data.n_features))
         own = np.bincount(self.bit_of, costs.own, self.n_bits)
         group = np.full(self.n_bits, -1)
@@ -275,7 +213,7 @@ class FeatureStrings:
         return own, group % (len(costs.shared) + 1), np.append(costs.shared, 0.0)
 
     def _cheapest_first(self) -> Integers:
-        """Return the bits in the order in which the most of them fit, near enough."""
+        """Return the bits in an order in which nearly the most of them fit."""
         own, group, shared = self._prices()
         alone = own if self.limits.max_cost is None else own + shared[group]
         width = np.bincount(self.bit_of, minlength=self.n_bits)
@@ -295,13 +233,13 @@ class FeatureStrings:
 
 
 class KeepLimits(Repair):
-    """The repair that drops features at random from strings that break a limit, and adds those that are included.
+    """Repair of strings that break a limit: drops features at random, and adds the included ones.
 
     Parameters
     ----------
     strings : FeatureStrings
     used : ndarray of int, optional
-        The bits that a string begins with, if it is mixed or has not all of them.
+        The bits that a mixed string begins with; by default the string has all bits and nothing else.
     """
 
     def __init__(self, strings: FeatureStrings, used: Integers | None = None) -> None:
@@ -309,13 +247,13 @@ class KeepLimits(Repair):
         self.strings = strings
         self.used = used
 
-    def _do(self, problem: Problem, X: Array, *args: Any, random_state: np.random.Generator, **kwargs: Any) -> Array:
+    def _do(self, problem: Problem, X: Array, *args: object, random_state: Generator, **kwargs: object) -> Array:
         if self.used is None:
             return self.strings.repaired(X, random_state)
         whole = np.zeros((len(X), self.strings.n_bits), np.bool_)
         whole[:, self.used] = X[:, : len(self.used)] > 0.5
         kept = self.strings.repaired(whole, random_state)
-        # An included feature may have no weight in a sum of rankers: its bit is the search's to set.
+        # An included feature may have no weight in a sum of rankers, so that its bit is free.
         X = X.copy()
         X[:, : len(self.used)] = (kept & whole)[:, self.used]
         return X
@@ -331,3 +269,53 @@ def _bits_of_groups(data: RankingData) -> Integers:
     keys = [("group", group) if group >= 0 else ("feature", column) for column, group in enumerate(data.costs.group)]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     return np.array([numbers[key] for key in keys])
+
+
+def allowed_features(
+    train: RankingData, include: Sequence[int | str] | int | str, exclude: Sequence[int | str] | int | str
+) -> tuple[Mask, tuple[str, ...]]:
+    """Return which features are not excluded (n_features,), and the names of the included features.
+
+    Names, because the columns have other numbers where the excluded ones are gone. Raises a ValueError if nothing is
+    left, a feature is both, or one does not exist.
+
+    Examples
+    --------
+    >>> kept, included = allowed_features(RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc"), "c", [0])
+    >>> kept.tolist(), included
+    ([False, True, True], ('c',))
+    """
+    names = train.feature_names
+    kept, included = ~column_mask(exclude, names, "exclude"), column_mask(include, names, "include")
+    if not kept.any():
+        raise ValueError(f"exclude leaves none of the {train.n_features} features")
+    if (both := np.flatnonzero(included & ~kept)).size:
+        raise ValueError(f"feature {names[both[0]]!r} is both in include and in exclude")
+    return kept, tuple(names[column] for column in np.flatnonzero(included))
+
+
+def with_costs(
+    train: RankingData,
+    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = None,
+    groups: Sequence[Any] | Mapping[Any, Any] | None = None,
+    group_costs: Mapping[Any, float] | None = None,
+) -> RankingData:
+    """Return the data with costs and groups as `MOFSRank` takes them; unchanged where none are given.
+
+    Raises a ValueError for groups beside a `FeatureCosts`, which has its own, and for costs that do not fit the data.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1])
+    >>> with_costs(data, groups=["top", "top"], group_costs={"top": 3.0}).costs.total
+    3.0
+    """
+    if costs is None and groups is None and group_costs is None:
+        return train
+    if isinstance(costs, FeatureCosts):
+        if groups is not None or group_costs is not None:
+            raise ValueError("costs is a FeatureCosts, which has groups of its own: leave groups and group_costs out")
+        return train.with_costs(costs)
+    names = train.feature_names
+    own = in_column_order(np.zeros(train.n_features) if costs is None else costs, names, "costs", complete=True)
+    return train.with_costs(FeatureCosts.of(own, in_column_order(groups, names, "groups"), group_costs))

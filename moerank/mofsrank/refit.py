@@ -1,4 +1,4 @@
-"""One ranker, always with the same settings, trained on many subsets of the features."""
+"""The ranker that serves: trained on the members of a front, after a search of its own where one is asked for."""
 
 from __future__ import annotations
 
@@ -99,25 +99,18 @@ def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingDat
 
 
 EARLY = 4
-"""A subset is given up after one in so many of the trees or rounds of its ranker."""
+"""Divisor of the size of a ranker for the first training of a subset."""
 
 
 @dataclass(frozen=True, eq=False)
 class OutOfFold:
-    """Scores of the training documents by rankers that were trained without their queries.
-
-    Attributes
-    ----------
-    X : ndarray, shape (n_documents, n_features)
-        The training table.
-    values : ndarray, shape (n_documents, n_individuals)
-    """
+    """Scores (n_documents, n_individuals) of the training table X by rankers trained without the queries scored."""
 
     X: Matrix
     values: Matrix
 
     def scores(self, X: Matrix) -> Matrix:
-        """Return the scores; of the training table alone, for of other documents there are none."""
+        """Return the scores. Only the training table can be scored."""
         if X is not self.X:
             raise ValueError("scores out of fold are known for the training data alone; train a ranker for others")
         return self.values
@@ -125,17 +118,16 @@ class OutOfFold:
 
 @dataclass(eq=False)
 class CrossFitting:
-    """Let a ranker judge feature subsets out of fold, and train it in full where it does not lag from the beginning.
+    """Let a ranker judge feature subsets out of fold, and train it in full only on subsets that do not lag early.
 
     The training queries are dealt into two halves, and each half is scored by the ranker that was trained on the other.
-    The error of a subset is thus not that of the documents the ranker has learnt by heart, validation data are still
+    So the error of a subset does not count documents that the ranker has learnt by heart, validation data are still
     fresh when they choose a member, and two halves cost little more than one training on all.
 
-    A ranker with a size (trees, rounds of boosting) is trained with a quarter of it first. Only if no rival of at most
-    as many features has a smaller error then, it is trained in full, and has the better of the two errors. A subset
-    that was given up is therefore dominated by a rival, and its value depends on nothing but itself and the rivals: not
-    on its batch, as it would if the worse half of each were dropped. So a search can be resumed, and its journal
-    checked.
+    A ranker with a size (trees, rounds of boosting) is trained with a quarter of it first. If a rival of at most as
+    many features has a smaller error then, the subset is given up. Otherwise the ranker is trained in full, and the
+    subset has the better of the two errors. A rival dominates each subset that was given up, and the value of a subset
+    depends on itself and the rivals alone, not on its batch, so that a search can be resumed and its journal checked.
 
     Parameters
     ----------
@@ -163,18 +155,7 @@ class CrossFitting:
     References
     ----------
     K. Jamieson, A. Talwalkar: Non-stochastic best arm identification and hyperparameter optimization. AISTATS 2016, for
-    giving up what lags with a small budget; the rivals are ours.
-
-    Examples
-    --------
-    >>> from moerank.data import make_planted
-    >>> from moerank.metrics import NDCG
-    >>> from moerank.rankers import LambdaMART
-    >>> train = make_planted(n_queries=8, n_documents=12, seed=1).data
-    >>> masks = np.eye(train.n_features, dtype=bool)
-    >>> backend = CrossFitting(LambdaMART(n_trees=8), NDCG(5), rivals=masks[:2])
-    >>> backend.fit_population(train, feature_mask=masks).scores(train.X).shape == (96, len(masks))
-    True
+    giving up subsets that lag with a small budget; the rivals are ours.
     """
 
     ranker: Any
@@ -192,13 +173,7 @@ class CrossFitting:
         feature_mask: Mask | None = None,
         start: Matrix | None = None,
     ) -> OutOfFold:
-        """Score the training documents by each row of `feature_mask`; see `FitnessBackend`. `start` is ignored.
-
-        Raises
-        ------
-        ValueError
-            For a `pair_mask`, a wrong `feature_mask`, or a single query.
-        """
+        """Score the training documents by each row of `feature_mask`; see `FitnessBackend`. `start` is ignored."""
         if pair_mask is not None:
             raise ValueError("cross-fitting deals whole queries, and takes no pair_mask")
         if train.n_queries < 2:
@@ -254,14 +229,13 @@ def _scored(ranker: Any, part: RankingData, held_out: RankingData, mask: Mask) -
 
 @dataclass(frozen=True, eq=False)
 class Served:
-    """What is left of a front when another ranker serves.
+    """A front whose members have the rankers that serve; its objectives stay those of the search.
 
     Attributes
     ----------
     ranker : estimator
         With the parameters that were used; the number of trees of LambdaMART is the largest there may be.
     front : Front
-        The members with its rankers. The objectives stay those of the search.
     reference : Population
         The ranker on all features.
     """
@@ -274,10 +248,10 @@ class Served:
 def refit_front(plan: RefitPlan, stages: StagedSearch, front: Front, validation: RankingData | None) -> Served:
     """Train a ranker on the features of each member of a front, and on all features.
 
-    The steps, by the names that the progress hears:
+    The steps, by the names that `progress` is told:
 
-    1. "refit_tuning": parameters are chosen from the published grid of the ranker by validation MAP with all features,
-       if `tune` is set or the ranker was given by its name. Without validation data, or a grid, they stay as they are.
+    1. "refit_tuning": validation MAP chooses parameters from the published grid of the ranker with all features, if
+       `tune` is set or the ranker was given by its name. Without validation data, or a grid, they stay as they are.
     2. "refit_search": with `plan.evaluations` the search goes on from the front, judged by the ranker itself; see
        `CrossFitting`. LambdaMART has the number of trees then that validation chooses with all features.
     3. "refit": the ranker is trained on the features of each member. LambdaMART has as many trees as validation chooses

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pymoo.core.algorithm import Algorithm
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.sampling import Sampling
@@ -54,7 +55,7 @@ class StagedSearch:
     settings : Settings
         The backend with the regularisation that is used, the seed that was drawn, and the included features by name.
     instance_unit : {"pair", "document", "query"} or None
-        What the first stage chose among; None without it.
+        Unit of the first stage; None without it.
     fronts, history : dict
         The front and the generations of each stage that was searched; see `MOFSRank`.
     n_evaluations : int
@@ -184,14 +185,14 @@ class StagedSearch:
         if self.settings.journal is None:
             return None
         path = Path(self.settings.journal)
-        backend = repr(getattr(stage, "backend", None))
-        about = {"stage": name, "data": _digest_of(self.train), **self.settings.configuration(), "backend": backend}
+        about = {"stage": name, "data": _digest_of(self.train), **self.settings.configuration()}
+        about["backend"] = repr(stage.backend)
         return Journal(path.with_name(f"{path.name}.{name}"), about)
 
 
 def search_arguments(
     name: str, stage: Stage, algorithm: str | Factory, settings: StageSettings
-) -> tuple[Problem, Any, Any]:
+) -> tuple[Problem, Algorithm, Any]:
     """Return the problem that a stage poses, a fresh pymoo algorithm for it, and when the search ends.
 
     Sparse searches are given the feature strings; the other stages are searched by NSGA-II in their place.
@@ -224,13 +225,13 @@ class _Checked(Sampling):  # type: ignore[misc]
         self.sampling = sampling
         self.stage = stage
 
-    def do(self, *args: Any, **kwargs: Any) -> Population:
+    def do(self, *args: object, **kwargs: object) -> Population:
         population = self.sampling.do(*args, **kwargs)
         self.stage.check(np.array([individual.X for individual in population]))
         return population
 
 
-def _checked(name: str, stage: Stage, initial: Any) -> Array | Sampling:
+def _checked(name: str, stage: Stage, initial: object) -> Array | Sampling:
     """Return an initial population, which the stage takes as it is or refuses."""
     if isinstance(initial, Sampling):
         return _Checked(initial, stage)

@@ -90,17 +90,17 @@ def at_least(least: int, most: int | None = None) -> BeforeValidator:
     return BeforeValidator(check, json_schema_input_type=Annotated[int, Field(ge=least, le=most)])
 
 
-def _checked_by(check: Callable[..., None], shown_as: Any) -> BeforeValidator:
-    """Return a validator that calls ``check(name=value)``; the JSON schema shows the type `shown_as`."""
+def _checked_by(check: Callable[[Any], object], shown_as: object) -> BeforeValidator:
+    """Return a validator that calls `check`, which raises a ValueError; the JSON schema shows the type `shown_as`."""
 
-    def validate(value: Any, info: ValidationInfo) -> Any:
-        check(**{str(info.field_name): value})
+    def validate(value: object) -> object:
+        check(value)
         return value
 
     return BeforeValidator(validate, json_schema_input_type=shown_as)
 
 
-def _check_termination(termination: Any) -> None:
+def _check_termination(termination: object) -> None:
     """Refuse a termination that pymoo would misread or refuse without naming it."""
     if termination is None or isinstance(termination, Termination):
         return
@@ -123,12 +123,12 @@ def _check_termination(termination: Any) -> None:
         ) from None
 
 
-def _check_initial(initial: Any) -> None:
+def _check_initial(initial: object) -> None:
     if isinstance(initial, str | Mapping):
         raise ValueError(f"initial must be an array of individuals or a pymoo Sampling, not {initial!r}")
 
 
-def _check_algorithm(algorithm: Any) -> None:
+def _check_algorithm(algorithm: object) -> None:
     if isinstance(algorithm, str):
         if algorithm not in ALGORITHMS:
             raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
@@ -136,7 +136,7 @@ def _check_algorithm(algorithm: Any) -> None:
         raise ValueError(f"algorithm must be a name or a factory of pymoo algorithms, not {algorithm!r}")
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> object:
     """Return plain JSON for a value: objects become their text, arrays a digest."""
     try:
         json.dumps(value)
@@ -150,22 +150,9 @@ def _as_json(value: Any) -> Any:
     return value
 
 
-def _check_objectives(objectives: Any) -> None:
-    read_objectives(objectives)
-
-
-def _check_final(final: Any) -> None:
-    check_choice(get_args(Final), final=final)
-
-
-def _check_refit(refit: Any) -> None:
-    read_refit(refit)
-
-
 AsJson = PlainSerializer(_as_json, when_used="json")
 
-
-Switch: TypeAlias = Annotated[bool, _checked_by(check_switch, bool)]
+Positive: TypeAlias = Annotated[float, Field(gt=0)]
 
 
 class Section(BaseModel):
@@ -207,17 +194,17 @@ class StageSettings(Section):
     initial: SkipJsonSchema[Annotated[Any, _checked_by(_check_initial, list[list[bool]]), AsJson]] = None
 
     @model_serializer(mode="wrap")
-    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, object]:
         return {name: value for name, value in serialise(self).items() if value is not None}
 
 
 class InstanceSelectionSettings(StageSettings):
-    """Settings of the first stage: what is chosen among, initial densities, and the subsets it hands on.
+    """Settings of the first stage: unit of selection, initial densities, and the subsets for the second stage.
 
     Attributes
     ----------
     unit : {"auto", "pair", "document", "query"}
-        What a bit stands for; see `InstanceSelection`. "auto" is a pair for up to five million of them, else a query.
+        Unit of a bit; see `InstanceSelection`. "auto" is a pair for up to five million of them, else a query.
     density : (float, float)
         Range of the shares of bits that are set in the initial population.
     max_subsets : int
@@ -234,7 +221,7 @@ class InstanceSelectionSettings(StageSettings):
 
 
 class FeatureSelectionSettings(StageSettings):
-    """Settings of the second stage: what a bit stands for, and the reading of equations (3) and (4).
+    """Settings of the second stage: features or groups as bits, and the reading of equations (3) and (4).
 
     Attributes
     ----------
@@ -250,7 +237,7 @@ class FeatureSelectionSettings(StageSettings):
 
 
 class EnsembleSettings(StageSettings):
-    """Settings of the third stage: what becomes of the members of the second stage's front.
+    """Settings of the third stage: use of the members of the second stage's front.
 
     Attributes
     ----------
@@ -274,16 +261,16 @@ KINDS: dict[str, type[StageSettings]] = {
 
 
 class SearchSettings(Section):
-    """What the stages share: algorithm, objectives, the rule for the final member, the ranker that serves, the margin.
+    """Settings of all stages: algorithm, objectives, the rule for the final member, the ranker that serves, the margin.
 
     See `MOFSRank`. The margin is that of other selections' verdicts, too.
     """
 
     algorithm: Annotated[str | Factory, _checked_by(_check_algorithm, str), AsJson] = "nsga2"
-    objectives: Annotated[tuple[Any, ...], _checked_by(_check_objectives, tuple[str, ...]), AsJson] = FRONT
-    final: Annotated[Final, _checked_by(_check_final, Final)] = "auto"
-    refit: Annotated[Any, _checked_by(_check_refit, str | dict[str, Any] | None), AsJson] = None
-    margin: Annotated[float, _checked_by(check_positive, Annotated[float, Field(gt=0)])] = MARGIN
+    objectives: Annotated[tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson] = FRONT
+    final: Annotated[Final, _checked_by(lambda value: check_choice(get_args(Final), final=value), Final)] = "auto"
+    refit: Annotated[Any, _checked_by(lambda value: read_refit(value), str | dict[str, Any] | None), AsJson] = None
+    margin: Annotated[float, _checked_by(lambda value: check_positive(margin=value), Positive)] = MARGIN
 
 
 class Settings(SearchSettings):
@@ -301,24 +288,20 @@ class Settings(SearchSettings):
     max_features: int | None
     max_cost: float | None
     include: Annotated[Any, AsJson]
-    adaptive_mutation: Switch
-    tune: Switch
+    adaptive_mutation: bool
+    tune: bool
     random_state: Annotated[int, at_least(0)]
     workers: Annotated[int, at_least(1)] = Field(exclude=True)
     journal: str | Path | None = Field(exclude=True)
-    resume: Switch = Field(exclude=True)
+    resume: bool = Field(exclude=True)
     progress: Progress | None = Field(exclude=True)
-    verbose: Switch = Field(exclude=True)
+    verbose: bool = Field(exclude=True)
 
     @classmethod
     def of(cls, solver: Any) -> Self:
-        """Return the settings that the parameters of an estimator are, each of them checked.
+        """Return the checked settings of an estimator.
 
-        Raises
-        ------
-        ValueError
-            For an unknown key of a stage, with the nearest that exists, or a wrong value; the message names the stage
-            and the key.
+        Raises a ValueError for a wrong value or an unknown key of a stage, which names the stage and the key.
         """
         given = {name: getattr(solver, name) for name in cls.model_fields}
         given["backend"] = read_backend(solver.backend, selects_instances=solver.instance_selection is not False)
@@ -330,9 +313,15 @@ class Settings(SearchSettings):
         except ValidationError as error:
             raise ValueError(_sentence(error)) from None
 
+    @field_validator("adaptive_mutation", "tune", "resume", "verbose", mode="before")
+    @classmethod
+    def _is_switch(cls, value: object, info: ValidationInfo) -> object:
+        check_switch(**{str(info.field_name): value})
+        return value
+
     @field_validator(*STAGES, mode="before")
     @classmethod
-    def _read_stage(cls, value: Any, info: ValidationInfo) -> Any:
+    def _read_stage(cls, value: object, info: ValidationInfo) -> object:
         if isinstance(value, Mapping | StageSettings):
             return value
         check_switch(**{str(info.field_name): value})
@@ -352,8 +341,8 @@ class Settings(SearchSettings):
         """The limits of every selection."""
         return FeatureLimits(self.max_features, self.max_cost, self.include)
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the settings that decide what is evaluated, as plain JSON values by dotted names."""
+    def configuration(self) -> dict[str, object]:
+        """Return the settings that decide the evaluations, as plain JSON values by dotted names."""
         settings = self.model_dump(mode="json", exclude={"final", "margin", "refit", "tune"})
         settings["objectives"] = [repr(objective) for objective in read_objectives(self.objectives)]
         for stage in STAGES:
@@ -363,7 +352,7 @@ class Settings(SearchSettings):
 
 
 def _sentence(error: ValidationError) -> str:
-    """Return what is wrong with the arguments of an estimator, the stage being named."""
+    """Return a sentence about the first wrong argument of an estimator, which names the stage."""
     first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     name, *keys = map(str, first["loc"] or ("",))
     if first["type"] == "extra_forbidden":
@@ -381,16 +370,7 @@ def is_sparse(algorithm: str | Factory) -> bool:
 def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instances: bool) -> FitnessBackend:
     """Return the ranker that judges the individuals of a search; None stands for RankRLS.
 
-    Raises
-    ------
-    ValueError
-        For an object that is no ranker, and for an adapted one where `selects_instances`; the message says what to do.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> read_backend(Ridge(), selects_instances=False)
-    RankerAdapter(ranker=Ridge())
+    Raises a ValueError for an object that is no ranker, and for an adapted one where `selects_instances`.
     """
     found = as_backend(backend)
     if selects_instances and isinstance(found, RankerAdapter):
@@ -405,15 +385,7 @@ def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instance
 
 
 def check_on_shards(backend: object, unit: str, refit: object = None) -> None:
-    """Raise a ValueError for settings that cannot search on data in shards; None stands for the default backend.
-
-    Examples
-    --------
-    >>> check_on_shards(None, "pair")
-    Traceback (most recent call last):
-        ...
-    ValueError: unit="pair" lists the preference pairs, which data in shards do not; take "query" or "document"
-    """
+    """Raise a ValueError for settings that cannot search on data in shards; None stands for the default backend."""
     if backend is not None and not getattr(backend, "on_shards", False):
         raise ValueError(f"the backend {type(backend).__name__} {NOT_ON_SHARDS}")
     if refit is not None:
@@ -446,13 +418,8 @@ class RefitPlan:
 def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
     """Read the argument `refit` of `MOFSRank`; None stays None.
 
-    A ranker that draws and has no seed of its own is given `random_state`.
-
-    Raises
-    ------
-    ValueError
-        For the name of no ranker, the nearest one being suggested, for an object without ``fit`` or ``predict``, and
-        for an unknown key or a wrong value in a mapping.
+    A ranker that draws and has no seed of its own is given `random_state`. Raises a ValueError for an unknown name, the
+    nearest one being suggested, for an object without ``fit`` or ``predict``, and for a wrong mapping.
 
     Examples
     --------
@@ -480,13 +447,8 @@ def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
     return RefitPlan(ranker, isinstance(named, str), evaluations)
 
 
-def listed_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of all stages by their nested names, given ones and defaults.
-
-    Parameters
-    ----------
-    parameters : mapping
-        Those of MOFSRank. A stage that is left out has no settings.
+def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings of all stages that run by their nested names, given ones and defaults.
 
     Examples
     --------
@@ -502,21 +464,10 @@ def listed_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return listed
 
 
-def merged_settings(parameters: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return changes of parameters, nested settings of a stage being merged into one new mapping for the stage.
+def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
+    """Return changes of the parameters of MOFSRank, nested settings of a stage merged into one new mapping.
 
-    Parameters
-    ----------
-    parameters : mapping
-        Those of MOFSRank as they are.
-    changes : mapping
-        The arguments of ``set_params``: parameters, and settings by their nested names.
-
-    Raises
-    ------
-    ValueError
-        For an unknown setting, the nearest one being suggested, for settings of a stage that is left out, and for
-        parameters of a backend or another object that is None.
+    Raises a ValueError for an unknown setting, for one of a stage that is left out, and for parameters of None.
 
     Examples
     --------
@@ -541,5 +492,5 @@ def merged_settings(parameters: Mapping[str, Any], changes: Mapping[str, Any]) -
     return merged
 
 
-def _given(stage: object) -> dict[str, Any]:
+def _given(stage: object) -> dict[str, object]:
     return dict(stage) if isinstance(stage, Mapping) else {}
