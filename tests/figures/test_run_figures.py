@@ -64,7 +64,7 @@ def test_convergence_has_a_panel_for_each_stage(tiny_result):
     panels = draw("convergence", tiny_result).axes
     assert [panel.get_title(loc="left") for panel in panels] == ["Instance selection", "Feature selection", "Ensemble"]
     for panel, history in zip(panels, tiny_result.convergence.values(), strict=True):
-        assert list(panel.lines[0].get_ydata()) == history["hypervolume"]
+        assert list(panel.lines[0].get_ydata()) == history.hypervolume
     with pytest.raises(ValueError, match="rankrls has no generations"):
         draw("convergence", replace(tiny_result, solver="rankrls", convergence={}))
 
