@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.checks import check_at_least, check_choice, check_positive, check_switch
 from moerank.data import FeatureCosts, RankingData
+from moerank.data.shards import ShardedData
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
@@ -305,7 +306,7 @@ class MOFSRank(RankingEstimator):
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         if self.final == "validation" and validation is None:
             raise ValueError('final="validation" needs validation data; pass validation=… to fit')
-        if train.in_shards:
+        if isinstance(train, ShardedData):
             check_on_shards(self.backend, self._plans.instance_selection.settings.unit, self.refit)
         drawn = np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state
         self.random_state_ = int(drawn)
