@@ -1,4 +1,4 @@
-"""Embedded problems: digits, planted features, and a web search problem of any size."""
+"""Data sets that are made on the spot: digits, planted features, and a web search problem of any size."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ MOST_LABELS = 1000
 COPIES = 3
 """Copies of the table in memory while it is made."""
 
-NAME = 100
+NAME_BYTES = 100
 """Bytes of the name of a feature."""
 
 
@@ -194,7 +194,7 @@ def make_planted(
     n_rows, n_features = int(n_queries) * int(n_documents), int(n_relevant) + int(n_redundant) + int(n_noise)
     check_room(
         f"{size(n_queries)} queries of {size(n_documents)} documents with {size(n_features)} features",
-        n_rows * 8 + n_features * (n_rows * 8 * COPIES + NAME),
+        n_rows * 8 + n_features * (n_rows * 8 * COPIES + NAME_BYTES),
     )
     draws = Draws(seed)
     relevant = draws.uniform((n_relevant, n_rows))
@@ -255,11 +255,11 @@ def _labels(utility: Matrix, n_labels: int) -> Integers:
 
 
 N_INFORMATIVE, N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY = 20, 30, 24, 18, 4
-KEPT = (0.9, 0.6)
+COPY_WEIGHTS = (0.9, 0.6)
 """Weight of the informative feature in its first and its second copy."""
 
-N_FEATURES = N_INFORMATIVE * (1 + len(KEPT)) + N_UNIFORM + N_TAILS + N_COUNTS + N_OF_QUERY
-WORDS = (N_FEATURES + 2) // 2
+N_FEATURES = N_INFORMATIVE * (1 + len(COPY_WEIGHTS)) + N_UNIFORM + N_TAILS + N_COUNTS + N_OF_QUERY
+WORDS_PER_DOCUMENT = (N_FEATURES + 2) // 2
 """Random words of 64 bits per document: two uniform numbers each, of which the last two are noise on its utility."""
 
 MEAN, SPREAD, LONGEST = 115, 0.6, 1251
@@ -430,11 +430,11 @@ def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
     Every step is one operation of IEEE 754 on single precision, so that the bits are the same everywhere.
     """
     of_query = _uniform(seed, 2 * block + 2, len(lengths), (N_OF_QUERY + 2) // 2)
-    uniform = _uniform(seed, 2 * block + 3, int(lengths.sum()), WORDS)
+    uniform = _uniform(seed, 2 * block + 3, int(lengths.sum()), WORDS_PER_DOCUMENT)
     values, noise = uniform[:, :N_FEATURES], uniform[:, N_FEATURES:]
-    kinds = (N_INFORMATIVE, *(N_INFORMATIVE for _ in KEPT), N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY)
+    kinds = (N_INFORMATIVE, *(N_INFORMATIVE for _ in COPY_WEIGHTS), N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY)
     informative, *copies, _, tails, counts, constant = np.split(values, np.cumsum(kinds)[:-1], axis=1)
-    for share, copy in zip(KEPT, copies, strict=True):
+    for share, copy in zip(COPY_WEIGHTS, copies, strict=True):
         copy *= np.float32(1 - share)
         copy += np.float32(share) * informative
     for heavy in (tails, counts):
@@ -473,6 +473,6 @@ def _names() -> list[str]:
     kinds = {"uniform": N_UNIFORM, "tail": N_TAILS, "count": N_COUNTS, "query": N_OF_QUERY}
     return [
         *(f"informative {j}" for j in informative),
-        *(f"copy {copy} of {j}" for copy in range(1, len(KEPT) + 1) for j in informative),
+        *(f"copy {copy} of {j}" for copy in range(1, len(COPY_WEIGHTS) + 1) for j in informative),
         *(f"{kind} {number}" for kind, n in kinds.items() for number in range(1, n + 1)),
     ]
