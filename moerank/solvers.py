@@ -1,10 +1,15 @@
-"""The table of solvers: every ranker and every feature selection, under one name each, made the same way."""
+"""The table of solvers: every ranker and every feature selection under one name, made the same way.
+
+The table is data. Classes are imported when a solver is made.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -12,7 +17,19 @@ from typing import Any, Literal
 
 from moerank.checks import unknown
 
-__all__ = ["FAMILIES", "SolverEntry", "ablated", "make_backend", "make_solver", "plugins", "solvers", "with_ablations"]
+__all__ = [
+    "FAMILIES",
+    "SolverEntry",
+    "ablated",
+    "make_backend",
+    "make_solver",
+    "plugins",
+    "read_text",
+    "solvers",
+    "split",
+    "with_ablations",
+    "written",
+]
 
 ABLATED = "mofsrank"
 """The solver whose parts the ablations leave out."""
@@ -28,6 +45,9 @@ FAMILIES: dict[Family, str] = {
 }
 """The families of solvers in the order of tables and figures, with their titles."""
 
+NESTED = ("ranker", "backend")
+"""Parameters that take the text of another solver."""
+
 
 @dataclass(frozen=True)
 class SolverEntry:
@@ -36,40 +56,55 @@ class SolverEntry:
     Attributes
     ----------
     name : str
-        How the command line and `make_solver` call the solver.
+        The name of the solver on the command line and in `make_solver`.
     family : str
         "filter", "wrapper", "embedded", "evolutionary", or "ranker" without a selection of its own.
     paper : str
-        Authors, and where the method was published.
+        Authors and venue of the publication.
     year : int
-        Year of that publication.
+        Year of the publication.
+    source : str or callable
+        The class as "module:Class", without "moerank." in front, or the class itself.
     linear : bool
         Whether its rankers score by wᵀx, so that there is a weight for each feature.
     selects : bool
         Whether it leaves features out.
     needs : tuple of str
-        What it cannot work without: "validation", "binary labels", "seed".
-    make : callable
-        Returns the estimator for its keyword arguments; imports what it needs only then.
+        Its requirements: "validation", "binary labels", "seed".
     backend : bool
         Whether it can train a whole population (``fit_population``) and so serve a search as fitness backend.
     ablates : str
-        What it leaves out of MOFSRank, for the rows that are there to show what that is worth.
+        The part of MOFSRank that it leaves out; empty for other solvers.
     recommended : bool
         Whether it finds good fronts soonest of all searches, as ``tests/benchmarks/fronts.py`` measures them.
+    fixed : mapping
+        Arguments of the class that belong to the name.
     """
 
     name: str
     family: Family
     paper: str
     year: int
-    linear: bool
-    selects: bool
-    needs: tuple[str, ...]
-    make: Callable[..., Any]
+    source: Any
+    linear: bool = True
+    selects: bool = True
+    needs: tuple[str, ...] = ()
     backend: bool = False
     ablates: str = ""
     recommended: bool = False
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def make(self, **parameters: Any) -> Any:
+        """Return the estimator, not fitted; of a mapping among the fixed arguments single keys are fixed."""
+        for parameter, value in self.fixed.items():
+            given = parameters.get(parameter)
+            merged = isinstance(value, Mapping) and isinstance(given, Mapping)
+            parameters[parameter] = {**given, **value} if merged else value  # type: ignore[dict-item]
+        kind = self.source
+        if isinstance(kind, str):
+            module, _, name = kind.partition(":")
+            kind = getattr(import_module(f"moerank.{module}"), name)
+        return kind(**parameters)
 
 
 def make_solver(name: str, **parameters: Any) -> Any:
@@ -80,7 +115,8 @@ def make_solver(name: str, **parameters: Any) -> Any:
     name : str
         One of ``solvers()``.
     **parameters
-        Arguments of the estimator.
+        Arguments of the estimator. Its ``ranker`` or ``backend`` may be the text of another solver, as in
+        ``make_solver("fs-ed", ranker="lambdamart[n_trees=200]")``.
 
     Returns
     -------
@@ -101,13 +137,22 @@ def make_solver(name: str, **parameters: Any) -> Any:
     table = solvers()
     if name not in table:
         raise ValueError(unknown("solver", name, table))
-    known = table[name].make().get_params(deep=False)
+    known = _parameters_of(table[name])
     for parameter, value in parameters.items():
-        if parameter not in known:
+        if known is not None and parameter not in known:
             raise ValueError(unknown(f"parameter of {name}", parameter, known))
-        if isinstance(value, str) and isinstance(known[parameter], int | float):
+        if isinstance(value, str) and isinstance((known or {}).get(parameter), int | float):
             raise ValueError(f"{parameter} of {name} is a number or a switch, not {value!r}")
+        if parameter in NESTED and isinstance(value, str):
+            inner, own = read_text(value)
+            parameters[parameter] = (make_backend if parameter == "backend" else make_solver)(inner, **own)
     return table[name].make(**parameters)
+
+
+def _parameters_of(entry: SolverEntry) -> dict[str, Any] | None:
+    """Return the parameters of a solver with their defaults; None if its class does not say."""
+    listed = getattr(entry.make(), "get_params", None)
+    return None if listed is None else listed(deep=False)
 
 
 def make_backend(name: str, **parameters: Any) -> Any:
@@ -132,9 +177,10 @@ def make_backend(name: str, **parameters: Any) -> Any:
 def solvers() -> dict[str, SolverEntry]:
     """Return the table by name: the package's own solvers, then those of other installed packages.
 
-    Other packages add theirs as `SolverEntry` objects through the entry points ``moerank.solvers`` and, for rankers
-    that can serve as fitness backend, ``moerank.rankers``. One that cannot be loaded, or takes a name that is taken,
-    is left out with a warning.
+    Other packages add theirs through the entry points ``moerank.solvers`` and, for rankers that can serve as fitness
+    backend, ``moerank.backends``: a `SolverEntry`, or a class with ``fit(X, y, qid)`` whose name is that of the entry
+    point. Attributes ``family``, ``paper``, ``year``, ``linear``, ``selects`` and ``needs`` of such a class fill its
+    row. One that takes a name that is taken is left out with a warning.
 
     Examples
     --------
@@ -142,16 +188,35 @@ def solvers() -> dict[str, SolverEntry]:
     ('embedded', True)
     """
     table = {entry.name: entry for entry in _OWN}
-    for group in ("moerank.rankers", "moerank.solvers"):
-        for point in entry_points(group=group):
-            entry = _third_party_entry(point)
-            if entry is None:
+    for group in ("moerank.backends", "moerank.solvers"):
+        for name, offered in plugins(group).items():
+            entry = _entry(name, offered, backend=group == "moerank.backends")
+            if entry is None or entry.name in table:
+                reason = "it is no class with fit and no SolverEntry" if entry is None else "the name is taken"
+                warnings.warn(f"entry point {group}: {name} is left out: {reason}", stacklevel=2)
                 continue
-            if entry.name in table:
-                _warn(point, f"the name {entry.name!r} is taken")
-                continue
-            table[entry.name] = replace(entry, backend=True) if group == "moerank.rankers" else entry
+            table[entry.name] = entry
     return table
+
+
+def _entry(name: str, offered: Any, *, backend: bool) -> SolverEntry | None:
+    """Return the row of an object that another package offers; None if it is no solver."""
+    if isinstance(offered, SolverEntry):
+        return replace(offered, backend=offered.backend or backend)
+    if not isinstance(offered, type) or not callable(getattr(offered, "fit", None)):
+        return None
+    selects = getattr(offered, "selects", hasattr(offered, "get_support"))
+    return SolverEntry(
+        name,
+        getattr(offered, "family", "filter" if selects else "ranker"),
+        getattr(offered, "paper", f"{offered.__module__}.{offered.__qualname__}"),
+        getattr(offered, "year", 0),
+        offered,
+        linear=getattr(offered, "linear", False),
+        selects=selects,
+        needs=tuple(getattr(offered, "needs", ())),
+        backend=backend,
+    )
 
 
 @lru_cache
@@ -178,8 +243,12 @@ def plugins(group: str) -> dict[str, Any]:
     return found
 
 
+def _warn(point: EntryPoint, reason: str) -> None:
+    warnings.warn(f"entry point {point.group}: {point.name} = {point.value} is left out: {reason}", stacklevel=3)
+
+
 def ablated() -> dict[str, str]:
-    """Return what each ablation of MOFSRank in the table leaves out.
+    """Return the part of MOFSRank that each ablation in the table leaves out.
 
     Examples
     --------
@@ -194,70 +263,73 @@ def with_ablations() -> tuple[str, ...]:
     return (ABLATED, *ablated())
 
 
-def _third_party_entry(point: EntryPoint) -> SolverEntry | None:
+def read_text(text: str) -> tuple[str, dict[str, Any]]:
+    """Read the text of a solver, NAME or NAME[key=value,…]; return its name and its parameters.
+
+    JSON reads a value if it can; any other value is a text. Commas inside brackets and quotes do not separate.
+
+    Raises
+    ------
+    ValueError
+        For text of another form.
+
+    Examples
+    --------
+    >>> read_text("fs-ed[ranker=lambdamart[n_trees=200],n_features_to_select=5]")
+    ('fs-ed', {'ranker': 'lambdamart[n_trees=200]', 'n_features_to_select': 5})
+    """
+    match = re.fullmatch(r"([\w.-]+)(?:\[(.*)\])?", text.strip(), re.DOTALL)
+    if match is None:
+        raise ValueError(f"solver {text!r}: write NAME or NAME[key=value,…], as in fsmrank[lambda1=0.1]")
+    parameters: dict[str, Any] = {}
+    for part in split(match[2] or ""):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise ValueError(f"solver {text!r}: {part!r} is not of the form key=value")
+        if key.strip() in parameters:
+            raise ValueError(f"solver {text!r}: {key.strip()} is given twice")
+        parameters[key.strip()] = _read(value.strip())
+    return match[1], parameters
+
+
+def written(value: Any) -> str:
+    """Return the text of a value of a parameter, which `read_text` reads as the same value.
+
+    Raises
+    ------
+    TypeError
+        If the value is not one of JSON.
+    """
+    if isinstance(value, str) and _read(value) == value and split(f"x={value}") == [f"x={value}"]:
+        return value
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _read(value: str) -> Any:
     try:
-        entry = point.load()
-    except Exception as error:  # whatever another package does wrong must not stop this one
-        _warn(point, f"{type(error).__name__}: {error}")
-        return None
-    if not isinstance(entry, SolverEntry):
-        _warn(point, f"it is a {type(entry).__name__}, not a SolverEntry")
-        return None
-    return entry
+        return json.loads(value)
+    except (ValueError, RecursionError):  # of other text, of thousands of digits, of brackets without end
+        return value
 
 
-def _warn(point: EntryPoint, reason: str) -> None:
-    warnings.warn(f"entry point {point.group}: {point.name} = {point.value} is left out: {reason}", stacklevel=3)
+def split(text: str) -> list[str]:
+    """Split a list of solvers at the commas that are outside of brackets and quotes; empty parts are left out.
 
-
-def _maker(path: str, **fixed: Any) -> Callable[..., Any]:
-    """Return what imports "module:Class" and makes it, some of its arguments fixed, or some settings of these."""
-    module, _, name = path.partition(":")
-
-    def make(**parameters: Any) -> Any:
-        for parameter, value in fixed.items():
-            given = parameters.get(parameter)
-            if isinstance(value, Mapping) and isinstance(given, Mapping):
-                value = {**given, **value}
-            parameters[parameter] = value
-        return getattr(import_module(f"moerank.{module}"), name)(**parameters)
-
-    return make
-
-
-def _ranker(
-    name: str,
-    source: tuple[str, int],
-    *,
-    linear: bool = True,
-    needs: tuple[str, ...] = (),
-    backend: bool = False,
-) -> SolverEntry:
-    """Return the row of a ranker that uses all features; its class stands in `moerank.rankers.named`."""
-
-    def make(**parameters: Any) -> Any:
-        return import_module("moerank.rankers.named").make_ranker(name, **parameters)
-
-    paper, year = source
-    return SolverEntry(name, "ranker", paper, year, linear, False, needs, make, backend)
-
-
-def _row(
-    name: str,
-    family: Family,
-    source: tuple[str, int],
-    path: str,
-    *,
-    linear: bool = True,
-    needs: tuple[str, ...] = (),
-    backend: bool = False,
-    ablates: str = "",
-    recommended: bool = False,
-    **fixed: Any,
-) -> SolverEntry:
-    paper, year = source
-    make = _maker(path, **fixed)
-    return SolverEntry(name, family, paper, year, linear, True, needs, make, backend, ablates, recommended)
+    Examples
+    --------
+    >>> split('fsmrank[lambda1=0,lambda2=1], mofsrank[ensemble={"generations":5}],gas')
+    ['fsmrank[lambda1=0,lambda2=1]', 'mofsrank[ensemble={"generations":5}]', 'gas']
+    """
+    parts, depth, quoted, start = [], 0, False, 0
+    for i, sign in enumerate(text):
+        if sign == '"' and text[i - 1 : i] != "\\":
+            quoted = not quoted
+        elif not quoted:
+            depth += (sign in "[{(") - (sign in "]})")
+            if sign == "," and depth == 0:
+                parts.append(text[start:i])
+                start = i + 1
+    return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
 CAO = ("Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. ICML", 2007)
@@ -301,8 +373,20 @@ XU_DAEA = ("Xu, Xue, Zhang: A duplication analysis-based EA for biobjective feat
 YUE = ("Yue, Finley, Radlinski, Joachims: A support vector method for optimizing average precision. SIGIR", 2007)
 
 
-def _mofs_rank(name: str, source: tuple[str, int] = CHENG, **fixed: Any) -> SolverEntry:
-    return _row(name, "evolutionary", source, "mofsrank:MOFSRank", needs=("seed",), **fixed)
+def _row(
+    name: str, family: Family, published: tuple[str, int], source: str, linear: bool = True, **row: Any
+) -> SolverEntry:
+    """Return a row; keywords that are no attributes of `SolverEntry` are fixed arguments of the class."""
+    known = {key: row.pop(key) for key in ("selects", "needs", "backend", "ablates", "recommended") if key in row}
+    return SolverEntry(name, family, *published, source, linear, **known, fixed=row)
+
+
+def _ranker(name: str, published: tuple[str, int], kind: str, **row: Any) -> SolverEntry:
+    return _row(name, "ranker", published, f"rankers:{kind}", selects=False, **row)
+
+
+def _mofs_rank(name: str, published: tuple[str, int] = CHENG, **row: Any) -> SolverEntry:
+    return _row(name, "evolutionary", published, "mofsrank:MOFSRank", needs=("seed",), **row)
 
 
 def _nonconvex(penalty: str) -> SolverEntry:
@@ -346,20 +430,20 @@ _OWN = (
     _nonconvex("mcp"),
     _row("lambdamart-gain", "embedded", FRIEDMAN, "selectors:LambdaMARTGain", linear=False),
     _row("lambdamart-shap", "embedded", LUNDBERG, "selectors:LambdaMARTSHAP", linear=False),
-    _ranker("ranksvm-primal", CHAPELLE, backend=True),
-    _ranker("ranksvm-struct", JOACHIMS),
-    _ranker("ranksvm-tron", LEE),
-    _ranker("rankrls", PAHIKKALA, backend=True),
-    _ranker("listnet", CAO),
-    _ranker("adarank-map", XU),
-    _ranker("adarank-ndcg", XU),
-    _ranker("svm-map", YUE),
-    _ranker("crr", SCULLEY),
-    _ranker("ranksvm-kernel", KUO, linear=False),
-    _ranker("rank-nystrom", CHEN, linear=False, needs=("seed",)),
-    _ranker("rank-fourier", CHEN, linear=False, needs=("seed",)),
-    _ranker("rankboost", FREUND, linear=False),
-    _ranker("frank", TSAI, linear=False),
-    _ranker("lambdamart", WU, linear=False),
-    _ranker("bl-mart", GANJISAFFAR, linear=False, needs=("seed",)),
+    _ranker("ranksvm-primal", CHAPELLE, "RankSVM", backend=True),
+    _ranker("ranksvm-struct", JOACHIMS, "RankSVMStruct"),
+    _ranker("ranksvm-tron", LEE, "RankSVMTRON"),
+    _ranker("rankrls", PAHIKKALA, "RankRLS", backend=True),
+    _ranker("listnet", CAO, "ListNet"),
+    _ranker("adarank-map", XU, "AdaRank", measure="map"),
+    _ranker("adarank-ndcg", XU, "AdaRank", measure="ndcg"),
+    _ranker("svm-map", YUE, "SVMMAP"),
+    _ranker("crr", SCULLEY, "CombinedRegressionRanking"),
+    _ranker("ranksvm-kernel", KUO, "KernelRankSVM", linear=False),
+    _ranker("rank-nystrom", CHEN, "RankNystrom", linear=False, needs=("seed",)),
+    _ranker("rank-fourier", CHEN, "RankFourier", linear=False, needs=("seed",)),
+    _ranker("rankboost", FREUND, "RankBoost", linear=False),
+    _ranker("frank", TSAI, "FRank", linear=False),
+    _ranker("lambdamart", WU, "LambdaMART", linear=False),
+    _ranker("bl-mart", GANJISAFFAR, "BaggedLambdaMART", linear=False, needs=("seed",)),
 )

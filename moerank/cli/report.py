@@ -115,8 +115,9 @@ def plot(
     with sentences():
         from moerank.checks import unknown
         from moerank.figures import style
+        from moerank.solvers import split
         from moerank.studies.results import Results
-        from moerank.studies.solver import read_solver, split_solvers
+        from moerank.studies.solver import Solver
         from moerank.studies.study import Study
 
         if name not in FIGURES:
@@ -135,7 +136,7 @@ def plot(
             raise ValueError(unknown("problem", problem, known))
         chosen = problem or (next(iter(known)) if shown.of_problem else None)
         there = {solver.label for solver in study.solvers}
-        labels = [text if text in there else read_solver(text).label for text in split_solvers(solvers)]
+        labels = [text if text in there else Solver.parse(text).label for text in split(solvers)]
         figure = shown.draw(results, known[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
         path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
         style.save_figure(figure, path)

@@ -119,7 +119,7 @@ def run(
         from moerank.studies.folders import FoldRuns
         from moerank.studies.problem import load_problem
         from moerank.studies.result_files import RESULT
-        from moerank.studies.solver import read_solver
+        from moerank.studies.solver import Solver
 
         overrides = read_settings(set_ or [])
         if backend is not None:
@@ -128,7 +128,7 @@ def run(
         if dask is not None:
             chosen = chosen.in_shards()
         make_backend(chosen.backend.name, **chosen.backend.parameters)
-        asked = read_solver(solver)
+        asked = Solver.parse(solver)
         folds = _folds(fold, chosen.n_folds(data))
         several = len(folds) > 1
         _check_members(member or [], several=several, as_json=as_json)

@@ -87,10 +87,10 @@ def study(
     """
     command = ["moerank", *sys.argv[1:]]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(command):
-        from moerank.studies.solver import split_solvers
+        from moerank.solvers import split
         from moerank.studies.study import Study
 
-        names = split_solvers(solvers)
+        names = split(solvers)
         if not names and not ablate:
             raise ValueError("name solvers with --solvers, by commas, or add --ablate; moerank solvers lists them")
         changed = read_settings(set_ or [])

@@ -39,7 +39,8 @@ from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.front import Final
 from moerank.mofsrank.limits import FeatureLimits
 from moerank.mofsrank.objectives import FRONT, read_objectives
-from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend, make_ranker
+from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend
+from moerank.solvers import make_solver, read_text, solvers
 from moerank.verdict import MARGIN
 
 __all__ = [
@@ -441,10 +442,19 @@ def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
     is_ranker = hasattr(named, "fit") and hasattr(named, "predict") and not isinstance(named, type)
     if not isinstance(named, str) and not is_ranker:
         raise ValueError(f"refit: the ranker must be a name or an estimator with fit and predict, not {named!r}")
-    ranker: Any = make_ranker(named) if isinstance(named, str) else clone(named)
+    ranker: Any = _ranker(named) if isinstance(named, str) else clone(named)
     if ranker.get_params().get("random_state", 0) is None:
         ranker.set_params(random_state=random_state)
     return RefitPlan(ranker, isinstance(named, str), evaluations)
+
+
+def _ranker(text: str) -> Any:
+    """Return a ranker of the table of solvers by its text."""
+    name, parameters = read_text(text)
+    rankers = [entry.name for entry in solvers().values() if not entry.selects]
+    if name not in rankers:
+        raise ValueError(unknown("ranker", name, rankers))
+    return make_solver(name, **parameters)
 
 
 def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:

@@ -27,8 +27,6 @@ from moerank.rankers.kernel import RankNystrom as RankNystrom
 from moerank.rankers.lambda_mart import BaggedLambdaMART as BaggedLambdaMART
 from moerank.rankers.lambda_mart import LambdaMART as LambdaMART
 from moerank.rankers.list_net import ListNet as ListNet
-from moerank.rankers.named import RANKERS as RANKERS
-from moerank.rankers.named import make_ranker as make_ranker
 from moerank.rankers.population import AnyRanker as AnyRanker
 from moerank.rankers.population import FitnessBackend as FitnessBackend
 from moerank.rankers.population import FittedPopulation as FittedPopulation

@@ -20,7 +20,7 @@ from moerank.data.dask import DaskCluster, connect, gone
 from moerank.files import FULL
 from moerank.studies.grid import Cell
 from moerank.studies.run_fold import run_fold
-from moerank.studies.solver import AnySolver
+from moerank.studies.solver import Solver
 from moerank.studies.store import Store
 from moerank.systems import leave_interrupts_to, without_interrupts
 
@@ -105,7 +105,7 @@ def find_executor(
     return _Here(data) if workers == 1 else _Processes(workers, data)
 
 
-def check_can_be_sent(solvers: Iterable[AnySolver]) -> None:
+def check_can_be_sent(solvers: Iterable[Solver]) -> None:
     """Refuse by name a solver that cannot be sent to another process.
 
     Raises

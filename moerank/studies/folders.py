@@ -18,7 +18,7 @@ from moerank.studies.problem import Problem
 from moerank.studies.result import Result
 from moerank.studies.result_files import JOURNAL, read_result, unfinished, write_result
 from moerank.studies.run_fold import Progress, configuration, run_fold
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 from moerank.systems import remove
 from moerank.verdict import judge
 
@@ -36,7 +36,7 @@ class FoldRuns:
     Parameters
     ----------
     problem : Problem
-    solver : SolverSpec
+    solver : Solver
     folders : mapping of int to Path
         Where the run of each fold is kept.
     seed : int, default 0
@@ -45,7 +45,7 @@ class FoldRuns:
     """
 
     problem: Problem
-    solver: SolverSpec
+    solver: Solver
     folders: Mapping[int, Path]
     seed: int = 0
     data: Path | None = None

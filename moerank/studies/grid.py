@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from moerank.checks import check_at_least, first_mistake, size
 from moerank.data import RankingData
@@ -19,7 +19,7 @@ from moerank.solvers import solvers as solver_table
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
 from moerank.studies.result import FORMAT
 from moerank.studies.run_fold import configuration
-from moerank.studies.solver import AnySolver, GivenSolver, SolverSpec, read_given, read_solver
+from moerank.studies.solver import Solver
 from moerank.studies.sources import InMemory, Parameters, Section
 
 __all__ = [
@@ -46,14 +46,14 @@ class Cell:
     ----------
     problem : Problem
     fold : int
-    solver : SolverSpec or GivenSolver
+    solver : Solver or Solver
     seed : int
         From 0. The draws come from `random_state`.
     """
 
     problem: Problem
     fold: int
-    solver: AnySolver
+    solver: Solver
     seed: int
 
     @property
@@ -101,62 +101,38 @@ AskedSolvers: TypeAlias = Any
 """A name, an estimator, several of these, or a mapping of labels to names, estimators and functions."""
 
 
-class _StoredSolver(Section):
-    """A solver in study.json; of one that was given as an object, `given` says what it was."""
-
-    name: str
-    parameters: Parameters = Field(default_factory=dict)
-    given: Parameters | None = None
-    seeded: bool = False
-
-    def read(self) -> AnySolver:
-        """Return the solver, which cannot be run where it was an object."""
-        if self.given is None:
-            return SolverSpec(self.name, self.parameters)
-        return GivenSolver(self.name, self.given, self.seeded)
-
-
-class _StoredGrid(Section):
-    """What study.json says of a request."""
-
-    problems: tuple[Problem, ...]
-    solvers: tuple[_StoredSolver, ...]
-    folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
-    seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
-    settings: Parameters = Field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Grid:
-    """What a study was asked for: solvers × problems × folds × seeds.
+class Grid(Section):
+    """A request to a study: solvers × problems × folds × seeds.
 
     Attributes
     ----------
     problems : tuple of Problem
-    solvers : tuple of SolverSpec or GivenSolver
+    solvers : tuple of Solver
     folds : tuple of int
     seeds : int
     settings : dict
-        What was set in place of the values of problem files.
+        Values that replaced those of the problem files.
     """
 
     problems: tuple[Problem, ...]
-    solvers: tuple[AnySolver, ...]
-    folds: tuple[int, ...]
-    seeds: int
-    settings: dict[str, Any] = field(default_factory=dict)
+    solvers: tuple[Solver, ...]
+    folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
+    seeds: Annotated[int, Field(strict=True, ge=1)]
+    settings: Parameters = Field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check(self) -> Self:
         check_number(self.n_cells)
+        return self
 
     @property
     def n_cells(self) -> int:
-        """How many cells there are, without making them."""
-        n_drawn = sum(_may_draw(solver) for solver in self.solvers)
+        """The number of cells, without making them."""
+        n_drawn = sum(solver.seeded for solver in self.solvers)
         return len(self.problems) * len(self.folds) * (len(self.solvers) + (self.seeds - 1) * n_drawn)
 
     def cells(self) -> list[Cell]:
-        """All cells, by seed and fold first, so that an unfinished study has something of everything."""
+        """Return all cells, by seed and fold first, so that an unfinished study has something of everything."""
         drawn = [solver for solver in self.solvers if solver.seeded]
         return [
             Cell(problem, fold, solver, seed)
@@ -165,29 +141,6 @@ class Grid:
             for problem in self.problems
             for solver in (drawn if seed else self.solvers)
         ]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {
-            "problems": [problem.model_dump(mode="json") for problem in self.problems],
-            "solvers": [_as_dict(solver) for solver in self.solvers],
-            "folds": list(self.folds),
-            "seeds": self.seeds,
-            **({"settings": self.settings} if self.settings else {}),
-        }
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Grid:
-        """Read what `as_dict` returned.
-
-        Raises
-        ------
-        ValueError
-            If it is something else.
-        """
-        stored = _StoredGrid.model_validate(values)
-        solvers = tuple(solver.read() for solver in stored.solvers)
-        return cls(stored.problems, solvers, stored.folds, stored.seeds, stored.settings)
 
 
 def read_problems(asked: AskedProblems, settings: Mapping[str, Any]) -> list[Problem]:
@@ -220,7 +173,7 @@ def read_problems(asked: AskedProblems, settings: Mapping[str, Any]) -> list[Pro
     return list(named.values())
 
 
-def read_solvers(asked: AskedSolvers) -> list[AnySolver]:
+def read_solvers(asked: AskedSolvers) -> list[Solver]:
     """Return the solvers that are asked for; see `Study`.
 
     Raises
@@ -263,7 +216,7 @@ def folds_of(problem: Problem, asked: tuple[int, ...] | None, data: str | Path |
     return tuple(sorted(set(asked)))
 
 
-def check_names(place: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[AnySolver]) -> None:
+def check_names(place: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
     """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another.
 
     Raises
@@ -303,7 +256,7 @@ def read_grids(folder: Path, grids: list[dict[str, Any]]) -> list[Grid]:
         If it is not what this version of moerank writes.
     """
     try:
-        read = [Grid.from_dict(grid) for grid in grids]
+        read = [Grid.model_validate(grid) for grid in grids]
         check_number(sum(grid.n_cells for grid in read))
         return read
     except ValueError as error:
@@ -325,27 +278,16 @@ def _is_all(given: object) -> bool:
     return isinstance(given, str) and given == "all"
 
 
-def _solver(given: Any) -> AnySolver:
-    if isinstance(given, SolverSpec | GivenSolver):
+def _solver(given: Any) -> Solver:
+    if isinstance(given, Solver):
         return given
-    return read_solver(given) if isinstance(given, str) else read_given(given)
+    return Solver.parse(given) if isinstance(given, str) else Solver.of(given)
 
 
-def _named_solver(name: str, given: Any) -> AnySolver:
+def _named_solver(name: str, given: Any) -> Solver:
     if not isinstance(given, str):
-        return read_given(given, name)
-    spec = read_solver(given)
+        return Solver.of(given, name)
+    spec = Solver.parse(given)
     if spec.label != name:
         raise ValueError(f"{given} keeps its name: solvers={{{spec.label!r}: {given!r}}}")
     return spec
-
-
-def _may_draw(solver: AnySolver) -> bool:
-    """Whether a solver counts with all seeds; one that is not installed here may."""
-    return solver.seeded if isinstance(solver, GivenSolver) else solver.name not in solver_table() or solver.seeded
-
-
-def _as_dict(solver: AnySolver) -> dict[str, Any]:
-    if isinstance(solver, GivenSolver):
-        return {"name": solver.label, "given": solver.description, "seeded": solver.seeded}
-    return {"name": solver.name, "parameters": solver.parameters}

@@ -43,7 +43,7 @@ from moerank.mofsrank.settings import (
     check_on_shards,
 )
 from moerank.solvers import make_backend
-from moerank.studies.solver import AnySolver
+from moerank.studies.solver import Solver
 from moerank.studies.sources import (
     SOURCES,
     Data,
@@ -204,7 +204,7 @@ class BackendSection(Section):
 
 
 class SolverSection(Section):
-    """What a file gives to whichever solver is run on the problem; it is read into the `SolverSpec` of the run.
+    """What a file gives to whichever solver is run on the problem; it is read into the `Solver` of the run.
 
     Attributes
     ----------
@@ -349,7 +349,7 @@ class Problem(Section):
         problem._beside = self._beside
         return problem
 
-    def spec(self, solver: AnySolver) -> AnySolver:
+    def spec(self, solver: Solver) -> Solver:
         """Return a solver with what the problem's file gives to it.
 
         Raises

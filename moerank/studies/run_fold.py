@@ -38,7 +38,7 @@ from moerank.solvers import make_backend, make_solver
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
-from moerank.studies.solver import AnySolver, read_solver
+from moerank.studies.solver import Solver
 from moerank.studies.sources import query_ids
 from moerank.training.counted import LONGEST_LIST
 from moerank.verdict import Verdict
@@ -221,7 +221,7 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 def run_fold(
     problem: Problem,
     fold: int = 1,
-    solver: AnySolver | str = "mofsrank",
+    solver: Solver | str = "mofsrank",
     seed: int = 0,
     *,
     random_state: int | None = None,
@@ -242,7 +242,7 @@ def run_fold(
     problem : Problem
     fold : int, default 1
         From 1 to `Problem.n_folds`.
-    solver : SolverSpec, GivenSolver or str, default "mofsrank"
+    solver : Solver, Solver or str, default "mofsrank"
         A text as `read_solver` reads it. What the problem's file gives to solvers comes beneath.
     seed : int, default 0
         The number of the run among those that differ in their draws alone.
@@ -275,7 +275,7 @@ def run_fold(
     """
     clock = _Clock()
     report = progress or (lambda stage, fraction, text: None)
-    spec = problem.spec(read_solver(solver) if isinstance(solver, str) else solver)
+    spec = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
     random_state = seed if random_state is None else random_state
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
@@ -308,7 +308,9 @@ def run_fold(
         }
         estimator = spec.make(problem, offered)
         if spec.tune and callable(getattr(estimator, "tune", None)):
-            estimator = _tuned(estimator, parts, spec.given, lambda share: report("tuning", share, "by validation MAP"))
+            estimator = _tuned(
+                estimator, parts, spec.settings, lambda share: report("tuning", share, "by validation MAP")
+            )
         clock.stop("tuning")
         shows_progress = getattr(estimator, "progress", None) is not None
         if not shows_progress:
@@ -363,9 +365,7 @@ def run_fold(
     )
 
 
-def configuration(
-    problem: Problem, fold: int, solver: AnySolver, seed: int, *, baselines: bool = True
-) -> dict[str, Any]:
+def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, baselines: bool = True) -> dict[str, Any]:
     """Return everything that decides the result of a run, as plain JSON values.
 
     Of the problem's settings those count that the solver takes: a ranker does not change with the budget of a search.
@@ -384,7 +384,7 @@ def configuration(
         "problem": problem.name,
         "fold": fold,
         "seed": seed,
-        "solver": {"name": spec.name, "label": spec.label, "parameters": spec.given, "tune": spec.tune},
+        "solver": {"name": spec.name, "label": spec.label, "parameters": spec.settings, "tune": spec.tune},
         **{name: values for name, values in settings.items() if name not in unused},
     }
 

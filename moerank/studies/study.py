@@ -11,7 +11,7 @@ import pandas as pd
 
 from moerank.checks import check_at_least
 from moerank.solvers import solvers as solver_table
-from moerank.solvers import with_ablations
+from moerank.solvers import with_ablations, written
 from moerank.studies.executors import Executor, check_can_be_sent, find_executor, run_cells
 from moerank.studies.grid import (
     MOST_CELLS,
@@ -28,7 +28,7 @@ from moerank.studies.grid import (
 from moerank.studies.problem import Problem
 from moerank.studies.result import Result
 from moerank.studies.result_files import RESULT, find_result, results_frame
-from moerank.studies.solver import AnySolver, GivenSolver, check_parameters, read_solver, written
+from moerank.studies.solver import Solver, check_parameters
 from moerank.studies.sources import MemoryData
 from moerank.studies.store import Failure, Store
 from moerank.systems import command_line
@@ -101,13 +101,14 @@ class Study:
         changed = dict(settings or {})
         check_parameters(changed)
         specs = {spec.label: spec for spec in read_solvers(solvers)}
-        specs |= {name: read_solver(name) for name in (with_ablations() if ablate else ())}
+        specs |= {name: Solver.parse(name) for name in (with_ablations() if ablate else ())}
         asked = None if folds is None else tuple(folds)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, changed):
             named_folds.setdefault(folds_of(problem, asked, data), []).append(problem)
         grids = [
-            Grid(tuple(group), tuple(specs.values()), chosen, seeds, changed) for chosen, group in named_folds.items()
+            Grid(problems=tuple(group), solvers=tuple(specs.values()), folds=chosen, seeds=seeds, settings=changed)
+            for chosen, group in named_folds.items()
         ]
         if not grids or not all(grid.problems and grid.solvers and grid.folds for grid in grids):
             raise ValueError("a study needs at least one problem, one solver and one fold")
@@ -130,7 +131,7 @@ class Study:
         if not grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
         study._grids = read_grids(study.out, grids)
-        of_table = [solver for solver in study.solvers if not isinstance(solver, GivenSolver)]
+        of_table = [solver for solver in study.solvers if solver.given is None]
         missing = [solver.name for solver in of_table if solver.name not in solver_table()]
         if missing:
             raise ValueError(f"{study.out / 'study.json'} has the solver {missing[0]}, which is not installed here")
@@ -142,7 +143,7 @@ class Study:
         return list({problem.name: problem for grid in self._grids for problem in grid.problems}.values())
 
     @property
-    def solvers(self) -> list[AnySolver]:
+    def solvers(self) -> list[Solver]:
         """The solvers of the study."""
         return list({solver.label: solver for grid in self._grids for solver in grid.solvers}.values())
 
@@ -194,7 +195,7 @@ class Study:
                 problem.load_fold(1, self.data)
         with Store(self.out) as store:
             for grid in self._grids:
-                store.add_grid(grid.as_dict(), self._check_names)
+                store.add_grid(grid.model_dump(mode="json"), self._check_names)
             cells = self.cells()
             if retry_failed:
                 for cell in cells:
@@ -250,7 +251,7 @@ class Study:
                 ]
             )
             for grid in self._grids
-            if not any(isinstance(solver, GivenSolver) for solver in grid.solvers)
+            if not any(solver.given is not None for solver in grid.solvers)
             and not any(isinstance(problem.data, MemoryData) for problem in grid.problems)
         ]
 

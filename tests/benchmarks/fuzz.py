@@ -27,7 +27,7 @@ from moerank.studies.grid import Cell
 from moerank.studies.problem import load_problem, shipped_problems
 from moerank.studies.result_files import model_json, read_result
 from moerank.studies.run_fold import run_fold
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 from moerank.studies.store import Store
 from moerank.studies.study import Study
 
@@ -174,7 +174,7 @@ class Target:
 def problem_target(folder):
     def read():
         problem = load_problem(path)
-        problem.configuration(), Cell(problem, 1, SolverSpec("mofsrank"), 0).key
+        problem.configuration(), Cell(problem, 1, Solver(name="mofsrank"), 0).key
 
     path = folder / "problem.toml"
     return Target(path, [PROBLEM.encode(), *(file.read_bytes() for file in shipped_problems().values())], read)

@@ -14,7 +14,7 @@ from moerank.cli.progress import CellProgress, StageProgress
 from moerank.cli.tables import FittedTable, output
 from moerank.files import replacing
 from moerank.studies.grid import Cell
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 
 BUDGET = [word for stage in ("instance_selection", "ensemble") for word in ("--set", f"{stage}.generations=1")]
 
@@ -132,7 +132,7 @@ def test_labels_are_shown_whole_in_progress(tiny_problem, monkeypatch, capsys, t
     if terminal:
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("COLUMNS", "120")
-    cells = [Cell(tiny_problem, 1, SolverSpec("fsmrank", {"lambda1": 0.1}), 0)]
+    cells = [Cell(tiny_problem, 1, Solver(name="fsmrank", parameters={"lambda1": 0.1}), 0)]
     if not terminal:
         with CellProgress(dict.fromkeys(cells, "open"), lambda cell: 1.0) as progress:
             progress(cells[0], True)

@@ -10,7 +10,7 @@ from moerank.cli.tables import FittedTable, front_table, say, solver_table
 from moerank.mofsrank.front import FrontTable
 from moerank.solvers import solvers
 from moerank.studies.grid import Cell
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 
 
 def printed(thing, width):
@@ -74,7 +74,7 @@ def shown(text):
 def test_the_cell_that_runs_is_named_in_the_bar(tiny_problem, monkeypatch, capsys, width):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", str(width))
-    cells = [Cell(tiny_problem, fold, SolverSpec("mofsrank"), 0) for fold in (1, 2, 3)]
+    cells = [Cell(tiny_problem, fold, Solver(name="mofsrank"), 0) for fold in (1, 2, 3)]
     with CellProgress(dict.fromkeys(cells, "open"), lambda cell: 1.0) as progress:
         progress._bar.live.auto_refresh = False
         progress.started(cells[0])

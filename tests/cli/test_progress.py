@@ -5,7 +5,7 @@ import pytest
 from moerank.cli.progress import CellProgress, StageProgress
 from moerank.data.read.files import report_reading
 from moerank.studies.grid import Cell
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 
 
 class Clock:
@@ -19,7 +19,7 @@ class Clock:
 
 @pytest.fixture
 def cells(tiny_problem):
-    return [Cell(tiny_problem, fold, SolverSpec(name), 0) for name in ("rankrls", "mofsrank") for fold in (1, 2, 3)]
+    return [Cell(tiny_problem, fold, Solver(name=name), 0) for name in ("rankrls", "mofsrank") for fold in (1, 2, 3)]
 
 
 COSTS = {"rankrls": 3.0, "mofsrank": 60.0}

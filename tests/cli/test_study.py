@@ -64,7 +64,7 @@ def test_a_cell_that_fails_is_shown_with_its_message(command, monkeypatch):
         def fit(self, X, y=None, *, qid=None, validation=None):
             raise RuntimeError("out of luck")
 
-    entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, True, False, (), Broken)
+    entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, Broken, linear=True, selects=False)
     monkeypatch.setitem(solvers(), "broken", entry)
     outcome = command("study", "TINY", "--solvers", "broken,rankrls", "--folds", "1", "--out", "s")
     assert outcome.exit_code == 1

@@ -2,7 +2,7 @@ import pytest
 
 from moerank.cli.progress import TimeLeft, in_words
 from moerank.studies.grid import Cell
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 
 
 @pytest.fixture
@@ -11,7 +11,7 @@ def cells(tiny_problem):
 
     def make(solver, n_cells=1, problem="tiny"):
         named = tiny_problem.model_copy(update={"name": problem})
-        return [Cell(named, 1, SolverSpec(solver), seed) for seed in range(n_cells)]
+        return [Cell(named, 1, Solver(name=solver), seed) for seed in range(n_cells)]
 
     return make
 

@@ -16,7 +16,7 @@ from moerank.figures.style import encode, save_figure
 from moerank.solvers import solvers
 from moerank.studies.problem import Published
 from moerank.studies.results import NoResultsError, Results
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def crowd(results):
 
 
 def relabelled(result, parameters):
-    return replace(result, solver=SolverSpec(result.solver, parameters).label)
+    return replace(result, solver=Solver(name=result.solver, parameters=parameters).label)
 
 
 def draw(name, results, problem, **options):

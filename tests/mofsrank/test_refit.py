@@ -6,9 +6,8 @@ import pytest
 from moerank.data import load_planted_fold
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import RANKERS, BaggedLambdaMART, LambdaMART, RankBoost, RankRLS, make_ranker
+from moerank.rankers import BaggedLambdaMART, LambdaMART, RankBoost, RankRLS
 from moerank.rankers.model import Model
-from moerank.solvers import make_solver, solvers
 from moerank.verdict import judge
 
 METRIC = NDCG(5)
@@ -181,15 +180,6 @@ def test_an_interrupted_search_goes_on_from_its_journal(fold, tmp_path):
     )
     assert resumed.front_.equals(search(fold).front_)
     assert told[0] == ("refit_search", 2)
-
-
-def test_the_rankers_by_name_are_those_of_the_table_of_solvers():
-    assert set(RANKERS) == {name for name, row in solvers().items() if row.family == "ranker"}
-    assert {type(make_ranker(name)) for name in RANKERS} == {kind for kind, _ in RANKERS.values()}
-    assert make_ranker("adarank-map", n_rounds=3, measure="ndcg").get_params() == {
-        **make_solver("adarank-map").get_params(),
-        "n_rounds": 3,
-    }
 
 
 @pytest.mark.parametrize(

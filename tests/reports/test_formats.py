@@ -11,7 +11,7 @@ from moerank.reports.report import Report, p_value
 from moerank.reports.tables import latex, latex_report, markdown_report
 from moerank.solvers import solvers
 from moerank.studies.problem import Published
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 
 
 def test_a_small_p_is_not_printed_as_nothing():
@@ -46,7 +46,7 @@ def unescaped(tex):
 
 
 def test_latex_of_hostile_names_is_balanced(tiny_study, monkeypatch):
-    specs = [SolverSpec(solver.name, {"x": "} $ & %\n\\\\"}) for solver in tiny_study.solvers]
+    specs = [Solver(name=solver.name, parameters={"x": "} $ & %\n\\\\"}) for solver in tiny_study.solvers]
     labels = dict(zip((solver.label for solver in tiny_study.solvers), specs, strict=True))
     results = []
     for result in tiny_study.results():
@@ -82,7 +82,7 @@ def test_latex_compiles_and_fits_on_its_pages(tiny_study, monkeypatch, tmp_path)
         for fold in (1, 2)
     ]
     monkeypatch.setattr(tiny_study, "results", lambda: results)
-    specs = [SolverSpec(name) for name in solvers()]
+    specs = [Solver(name=name) for name in solvers()]
     monkeypatch.setattr(type(tiny_study), "solvers", property(lambda _: specs))
     entry = Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25, "NDCG@10": 0.5}, source="a paper, " * 20)
     problem = tiny_study.problems[0].model_copy(update={"published": (entry,) * 12})

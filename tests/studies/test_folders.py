@@ -6,7 +6,7 @@ import pytest
 
 from moerank import systems
 from moerank.studies.folders import FoldRuns
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 
 
 @pytest.mark.parametrize("windows", [False, True])
@@ -27,7 +27,7 @@ def test_what_an_interrupted_run_left_is_removed(windows, tiny_problem, tmp_path
     if windows:
         monkeypatch.setattr(systems, "fcntl", None)
     said = []
-    runs = FoldRuns(tiny_problem, SolverSpec("single"), {1: tmp_path})
+    runs = FoldRuns(tiny_problem, Solver(name="single"), {1: tmp_path})
     assert len(list(runs.run(say=said.append))) == 1
     assert not any(journal.exists() for journal in journals)
     assert len(said) == 2 and "starting anew" in said[0]

@@ -10,7 +10,7 @@ from moerank.rankers import RankSVM
 from moerank.selectors import GAS
 from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
-from moerank.studies.solver import GivenSolver, read_given
+from moerank.studies.solver import Solver
 
 SMALL = {"population": 8, "generations": 3}
 STAGES = dict(instance_selection=SMALL, feature_selection=SMALL, ensemble=SMALL)
@@ -24,7 +24,7 @@ def spea2(population, operators):
 
 
 def test_an_estimator_runs_as_it_is_given(tiny_problem):
-    result = run_fold(tiny_problem, 1, read_given(RankSVM(C=0.25)), baselines=False)
+    result = run_fold(tiny_problem, 1, Solver.of(RankSVM(C=0.25)), baselines=False)
     train = tiny_problem.load_fold(1)[0]
     alone = RankSVM(C=0.25).fit(train)
     assert np.array_equal(result.best.weights, alone.coef_)
@@ -33,17 +33,17 @@ def test_an_estimator_runs_as_it_is_given(tiny_problem):
 
 
 def test_a_search_has_its_own_budget_and_draws_from_the_seed_of_the_cell(tiny_problem):
-    solver = read_given(MOFSRank(algorithm=spea2, **STAGES, workers=7), "mine")
-    assert read_given(MOFSRank(algorithm=spea2, ensemble=False)).label == "MOFSRank[algorithm=spea2,ensemble=false]"
+    solver = Solver.of(MOFSRank(algorithm=spea2, **STAGES, workers=7), "mine")
+    assert Solver.of(MOFSRank(algorithm=spea2, ensemble=False)).label == "MOFSRank[algorithm=spea2,ensemble=false]"
     assert solver.seeded
     result = run_fold(tiny_problem, 1, solver, random_state=5, baselines=False)
     train, vali, _ = tiny_problem.load_fold(1)
     alone = MOFSRank(algorithm=spea2, **STAGES, random_state=5).fit(train, validation=vali)
     assert [member.features for member in result.front] == alone.front_["features"].tolist()
-    fixed = read_given(MOFSRank(algorithm=spea2, **STAGES, random_state=5), "fixed")
+    fixed = Solver.of(MOFSRank(algorithm=spea2, **STAGES, random_state=5), "fixed")
     other = run_fold(tiny_problem, 1, fixed, baselines=False)
     assert [member.weights for member in other.front] == [member.weights for member in result.front]
-    assert not read_given(MOFSRank(random_state=5)).seeded
+    assert not Solver.of(MOFSRank(random_state=5)).seeded
 
 
 def test_a_function_makes_the_solver_of_each_cell(tiny_problem):
@@ -53,16 +53,16 @@ def test_a_function_makes_the_solver_of_each_cell(tiny_problem):
         asked.append((problem.name, seed))
         return RankSVM(C=seed)
 
-    result = run_fold(tiny_problem, 1, read_given(make, "mine"), random_state=2**31 + 3, baselines=False)
+    result = run_fold(tiny_problem, 1, Solver.of(make, "mine"), random_state=2**31 + 3, baselines=False)
     assert asked == [("tiny", 3)]  # no library has larger seeds
     assert result.best.parameters["C"] == 3
     with pytest.raises(ValueError, match="mine must return an estimator with fit, predict and get_params, not 3"):
-        run_fold(tiny_problem, 1, read_given(lambda problem, seed: 3, "mine"), baselines=False)
+        run_fold(tiny_problem, 1, Solver.of(lambda problem, seed: 3, "mine"), baselines=False)
 
 
 @pytest.mark.parametrize("ranker", [LGBMRanker(n_estimators=3, n_jobs=1, verbose=-1, min_child_samples=2), Ridge()])
 def test_rankers_of_other_libraries_use_all_features(tiny_problem, ranker):
-    result = run_fold(tiny_problem, 1, read_given(ranker, "theirs"), baselines=False)
+    result = run_fold(tiny_problem, 1, Solver.of(ranker, "theirs"), baselines=False)
     train, _, test = tiny_problem.load_fold(1)
     group = {"group": np.diff(train.offsets)} if isinstance(ranker, LGBMRanker) else {}
     if group:
@@ -73,12 +73,12 @@ def test_rankers_of_other_libraries_use_all_features(tiny_problem, ranker):
 
 
 def test_selections_have_a_verdict(tiny_problem):
-    result = run_fold(tiny_problem, 1, read_given(GAS(), "mine"), baselines=False)
+    result = run_fold(tiny_problem, 1, Solver.of(GAS(), "mine"), baselines=False)
     assert result.verdict.n_features == len(result.best.features)
 
 
 def test_budgets_of_the_problem_do_not_count_and_its_data_do(tiny_problem):
-    solver = read_given(RankSVM())
+    solver = Solver.of(RankSVM())
     other = tiny_problem.model_copy(update={"ensemble": tiny_problem.ensemble.model_copy(update={"generations": 9})})
     assert configuration(tiny_problem, 1, solver, 0, baselines=False) == configuration(
         other, 1, solver, 0, baselines=False
@@ -103,15 +103,15 @@ def test_budgets_of_the_problem_do_not_count_and_its_data_do(tiny_problem):
 )
 def test_what_cannot_be_a_solver_is_refused(given, name, message):
     with pytest.raises(ValueError, match=message):
-        read_given(given, name)
+        Solver.of(given, name)
 
 
 def test_limits_that_it_does_not_know_of_are_refused(tiny_problem):
     limited = tiny_problem.model_copy(update={"features": type(tiny_problem.features)(max_features=3)})
     with pytest.raises(ValueError, match=r"RankSVM cannot keep \[features\] max_features"):
-        run_fold(limited, 1, read_given(RankSVM()), baselines=False)
+        run_fold(limited, 1, Solver.of(RankSVM()), baselines=False)
 
 
 def test_one_that_was_read_from_a_folder_cannot_run(tiny_problem):
     with pytest.raises(ValueError, match="mine was given as a Python object; give it to Study again"):
-        run_fold(tiny_problem, 1, GivenSolver("mine", {"class": "Mine"}, seeded=False), baselines=False)
+        run_fold(tiny_problem, 1, Solver(name="mine", given={"class": "Mine"}), baselines=False)

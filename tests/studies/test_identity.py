@@ -1,7 +1,12 @@
 """What a value from Python is: the same in every process, and another as soon as anything differs that decides."""
 
+import importlib
+import linecache
+import os
+import shutil
 import subprocess
 import sys
+import time
 from functools import partial
 
 import numpy as np
@@ -14,91 +19,97 @@ from moerank.rankers import RankRLS, RankSVM
 from moerank.studies.solver import data_digest, describe, digest_of
 
 SOURCE = """
-import numpy as np
-from functools import partial
-from moerank.rankers import RankRLS, RankSVM
+from moerank.rankers import RankSVM
 LIMIT = {limit}
-def helper(x):
-    return x + {step}
 class Mine(RankSVM):
-    "Words that say nothing."
     def tuned(self):
         return {inside}
 def make(problem, seed, scale={default}):
-    {comment}
-    chosen = [helper(i) for i in range(LIMIT)]
-    return {product}(C=sum(chosen) * scale)
+    return RankSVM(C=scale + LIMIT + {step})
 """
-PLAIN = dict(limit=2, step=1, inside=1, default=2.0, comment="pass", product="RankSVM")
+PLAIN = dict(limit=2, step=1, inside=1, default=2.0)
 
 
-def function(**changes):
-    """The function `make` of a module that was written so."""
-    scope = {"__name__": "__main__"}
-    exec(SOURCE.format(**{**PLAIN, **changes}), scope)
-    return scope["make"]
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Write a module of a user's and import it anew."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+
+    def write(**changes):
+        (tmp_path / "users_own.py").write_text(SOURCE.format(**{**PLAIN, **changes}))
+        sys.modules.pop("users_own", None)
+        importlib.invalidate_caches()
+        linecache.clearcache()
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+        return importlib.import_module("users_own")
+
+    yield write
+    sys.modules.pop("users_own", None)
 
 
 def digest(value):
     return digest_of(describe(value, "it"))
 
 
-def test_a_function_is_its_code_and_what_that_names():
-    known = digest(function())
-    assert digest(function()) == known
-    assert digest(function(comment="pass  # a remark")) == known
-    assert digest(function(inside=2)) == known  # of a class that it does not name
-    for change in (dict(limit=3), dict(step=2), dict(default=2.5), dict(comment="seed = 3"), dict(product="RankRLS")):
-        assert digest(function(**change)) != known, change
-    assert digest(function(product="Mine")) != digest(function(product="Mine", inside=2))
+def test_a_function_is_its_name_its_text_its_defaults_and_its_version(module):
+    known = digest(module().make)
+    assert digest(module().make) == known
+    for change in (dict(step=2), dict(default=2.5)):
+        assert digest(module(**change).make) != known, change
+    make = module().make
+    make.version = "2"
+    assert digest(make) != known
+    assert digest(module(limit=3).make) == known  # a value that it names is not seen, as the documentation says
 
 
-def test_a_function_is_what_it_closes_over_and_what_its_partial_fixes():
+def test_a_class_is_its_name_and_its_text(module):
+    known = digest(module().Mine())
+    assert digest(module(limit=3).Mine()) == known
+    assert digest(module(inside=2).Mine()) != known
+    assert digest(module().Mine(C=0.5)) != known
+
+
+def test_a_function_is_what_it_closes_over_and_what_its_partial_fixes(module):
     def outer(value):
         return lambda problem, seed: value
 
     assert digest(outer(1)) == digest(outer(1))
     assert digest(outer(1)) != digest(outer(2))
-    assert digest(partial(function(), scale=1.0)) != digest(partial(function(), scale=3.0))
+    assert digest(partial(module().make, scale=1.0)) != digest(partial(module().make, scale=3.0))
 
 
-def test_a_function_that_names_itself_has_an_end():
+def test_a_function_without_a_text_needs_a_version():
     scope = {"__name__": "__main__"}
-    exec("def down(n):\n    return down(n - 1) if n else 0\n", scope)
-    assert digest(scope["down"]) == digest(scope["down"])
+    exec("def make(problem, seed):\n    return seed\n", scope)
+    with pytest.raises(ValueError, match=r"the source text of __main__\.make cannot be read; put it"):
+        digest(scope["make"])
+    scope["make"].version = "1"
+    known = digest(scope["make"])
+    scope["make"].version = "2"
+    assert digest(scope["make"]) != known
 
 
-def test_what_a_decorator_or_a_compiler_made_of_a_function_is_that_function():
-    from functools import wraps
-
-    from numba import njit
-
-    def decorated(value):
-        @wraps(np.mean)
-        def own(problem, seed):
-            return value
-
-        return own
-
-    def compiled(step):
-        scope = {"__name__": "__main__"}
-        exec(f"def add(x):\n    return x + {step}\n", scope)
-        return njit(scope["add"])
-
-    assert digest(decorated(1)) != digest(decorated(2))
-    one = compiled(1)
-    before = digest(one)
-    one(2)
-    assert digest(one) == before != digest(compiled(2))
+def test_a_module_that_is_newer_on_disk_than_when_it_was_imported_is_told(module, tmp_path, recwarn):
+    make = module().make
+    describe(make, "it")
+    assert not recwarn.list
+    path = tmp_path / "users_own.py"
+    path.write_text(SOURCE.format(**{**PLAIN, "step": 5}))
+    later = time.time() + 10
+    os.utime(path, (later, later))
+    with pytest.warns(UserWarning, match=r"users_own\.py has changed since users_own\.make was imported; import it"):
+        describe(make, "it")
 
 
-def test_another_process_says_the_same():
+def test_another_process_says_the_same(module, tmp_path):
+    known = digest(module().make)
     script = (
-        f"scope = {{'__name__': '__main__'}}; exec({SOURCE.format(**PLAIN)!r}, scope)\n"
-        "from moerank.studies.solver import describe, digest_of\nprint(digest_of(describe(scope['make'], 'it')))"
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom users_own import make\n"
+        "from moerank.studies.solver import describe, digest_of\nprint(digest_of(describe(make, 'it')))"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == digest(function())
+    assert found.stdout.strip() == known
 
 
 def test_estimators_are_their_class_and_parameters():

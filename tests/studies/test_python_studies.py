@@ -10,7 +10,7 @@ from moerank.data import load_planted_fold
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankRLS, RankSVM
 from moerank.studies.problem import load_problem
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 from moerank.studies.study import Study
 
 SMALL = {"population": 8, "generations": 3}
@@ -183,5 +183,5 @@ def test_a_function_of_a_script_runs_in_its_processes(tmp_path):
 
 
 def test_the_table_goes_on_in_its_own_words():
-    specs = Study("planted", ["gas", SolverSpec("fsmrank", {"lambda1": 0.5})], folds=[1]).solvers
+    specs = Study("planted", ["gas", Solver(name="fsmrank", parameters={"lambda1": 0.5})], folds=[1]).solvers
     assert [spec.label for spec in specs] == ["gas", "fsmrank[lambda1=0.5]"]

@@ -11,7 +11,7 @@ from moerank.rankers import RankBoost, RankRLS
 from moerank.studies.problem import load_problem
 from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 
 REFIT = {"search.refit": "rankboost"}
 
@@ -55,7 +55,7 @@ def test_the_verdict_is_that_of_the_estimator(result, tiny_problem):
 def test_results_of_before_keep_their_configuration(tiny_problem, tiny_problem_file):
     def of(**search):
         problem = load_problem(tiny_problem_file, {f"search.{key}": value for key, value in search.items()})
-        return configuration(problem, 1, SolverSpec("mofsrank"), 0)["search"]
+        return configuration(problem, 1, Solver(name="mofsrank"), 0)["search"]
 
     assert of() == {"algorithm": "nsga2", "objectives": ["features", "error"], "final": "auto"}
     assert of(refit="lambdamart") == {**of(), "refit": "lambdamart"}

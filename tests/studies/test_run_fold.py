@@ -15,7 +15,7 @@ from moerank.solvers import SolverEntry, solvers
 from moerank.studies.problem import load_problem
 from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 
 METRICS = {"NDCG@10": NDCG(10), "MAP": MAP()}
 
@@ -178,7 +178,7 @@ def test_rankers_without_weights_are_measured_by_what_they_predict(tiny_problem,
         def _scores(self, X):
             return X[:, 0] * X[:, 1]
 
-    entry = SolverEntry("product", "filter", "Nobody: Nothing", 2000, False, True, (), Product)
+    entry = SolverEntry("product", "filter", "Nobody: Nothing", 2000, Product, linear=False, selects=True)
     monkeypatch.setitem(solvers(), "product", entry)
     best = run_fold(tiny_problem, 2, solver="product").best
     assert (best.features, best.weights) == ((0, 1), None)
@@ -219,10 +219,10 @@ def test_tuning_reports_how_far_it_is(tiny_problem):
 def test_the_configuration_tells_solvers_and_their_parameters_apart(tiny_problem, tiny_problem_file):
     given = load_problem(tiny_problem_file, {"solver.parameters.lambda1": 0.5})
     configurations = [
-        configuration(tiny_problem, 1, SolverSpec("fsmrank"), 0),
-        configuration(tiny_problem, 1, SolverSpec("rankrls"), 0),
-        configuration(given, 1, SolverSpec("fsmrank"), 0),
-        configuration(tiny_problem, 1, SolverSpec("fsmrank", {"lambda1": 0.25}), 0),
+        configuration(tiny_problem, 1, Solver(name="fsmrank"), 0),
+        configuration(tiny_problem, 1, Solver(name="rankrls"), 0),
+        configuration(given, 1, Solver(name="fsmrank"), 0),
+        configuration(tiny_problem, 1, Solver(name="fsmrank", parameters={"lambda1": 0.25}), 0),
     ]
     assert configurations[0]["solver"] == {"name": "fsmrank", "label": "fsmrank", "parameters": {}, "tune": True}
     assert configurations[2]["solver"]["parameters"] == {"lambda1": 0.5}
@@ -235,7 +235,7 @@ def test_the_configuration_covers_what_the_solver_takes(tiny_problem, tiny_probl
 
     def changes(solver, problem, **settings):
         before, after = (
-            configuration(entry, 1, SolverSpec(solver), 0, **settings) for entry in (tiny_problem, problem)
+            configuration(entry, 1, Solver(name=solver), 0, **settings) for entry in (tiny_problem, problem)
         )
         return before != after
 
@@ -264,6 +264,6 @@ JUDGED = {"mofsrank": True, "gas": True, "fsmrank": True, "rankrls": False}
 @pytest.mark.parametrize(("solver", "counts"), JUDGED.items())
 def test_the_margin_is_part_of_the_configuration_of_what_is_judged(tiny_problem_file, tiny_problem, solver, counts):
     wider = load_problem(tiny_problem_file, {"search.margin": 0.03})
-    before, after = (configuration(problem, 1, SolverSpec(solver), 0) for problem in (tiny_problem, wider))
+    before, after = (configuration(problem, 1, Solver(name=solver), 0) for problem in (tiny_problem, wider))
     assert (before != after) == counts
     assert ("search" in before) == (solver == "mofsrank")  # as it was before other selections were judged

@@ -2,7 +2,7 @@ import pytest
 
 from moerank.solvers import make_solver
 from moerank.studies.problem import load_problem
-from moerank.studies.solver import RUN_ARGUMENTS, SolverSpec, read_solver
+from moerank.studies.solver import RUN_ARGUMENTS, Solver
 
 VALID = 'name = "mine"\n[data]\nsource = "planted"\n'
 
@@ -19,11 +19,11 @@ def test_what_belongs_to_a_run_is_refused_wherever_a_method_is_described(name, t
     with pytest.raises(ValueError, match=rf"^--set solver\.parameters\.{name}: .*{sentence}"):
         load_problem(path, {f"solver.parameters.{name}": "warm"})
     with pytest.raises(ValueError, match=rf"^solver 'mofsrank\[{name}=1\]': {sentence}"):
-        read_solver(f"mofsrank[{name}=1]")
+        Solver.parse(f"mofsrank[{name}=1]")
     with pytest.raises(ValueError, match=sentence):
-        SolverSpec("mofsrank", {name: 1})
+        Solver(name="mofsrank", parameters={name: 1})
     with pytest.raises(ValueError, match=sentence):
-        SolverSpec("mofsrank").beneath({name: 1}, tune=True)
+        Solver(name="mofsrank").beneath({name: 1}, tune=True)
 
 
 def test_all_that_mofsrank_takes_beside_its_method_is_refused():
@@ -64,4 +64,4 @@ def test_parameters_of_a_method_stay_what_they_were(tmp_path):
 @pytest.mark.parametrize("text", ["mofsrank[x=" + "[" * 200_000 + "]" * 200_000 + "]", "gas[c=" + "9" * 5000 + "]"])
 def test_values_without_end_are_refused_by_name(text):
     with pytest.raises(ValueError, match=r"unknown parameter|number or a switch"):
-        read_solver(text)
+        Solver.parse(text)

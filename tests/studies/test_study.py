@@ -17,7 +17,7 @@ from moerank.solvers import SolverEntry, solvers
 from moerank.studies.executors import Outcome, run_cells
 from moerank.studies.grid import Cell
 from moerank.studies.problem import load_problem
-from moerank.studies.solver import SolverSpec, read_solver
+from moerank.studies.solver import Solver
 from moerank.studies.store import Store
 from moerank.studies.study import Study
 
@@ -59,14 +59,14 @@ def test_all_stands_for_the_whole_table(tiny_problem):
 
 
 def test_seeds_depend_on_the_names_of_the_cell_alone(tiny_problem):
-    cell = Cell(tiny_problem, 1, SolverSpec("mofsrank"), 0)
+    cell = Cell(tiny_problem, 1, Solver(name="mofsrank"), 0)
     same = Study([tiny_problem], ["rankrls", "mofsrank"], "nowhere", folds=[1]).cells()[1]
     assert same == cell
     assert same.random_state == cell.random_state
     others = [
         Cell(tiny_problem, 2, cell.solver, 0),
         Cell(tiny_problem, 1, cell.solver, 1),
-        Cell(tiny_problem, 1, SolverSpec("mofsrank", {"adaptive_mutation": False}), 0),
+        Cell(tiny_problem, 1, Solver(name="mofsrank", parameters={"adaptive_mutation": False}), 0),
         Cell(tiny_problem.model_copy(update={"name": "other"}), 1, cell.solver, 0),
     ]
     assert len({other.random_state for other in [cell, *others]}) == 5
@@ -123,7 +123,7 @@ def test_two_processes_share_the_work(tiny_problem_file, undisturbed, tmp_path):
 
 
 def test_a_claim_holds_against_other_processes_and_dies_with_its_own(tiny_problem, tmp_path):
-    cell = Cell(tiny_problem, 1, SolverSpec("rankrls"), 0)
+    cell = Cell(tiny_problem, 1, Solver(name="rankrls"), 0)
     script = (
         "import sys, pickle; from moerank.studies.store import Store; cell = pickle.load(open(sys.argv[2], 'rb'));"
         "print(Store(sys.argv[1]).claim(cell), flush=True); sys.stdin.read()"
@@ -153,7 +153,7 @@ def test_a_cell_that_fails_stops_no_other(tiny_problem_file, tmp_path, monkeypat
         def fit(self, X, y=None, *, qid=None, validation=None):
             raise RuntimeError("out of luck")
 
-    entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, True, False, (), Broken)
+    entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, Broken, linear=True, selects=False)
     monkeypatch.setitem(solvers(), "broken", entry)
     study = Study([tiny_problem_file], ["broken", "rankrls"], tmp_path, folds=[1, 2])
     seen = Counter()
@@ -164,7 +164,7 @@ def test_a_cell_that_fails_stops_no_other(tiny_problem_file, tmp_path, monkeypat
     assert "in fit" in failure["traceback"]
     study.run()
     assert sum(starts(tmp_path).values()) == 4
-    entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, True, False, (), RankRLS)
+    entry = SolverEntry("broken", "ranker", "Nobody: Nothing", 2000, RankRLS, linear=True, selects=False)
     monkeypatch.setitem(solvers(), "broken", entry)
     study.run(retry_failed=True)
     assert not study.failures()
@@ -210,7 +210,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tiny_problem_file, tmp_path)
 )
 def test_wrong_solvers_are_refused(text, message):
     with pytest.raises(ValueError, match=message):
-        read_solver(text)
+        Solver.parse(text)
 
 
 def test_parameters_of_solvers_make_other_cells(tiny_problem_file, tmp_path):
@@ -222,7 +222,7 @@ def test_parameters_of_solvers_make_other_cells(tiny_problem_file, tmp_path):
 
 def test_a_cell_is_another_where_its_solver_takes_what_has_changed(tiny_problem_file):
     problems = [load_problem(tiny_problem_file), load_problem(tiny_problem_file, {"ensemble.generations": 7})]
-    keys = {name: {Cell(problem, 1, SolverSpec(name), 0).key for problem in problems} for name in SOLVERS}
+    keys = {name: {Cell(problem, 1, Solver(name=name), 0).key for problem in problems} for name in SOLVERS}
     assert {name: len(found) for name, found in keys.items()} == {"fsmrank": 1, "ranksvm-primal": 1, "mofsrank": 2}
 
 
@@ -261,7 +261,7 @@ def test_states_are_told_by_the_files_alone(undisturbed, tiny_problem_file, tmp_
 
 
 def test_a_cell_that_failed_elsewhere_is_not_claimed(tiny_problem, tmp_path):
-    cell = Cell(tiny_problem, 1, SolverSpec("rankrls"), 0)
+    cell = Cell(tiny_problem, 1, Solver(name="rankrls"), 0)
     with Store(tmp_path) as store:
         store.fail(cell, {"error": "out of luck", "traceback": ""})
         assert not store.claim(cell)
@@ -306,7 +306,7 @@ def test_running_a_large_study_asks_for_few_files(tiny_problem, tmp_path, monkey
 
     monkeypatch.setattr("os.stat", counting("stat", os.stat))
     monkeypatch.setattr("os.listdir", counting("listdir", os.listdir))
-    cells = [Cell(tiny_problem, 1, SolverSpec("mofsrank"), seed) for seed in range(n_cells)]
+    cells = [Cell(tiny_problem, 1, Solver(name="mofsrank"), seed) for seed in range(n_cells)]
     monkeypatch.setattr("moerank.studies.executors.monotonic", lambda: 0.0)  # no time passes
     assert all(cell.label for cell in cells)  # so that the table of solvers is there, which looks for entry points
     with Store(tmp_path) as store:
@@ -370,6 +370,6 @@ def test_the_label_of_a_solver_reads_back():
         'mofsrank[objectives=["features","error"]]',
         'gas[importance="1"]',
     ):
-        spec = read_solver(text)
+        spec = Solver.parse(text)
         assert spec.label == text
-        assert read_solver(spec.label) == spec
+        assert Solver.parse(spec.label) == spec

@@ -19,7 +19,7 @@ from helpers.study_files import contents
 import moerank
 from moerank.studies.grid import Cell
 from moerank.studies.result import Result
-from moerank.studies.solver import SolverSpec
+from moerank.studies.solver import Solver
 from moerank.studies.store import Store
 from moerank.studies.study import Study
 
@@ -152,7 +152,7 @@ def test_a_log_of_starts_that_is_cut_in_a_line(small_disk, run, asked, undisturb
 
 
 def test_half_a_line_in_the_log_of_starts_spoils_no_other(tiny_problem, tmp_path):
-    cells = [Cell(tiny_problem, fold, SolverSpec("rankrls"), 0) for fold in (1, 2)]
+    cells = [Cell(tiny_problem, fold, Solver(name="rankrls"), 0) for fold in (1, 2)]
     with Store(tmp_path) as store:
         (tmp_path / "starts.log").write_text("a whole line\nhalf a li")
         assert all(store.claim(cell) for cell in cells)
@@ -310,7 +310,7 @@ def test_an_interrupt_that_a_kernel_makes_something_else_of_is_no_failure(tiny_p
 
 
 def test_what_a_killed_process_was_writing_is_removed_and_what_another_writes_is_not(tiny_problem, tmp_path):
-    dead, alive = (Cell(tiny_problem, fold, SolverSpec("rankrls"), 0) for fold in (1, 2))
+    dead, alive = (Cell(tiny_problem, fold, Solver(name="rankrls"), 0) for fold in (1, 2))
     with Store(tmp_path):
         pass
     remains = [
