@@ -18,7 +18,7 @@ from moerank.checks import check_at_least, check_share
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.files import part_paths
-from moerank.data.read.letor import documents_as_data, read_documents
+from moerank.data.read.letor import read_documents
 
 __all__ = [
     "Draws",
@@ -110,10 +110,9 @@ def load_fold(
     """
     paths = part_paths(Path(directory))
     read = [read_documents(path, missing=missing, dtype=dtype, cache=cache) for path in paths]
-    n_features = max(documents.n_features for documents in read)
+    n_features = max(table.X.shape[1] for table in read)
     train, vali, test = (
-        documents_as_data(documents, path, n_features=n_features, missing=missing)
-        for documents, path in zip(read, paths, strict=True)
+        table.widened(n_features, path).as_data(str(path), missing) for table, path in zip(read, paths, strict=True)
     )
     return train, vali, test
 

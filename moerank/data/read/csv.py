@@ -1,114 +1,127 @@
-"""CSV files as ranking data: pandas reads the numbers, and what it lets pass in silence is refused here first.
+"""Reader of CSV files, plain or compressed as ``.gz``.
 
-Before pandas reads a file, the fields of each row are counted, so that no row is filled up or cut; that needs no memory
-and says how much the table will take. What pandas stumbles over is looked for value by value, which tells the line.
+pyarrow takes the text apart. When it cannot read a value, a second pass over the file names the line.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from io import TextIOWrapper
+from io import RawIOBase, TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from numpy.typing import DTypeLike
 
-from moerank.data.read.columns import (
-    MISSING_REMEDY,
-    MOST_LABEL,
-    Columns,
-    QueryRuns,
-    Table,
-    check_size,
-    choose_columns,
-    empty_table,
-    narrowed,
-    wrong_labels,
-)
+from moerank.data.read.columns import MISSING_REMEDY, MOST_LABEL, Columns, begins_again
 from moerank.data.read.files import report_reading
 from moerank.systems import open_regular
 
-__all__ = ["MISSING", "csv_header", "read_csv_table"]
+__all__ = ["MISSING", "csv_names", "read_csv", "refuse_csv"]
 
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
 """How files write that a value is missing."""
 
 SEPARATORS = ",;\t"
-BLOCK = 2**24
-"""Bytes that are looked at together."""
+BLOCK = 2**22
+"""Bytes that are read together; a row may not be longer."""
 
-WORDS = (b"True", b"TRUE", b"true", b"False", b"FALSE", b"false")
-
-LOOKED_AT, COUNTED = 0.03, 0.1
-"""Share of the time, about, that is over when a file has been looked at, and when its rows have been counted."""
-
-VALUES = 2**21
-"""Values that pandas reads together."""
-
-_NUMBER = re.compile(r"[ \t\n\r\f\v]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\n\r\f\v]*")
+_NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
 
 
-def read_csv_table(
-    path: Path,
-    label: str,
-    query: str,
-    features: list[str] | None,
-    *,
-    dtype: DTypeLike,
-    missing: bool,
-) -> Table:
-    """Read a CSV file; `missing` says whether a value may be missing. The arguments are those of `load_table`."""
-    names, separator = csv_header(path, [label, query])
-    columns = choose_columns(path, names, label, query, features)
-    report_reading(path, 0.0)
-    quoted, words = _traits(path)
-    report_reading(path, LOOKED_AT)
-    counts = _counts_by_rows if quoted else _counts_by_signs
-    with _opened(path) as file:
-        n_rows = _checked_count(path, counts(file, separator), columns, len(names), np.dtype(dtype).itemsize)
-    report_reading(path, COUNTED)
-    places = [names.index(name) for name in columns.all]
-    X = empty_table(n_rows, len(columns.features), dtype)
-    y = np.empty(n_rows, np.int64)
-    queries = QueryRuns(path, query)
-    end = 0
-    if words:
-        _refuse_first_mistake(path, separator, names, columns, dtype, missing=missing)
-    try:
-        for labels, ids, values in _chunks(path, separator, places, len(names)):
-            begin, end = end, end + len(values)
-            if len(wrong_labels(labels)) or (ids == "").any():
-                raise ValueError("a label or a query is none")
-            if narrowed(values, X[begin:end]) is not None or (not missing and np.isnan(values).any()):
-                raise ValueError("a value is infinite or missing")
-            y[begin:end] = labels
-            queries.add(ids)
-            report_reading(path, min(COUNTED + (1 - COUNTED) * end / n_rows, 0.999))
-    except (ValueError, OverflowError) as error:
-        _refuse_first_mistake(path, separator, names, columns, dtype, missing=missing)
-        raise ValueError(f"{path}: cannot be read as a table of numbers ({error})") from None
-    if end != n_rows:
-        raise ValueError(f"{path}: it has {n_rows:,} rows, but only {end:,} can be read; write the file anew")
-    report_reading(path, 1.0)
-    return Table(X, y, queries.rows(), columns.features)
+def csv_names(path: Path, needed: Sequence[str] = ()) -> list[str]:
+    """Return the names of the columns; `needed` are known to be among them."""
+    return _header(path, needed)[0]
 
 
-def csv_header(path: Path, needed: Iterable[str] = ()) -> tuple[list[str], str]:
-    """Return the names of the columns and what separates them.
+def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> Iterator[pa.RecordBatch]:
+    """Yield some columns block by block, as numbers or as texts; null is a missing number or an empty text.
 
-    That is the comma, semicolon or tab at which the first line holds all needed names, else the most names.
+    Raises
+    ------
+    ValueError
+        For a file that is no CSV file of numbers. `refuse_csv` names the line.
     """
-    needed = set(needed)
-    with _opened(path) as file:
+    names, separator = _header(path, columns)
+    texts = set(texts)
+    kinds = {name: pa.string() if name in texts else pa.float64() for name in columns}
+    with _opened(path) as (file, stored):
+        watched = _Watched(file)
+        with pa.csv.open_csv(
+            pa.PythonFile(watched, mode="r"),
+            read_options=pa.csv.ReadOptions(column_names=names, skip_rows=1, block_size=BLOCK),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=separator, newlines_in_values=True, invalid_row_handler=_skip_blank
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=kinds, include_columns=list(columns), null_values=MISSING, strings_can_be_null=False
+            ),
+        ) as reader:
+            n_bytes = max(path.stat().st_size, 1)
+            for batch in reader:
+                yield _without_empty_texts(batch, texts)
+                report_reading(path, min(stored.tell() / n_bytes, 1.0))
+        watched.decoder.decode(b"", final=True)
+    if watched.zero:
+        raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
+    if watched.quoted and texts:  # pyarrow takes a text after a quote, and a quote that does not end
+        with _opened(path) as (file, _):
+            for _ in csv.reader(_lines(file), delimiter=separator, strict=True):
+                pass
+
+
+def _without_empty_texts(batch: pa.RecordBatch, texts: Iterable[str]) -> pa.RecordBatch:
+    """Return a batch with null in the place of empty texts."""
+    for name in texts:
+        place, column = batch.schema.get_field_index(name), batch.column(name)
+        batch = batch.set_column(place, name, pc.if_else(pc.equal(column, ""), None, column))
+    return batch
+
+
+def _skip_blank(row: pa.csv.InvalidRow) -> str:
+    """Skip a row of blanks; refuse any other with too many or too few fields."""
+    return "skip" if row.actual_columns == 1 and not row.text.strip(" \t") else "error"
+
+
+class _Watched(RawIOBase):
+    """A file that notes quotes and zero bytes as it is read, and refuses bytes that are not UTF-8."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.quoted = self.zero = False
+        self.decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return the next bytes."""
+        block = self._file.read(-1 if size is None else size)
+        self.quoted = self.quoted or b'"' in block
+        self.zero = self.zero or b"\0" in block
+        self.decoder.decode(block)
+        return block
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+
+def _header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
+    """Return the names of the columns and the separator.
+
+    The separator is the comma, semicolon or tab at which the first line holds all needed names, else the most names.
+    """
+    with _opened(path) as (file, _):
         first = next(_lines(file), "")
         headers = {sign: _split(first, sign) for sign in SEPARATORS}
-    separator = max(SEPARATORS, key=lambda sign: (needed <= set(headers[sign]), len(headers[sign])))
+    separator = max(SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign])))
     header = headers[separator]
     if not any(header):
         raise ValueError(f"{path}: the first line must be a header with the names of all columns")
@@ -126,112 +139,30 @@ def _split(line: str, separator: str) -> list[str]:
         return []
 
 
-def _checked_count(
-    path: Path, counts: Iterable[tuple[int, int]], columns: Columns, n_fields: int, itemsize: int
-) -> int:
-    """Return the number of rows; refuse one with another number of fields than the header, and too large a table.
+def refuse_csv(path: Path, columns: Columns, dtype: DTypeLike, *, missing: bool) -> None:
+    """Raise a ValueError that names the line and the column of the first value that cannot be read, if there is any.
 
-    `counts` are the line and the number of fields of each row.
+    `missing` says whether a value may be missing.
     """
-    n_features, n_rows = len(columns.features), 0
-    for number, n_found in counts:
-        if n_found != n_fields:
-            raise ValueError(
-                f"{path}, line {number}: {n_found} fields, but the header names {n_fields} columns; "
-                "correct the line, or quote fields that hold the separator"
-            )
-        n_rows += 1
-        if n_rows % 2**16 == 0:
-            check_size(path, n_rows, n_features, itemsize)
-    check_size(path, n_rows, n_features, itemsize)
-    if n_rows == 0:
-        raise ValueError(f"{path}: the file holds no row below its header")
-    return n_rows
-
-
-def _traits(path: Path) -> tuple[bool, bool]:
-    """Return whether a file has quotes, and whether it has a word that pandas takes for the number 0 or 1."""
-    quoted = words = False
-    with _opened(path) as file:
-        while lines := file.readlines(BLOCK):
-            block = b"".join(lines)
-            if b"\0" in block:
-                raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
-            block.decode()
-            quoted = quoted or b'"' in block
-            words = words or any(word in block for word in WORDS)
-    return quoted, words
-
-
-def _counts_by_signs(file: BinaryIO, separator: str) -> Iterator[tuple[int, int]]:
-    """Yield the number of the line of each row below the header, and how many fields it has: there are no quotes."""
-    sign, number = separator.encode(), 0
-    blank = b" \t".replace(sign, b"")
-    while lines := file.readlines(BLOCK):
-        for line in b"".join(lines).splitlines():
-            number += 1
-            if number > 1 and line.strip(blank):
-                yield number, line.count(sign) + 1
-
-
-def _counts_by_rows(file: BinaryIO, separator: str) -> Iterator[tuple[int, int]]:
-    """Yield the number of the last line of each row below the header, and how many fields it has."""
-    reader = csv.reader(_lines(file), delimiter=separator, strict=True)
-    next(reader)
-    for fields in reader:
-        if not _is_blank(fields):
-            yield reader.line_num, len(fields)
-
-
-def _is_blank(fields: list[str]) -> bool:
-    return len(fields) == 0 or (len(fields) == 1 and fields[0] != "" and not fields[0].strip(" \t"))
-
-
-def _chunks(
-    path: Path, separator: str, places: list[int], n_fields: int
-) -> Iterator[tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]]:
-    """Yield labels, query ids and feature values of some rows after the other."""
-    import pandas as pd  # slow to import
-
-    label, query, *features = places
-    # Before 3.1 pandas rounds correctly on request only, and later on it deprecates the request.
-    exact = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
-    with (
-        _opened(path) as file,
-        pd.read_csv(
-            file,
-            sep=separator,
-            header=0,
-            names=range(n_fields),
-            index_col=False,
-            usecols=places,
-            dtype={query: str, label: np.float64, **dict.fromkeys(features, np.float64)},
-            keep_default_na=False,
-            na_values=dict.fromkeys(features, MISSING),
-            encoding="utf-8",
-            chunksize=max(1, VALUES // n_fields),
-            **exact,
-        ) as reader,
-    ):
-        for chunk in reader:
-            yield chunk[label].to_numpy(), chunk[query].to_numpy(object), chunk[features].to_numpy()
-
-
-def _refuse_first_mistake(
-    path: Path, separator: str, names: list[str], columns: Columns, dtype: DTypeLike, *, missing: bool
-) -> None:
-    """Raise a ValueError that names the line and the column of the first value that cannot be read."""
+    names, separator = _header(path, columns.all)
     label, query, *features = (names.index(name) for name in columns.all)
     finished: set[str] = set()
     current: str | None = None
     largest = float(np.finfo(np.dtype(dtype)).max)
-    with _opened(path) as file:
+    with _opened(path) as (file, _):
         reader = csv.reader(_lines(file), delimiter=separator, strict=True)
         next(reader)
         for fields in reader:
-            if _is_blank(fields):
+            if len(fields) == 0 or (len(fields) == 1 and fields[0] != "" and not fields[0].strip(" \t")):
                 continue
             where = f"{path}, line {reader.line_num}: "
+            if len(fields) != len(names):
+                raise ValueError(
+                    f"{where}{len(fields)} fields, but the header names {len(names)} columns; "
+                    "correct the line, or quote fields that hold the separator"
+                )
+            if any("\0" in field for field in fields):
+                raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
             if not _is_label(fields[label]):
                 raise ValueError(
                     f"{where}the label {_quoted(fields[label])} in the column {columns.label!r} is not an integer from "
@@ -241,15 +172,14 @@ def _refuse_first_mistake(
                 raise ValueError(f"{where}no query id in the column {columns.query!r}; every row needs one")
             if fields[query] != current:
                 if fields[query] in finished:
-                    raise ValueError(
-                        f"{where}query {_quoted(fields[query])} begins again; sort the rows by the column "
-                        f"{columns.query!r}, so that those of a query are contiguous"
-                    )
+                    raise ValueError(f"{where}query {_quoted(fields[query])} {begins_again(columns.query)}")
                 current = fields[query]
                 finished.add(current)
             for place in features:
                 if mistake := _mistake(fields[place], largest, missing=missing):
                     raise ValueError(f"{where}{mistake.format(_quoted(fields[place]), repr(names[place]))}")
+    if not finished:
+        raise ValueError(f"{path}: the file holds no row below its header")
 
 
 def _is_label(text: str) -> bool:
@@ -282,15 +212,15 @@ def _lines(file: BinaryIO) -> TextIOWrapper:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a CSV file, which may be compressed as .gz, and say in a sentence what it is if no table."""
+def _opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Open a CSV file, and refuse what is none in a sentence; return its text, and its bytes as they are stored."""
     try:
         with open_regular(path, through_links=True) as stored:
             if path.suffix == ".gz":
                 with gzip.GzipFile(fileobj=stored) as file:
-                    yield cast("BinaryIO", file)
+                    yield cast("BinaryIO", file), stored
             else:
-                yield stored
+                yield stored, stored
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not a text in UTF-8; write it anew in this encoding") from None
     except csv.Error as error:

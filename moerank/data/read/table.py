@@ -1,251 +1,66 @@
-"""Tables with one row per document: CSV and Parquet files with named columns."""
+"""Tables with one row per document, in files with named columns."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from moerank.arrays import Array, Floats, Integers
+from moerank.data.inputs import arrow_numbers
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.cache import LARGE, remembered
+from moerank.data.read.cache import remembered
 from moerank.data.read.columns import (
     MISSING_REMEDY,
     MOST_LABEL,
+    Columns,
     QueryRuns,
     Table,
+    WrongValueError,
     check_size,
     choose_columns,
     empty_table,
-    narrowed,
-    wrong_labels,
 )
-from moerank.data.read.csv import csv_header, read_csv_table
-from moerank.data.read.files import check_folder, names_in, report_reading
-from moerank.systems import open_regular
+from moerank.data.read.files import (
+    READERS,
+    Reader,
+    check_folder,
+    names_in,
+    part_of_reading,
+    reader_of,
+    report_reading,
+    table_endings,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
-    "parquet_names",
-    "parquet_offsets",
-    "read_parquet_table",
-    "ENDINGS",
-    "LABELS",
-    "QUERIES",
+    "find_part",
     "guess_columns",
     "load_table",
     "load_table_fold",
+    "read_table",
+    "table_offsets",
     "table_paths",
 ]
 
-ROWS = 2**13
-"""Rows that are decoded together."""
-
-TOGETHER = 16
-"""Features that are read together: of each column that is open some megabytes are decoded ahead."""
-
-BUFFER = 2**16
-"""Bytes of each column that are read ahead: whole groups of rows may be as large as the file."""
-
-
-def read_parquet_table(
-    path: Path,
-    label: str,
-    query: str,
-    features: list[str] | None,
-    *,
-    dtype: DTypeLike,
-    missing: bool,
-    rows: tuple[int, int] | None = None,
-) -> Table:
-    """Read a Parquet file, or some of its rows: the first, and the one after the last.
-
-    `missing` says whether a value may be missing. The other arguments are those of `load_table`.
-    """
-    with _opened(path) as (pa, file):
-        return _read(pa, file, path, label, query, features, np.dtype(dtype), missing, rows)
-
-
-def parquet_offsets(path: Path, query: str) -> NDArray[np.int64]:
-    """Return where the queries of a Parquet file begin, shape (n_queries + 1,); only their column is read."""
-    with _opened(path) as (pa, file):
-        if query not in file.schema_arrow.names:
-            raise ValueError(f"{path}: there is no column {query!r}; there are {', '.join(file.schema_arrow.names)}")
-        queries = QueryRuns(path, query)
-        for begin, _, batch in _batches(file, path, [query], 0, int(file.metadata.num_rows)):
-            queries.add(_ids(pa, batch.column(query), path, query, begin))
-        return queries.offsets()
-
-
-def parquet_names(path: Path) -> list[str]:
-    """Return the names of the columns."""
-    with _opened(path) as (_, file):
-        return list(file.schema_arrow.names)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
-    """Open a Parquet file; return pyarrow and the file, and say what it is if no table."""
-    pa, pq = _pyarrow()
-    with open_regular(path, through_links=True) as stored:
-        try:
-            with pq.ParquetFile(stored, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True) as file:
-                yield pa, file
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            reason = str(error).partition("\n")[0][:200]
-            raise ValueError(f"{path}: not a Parquet file that can be read, or a damaged one ({reason})") from None
-
-
-def _pyarrow() -> tuple[ModuleType, ModuleType]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError("Parquet files need pyarrow, which is not installed: pip install 'moerank[tables]'") from None
-    return pyarrow, pyarrow.parquet
-
-
-def _read(
-    pa: Any,
-    file: Any,
-    path: Path,
-    label: str,
-    query: str,
-    features: list[str] | None,
-    dtype: np.dtype[Any],
-    missing: bool,
-    rows: tuple[int, int] | None,
-) -> Table:
-    schema = file.schema_arrow
-    first_row, last_row = rows or (0, int(file.metadata.num_rows))
-    n_rows = last_row - first_row
-    names = list(schema.names)
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise ValueError(f"{path}: two columns are called {name!r}; give the columns distinct names")
-    columns = choose_columns(path, names, label, query, features)
-    for name in (columns.label, *columns.features):
-        _check_type(pa, path, name, schema.field(name).type, listed=features is not None or name == label)
-    _check_query_type(pa, path, query, schema.field(query).type)
-    if n_rows <= 0:
-        raise ValueError(f"{path}: the table has no row")
-    n_features = len(columns.features)
-    check_size(path, n_rows, n_features, dtype.itemsize)
-    X = empty_table(n_rows, n_features, dtype)
-    y = np.empty(n_rows, np.int64)
-    queries = QueryRuns(path, query)
-    where = f"{path}, row {{:,}}: "
-    place = first_row + 1  # of the first row, as messages count them
-    n_groups = -(-n_features // TOGETHER) + 1
-    report_reading(path, 0.0)
-    for begin, end, batch in _batches(file, path, [label, query], first_row, last_row):
-        labels = _numbers(pa, batch.column(label))
-        if len(wrong := wrong_labels(labels)):
-            raise ValueError(
-                f"{where.format(begin + wrong[0] + place)}the label {labels[wrong[0]]:g} in the column {label!r} is "
-                f"not an integer from 0 (irrelevant) to {MOST_LABEL:,}"
-            )
-        y[begin:end] = labels
-        queries.add(_ids(pa, batch.column(query), path, query, first_row + begin))
-        report_reading(path, min(end / n_rows / n_groups, 0.999))
-    for group in range(1, n_groups):
-        first = (group - 1) * TOGETHER
-        chosen = columns.features[first : first + TOGETHER]
-        for begin, end, batch in _batches(file, path, chosen, first_row, last_row):
-            for feature, name in enumerate(chosen, first):
-                values = _numbers(pa, batch.column(name))
-                _fill(X[begin:end, feature], values, name, where, first_row + begin, missing=missing)
-            report_reading(path, min((group + end / n_rows) / n_groups, 0.999))
-    report_reading(path, 1.0)
-    return Table(X, y, queries.rows(), columns.features)
-
-
-def _batches(file: Any, path: Path, names: Sequence[str], first: int, last: int) -> Iterator[tuple[int, int, Any]]:
-    """Yield the rows `first` to `last` of some columns block by block: where they begin and end there, and the block.
-
-    Groups of rows that have none of them are not read.
-    """
-    sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
-    starts = np.cumsum([0, *sizes])
-    groups = [group for group, size in enumerate(sizes) if starts[group] < last and starts[group] + size > first]
-    stored = int(starts[groups[0]]) if groups else 0
-    end = 0
-    for batch in file.iter_batches(batch_size=ROWS, row_groups=groups, columns=list(names)):
-        if sorted(batch.schema.names) != sorted(names):
-            raise ValueError(f"{path}: a damaged Parquet file: it holds other columns than it says")
-        wanted = batch.slice(max(first - stored, 0))
-        stored += batch.num_rows
-        wanted = wanted.slice(0, max(wanted.num_rows - max(stored - last, 0), 0)) if last < sum(sizes) else wanted
-        begin, end = end, end + wanted.num_rows
-        if end > last - first:
-            raise ValueError(f"{path}: a damaged Parquet file: it holds other rows than it says")
-        if wanted.num_rows:
-            yield begin, end, wanted
-    if end != last - first:
-        raise ValueError(f"{path}: a damaged Parquet file: it says {last - first:,} rows and holds {end:,}")
-
-
-def _check_type(pa: Any, path: Path, name: str, kind: Any, *, listed: bool) -> None:
-    """Refuse a column that does not hold plain numbers."""
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        return
-    remedy = "make numbers of it" if listed else "list the columns that are features, or make numbers of it"
-    raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
-
-
-def _check_query_type(pa: Any, path: Path, name: str, kind: Any) -> None:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_nested(kind) or pa.types.is_null(kind):
-        raise ValueError(f"{path}: the column {name!r} holds {kind}, which are no ids of queries; make texts of them")
-
-
-def _numbers(pa: Any, column: Any) -> NDArray[np.float64]:
-    """Return a column in double precision, NaN where it has no value."""
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
-    values = column.to_numpy(zero_copy_only=False)
-    return np.asarray(values, np.float64)
-
-
-def _ids(pa: Any, column: Any, path: Path, name: str, begin: int) -> NDArray[Any]:
-    """Return the ids of queries: integers or texts."""
-    if column.null_count:
-        row = begin + column.is_null().to_numpy(zero_copy_only=False).argmax() + 1
-        raise ValueError(f"{path}, row {row:,}: no query id in the column {name!r}; every row needs one")
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_integer(column.type):
-        ids: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        return ids
-    if not pa.types.is_string(column.type):
-        column = column.cast(pa.string())
-    return column.to_numpy(zero_copy_only=False)
-
-
-def _fill(
-    target: NDArray[Any], values: NDArray[np.float64], name: str, where: str, begin: int, *, missing: bool
-) -> None:
-    """Write the values of a feature (n_rows,) into the table."""
-    if not missing and len(unknown := np.flatnonzero(np.isnan(values))):
-        raise ValueError(f"{where.format(begin + unknown[0] + 1)}the value of {name!r} is missing; {MISSING_REMEDY}")
-    place = narrowed(values[:, None], target[:, None])
-    if place is not None:
-        value = values[place[0]]
-        reason = "not finite" if np.isinf(value) else "too large for the precision of the features"
-        raise ValueError(f"{where.format(begin + place[0] + 1)}the value {value:g} of {name!r} is {reason}")
-
-
 PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
-ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".tsv")
 
 LABELS = ("label", "relevance", "rel", "grade", "target", "y")
 QUERIES = ("qid", "query_id", "query", "queryid", "srch_id", "session_id", "group")
 """Usual names of the columns of label and query, the most usual first; upper and lower case do not count."""
+
+TOGETHER = 16
+"""Features of a columnar file that are read together: of each open column some megabytes are decoded ahead."""
+
+LARGE = 2**26
+"""Bytes of a table from which on it is kept in the cache."""
 
 
 def load_table(
@@ -264,8 +79,8 @@ def load_table(
     Parameters
     ----------
     path : path-like
-        A Parquet file, which needs the extra ``tables``, or a CSV file in UTF-8, plain or ``.gz``: its first line names
-        the columns, which commas, semicolons or tabs separate; blank lines are skipped.
+        A Parquet file, or a CSV file in UTF-8, plain or ``.gz``: its first line names the columns, which commas,
+        semicolons or tabs separate; blank lines are skipped. Installed packages may read further endings.
     label, query : str
         The names of the columns of relevance labels and query ids. Labels are integers from 0; ids are 64-bit integers
         if all are written so, else texts, and the rows of a query must be contiguous.
@@ -295,8 +110,6 @@ def load_table(
         of `check_room`. The message names the file, the line (Parquet: the row, counted from 1) and the column.
     OSError
         If the file is missing, a folder, or cannot be read.
-    ImportError
-        For a Parquet file where pyarrow is not installed.
 
     Examples
     --------
@@ -319,15 +132,13 @@ def load_table(
     if isinstance(features, str):
         raise ValueError(f"features must be a list of names of columns, not the text {features!r}")
     chosen = None if features is None else list(features)
-    reader = read_parquet_table if is_parquet(path) else read_csv_table
 
     def read() -> Table:
-        return reader(path, label, query, chosen, dtype=dtype, missing=missing is not None)
+        return read_table(path, label, query, chosen, dtype=dtype, missing=missing is not None)
 
-    reading = f"table {reader.__name__} {[label, query, chosen]} {np.dtype(dtype)} {missing is not None}"
+    reading = f"table {[label, query, chosen]} {np.dtype(dtype)} {missing is not None}"
     table = remembered(path, reading, Table, read) if cache and path.stat().st_size >= LARGE else read()
-    table.X.setflags(write=False)  # so that it is not copied
-    return RankingData(table.X, table.y, table.qid, table.names, name=name or str(path), missing=missing)
+    return table.as_data(name or str(path), missing)
 
 
 def load_table_fold(
@@ -380,20 +191,16 @@ def table_paths(directory: Path) -> list[Path]:
 
 def find_part(directory: Path, names: tuple[str, ...] = PARTS[0]) -> Path | None:
     """Return the table in a folder that has one of these names, by default the training table; None without one."""
-    candidates = (directory / (name + ending) for name in names for ending in ENDINGS)
+    candidates = (directory / (name + ending) for name in names for ending in table_endings())
     return next((path for path in candidates if path.is_file()), None)
-
-
-def is_table(path: Path) -> bool:
-    """Whether a file is a table by its name, or a Parquet file by its first bytes."""
-    return path.name.lower().endswith(ENDINGS) or is_parquet(path)
 
 
 def _part(directory: Path, names: tuple[str, ...]) -> Path:
     path = find_part(directory, names)
     if path is None:
+        first, *others = table_endings()
         raise FileNotFoundError(
-            f"{directory}: looked for {', '.join(name + ENDINGS[0] for name in names)} (also {', '.join(ENDINGS[1:])}) "
+            f"{directory}: looked for {', '.join(name + first for name in names)} (also {', '.join(others)}) "
             f"and found {names_in(directory)}"
         )
     return path
@@ -401,24 +208,11 @@ def _part(directory: Path, names: tuple[str, ...]) -> Path:
 
 def _require_same_columns(path: Path, first: Path, expected: set[str]) -> None:
     """Refuse a part with other columns than the training table."""
-    present = column_names(path, expected)
+    present = _table_reader(path).names(path, sorted(expected))
     for reason, names in (("lacks", expected - set(present)), ("has", set(present) - expected)):
         if names:
             other = f"which {first.name} has" if reason == "lacks" else f"which {first.name} lacks"
             raise ValueError(f"{path} {reason} the column {min(names)!r}, {other}; list the columns that are features")
-
-
-def column_names(path: Path, needed: Iterable[str] = ()) -> list[str]:
-    """Return the names of the columns of a table; `needed` are known to be among them."""
-    return parquet_names(path) if is_parquet(path) else csv_header(path, needed)[0]
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether a file is a Parquet file, by its name or its first bytes."""
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return True
-    with open_regular(path, through_links=True) as file:
-        return file.read(4) == b"PAR1"
 
 
 def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
@@ -438,7 +232,7 @@ def guess_columns(path: Path, label: str | None = None, query: str | None = None
     ...     guess_columns(path)
     ('relevance', 'QID')
     """
-    present = column_names(path, [name for name in (label, query) if name is not None])
+    present = _table_reader(path).names(path, [name for name in (label, query) if name is not None])
     return _guessed(path, "label", label, LABELS, present), _guessed(path, "query", query, QUERIES, present)
 
 
@@ -451,3 +245,143 @@ def _guessed(path: Path, what: str, given: str | None, usual: tuple[str, ...], p
                 return column
     shown = ", ".join(present[:10]) + (", …" if len(present) > 10 else "")
     raise ValueError(f"{path}: no column has a usual name of the {what}; name it by --{what}, one of {shown}")
+
+
+def _table_reader(path: Path) -> Reader:
+    """Return the reader of a table; a file with another ending is taken for CSV."""
+    reader = reader_of(path)
+    return READERS[".csv"] if reader is None or not reader.tabular else reader
+
+
+def read_table(
+    path: Path,
+    label: str,
+    query: str,
+    features: Sequence[str] | None,
+    *,
+    dtype: DTypeLike,
+    missing: bool,
+    rows: tuple[int, int] | None = None,
+) -> Table:
+    """Read a table, or the rows from ``rows[0]`` to before ``rows[1]`` of a columnar file.
+
+    `missing` says whether a value may be missing. The other arguments are those of `load_table`.
+    """
+    import pyarrow as pa
+
+    reader = _table_reader(path)
+    columns = choose_columns(path, reader.names(path, [label, query]), label, query, features)
+    try:
+        return _read(reader, path, columns, np.dtype(dtype), missing, rows)
+    except (WrongValueError, pa.ArrowException) as error:
+        reader.refuse(path, columns, dtype, missing=missing)
+        reason = str(error) if isinstance(error, WrongValueError) else f"{path}: cannot be read ({error})"
+        raise ValueError(reason) from None
+
+
+def table_offsets(path: Path, query: str) -> Integers:
+    """Return the rows at which the queries of a table begin and end, shape (n_queries + 1,)."""
+    reader = _table_reader(path)
+    names = reader.names(path, [query])
+    if query not in names:
+        raise ValueError(f"{path}: there is no column {query!r}; there are {', '.join(names)}")
+    queries = QueryRuns(path, query)
+    for batch in reader.batches(path, [query], [query]):
+        queries.add(_ids(batch.column(query), path, query, queries.n_rows))
+    return queries.offsets()
+
+
+def _read(
+    reader: Reader, path: Path, columns: Columns, dtype: np.dtype, missing: bool, rows: tuple[int, int] | None
+) -> Table:
+    """Read labels and queries first, which tells the size of the table, and the features then."""
+    n_features, first = len(columns.features), rows[0] if rows else 0
+    together = TOGETHER if reader.columnar else n_features
+    groups = [columns.features[begin : begin + together] for begin in range(0, n_features, together)]
+    shares = np.linspace(0.0, 0.999, len(groups) + 2).tolist()
+    report_reading(path, 0.0)
+    queries, labels = QueryRuns(path, columns.query), []
+    with part_of_reading(*shares[:2]):
+        for batch in reader.batches(path, [columns.label, columns.query], [columns.query], rows):
+            row = first + queries.n_rows
+            labels.append(_labels(batch.column(columns.label), path, columns.label, row))
+            queries.add(_ids(batch.column(columns.query), path, columns.query, row))
+            check_size(path, queries.n_rows, n_features, dtype.itemsize)
+    if not queries.n_rows:
+        raise WrongValueError(f"{path}: the table has no row")
+    X = empty_table(queries.n_rows, n_features, dtype)
+    place = 0
+    for group, begin, end in zip(groups, shares[1:-1], shares[2:], strict=True):
+        row = 0
+        with part_of_reading(begin, end):
+            for batch in reader.batches(path, group, [], rows):
+                block = X[row : row + batch.num_rows, place : place + len(group)]
+                if len(block) < batch.num_rows:
+                    break  # the file has grown
+                for name in group:
+                    _check_type(path, name, batch.schema.field(name).type, columns.remedy)
+                _fill(block, batch, group, f"{path}, row {{:,}}: ", first + row, missing=missing)
+                row += batch.num_rows
+        if row != len(X):
+            raise ValueError(f"{path}: it changed while it was read; read it again")
+        place += len(group)
+    report_reading(path, 1.0)
+    return Table(X, np.concatenate(labels), queries.ids(), queries.offsets(), columns.features)
+
+
+def _labels(column: pa.Array, path: Path, name: str, row: int) -> Integers:
+    """Return the relevance labels of the rows from `row` on."""
+    _check_type(path, name, column.type, remedy="make numbers of it")
+    values = np.asarray(arrow_numbers(column), np.float64)
+    with np.errstate(invalid="ignore"):
+        right = (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))
+    if not right.all():
+        wrong = int(right.argmin())
+        raise WrongValueError(
+            f"{path}, row {row + wrong + 1:,}: the label {values[wrong]:g} in the column {name!r} is not an integer "
+            f"from 0 (irrelevant) to {MOST_LABEL:,}"
+        )
+    return values.astype(np.int64)
+
+
+def _ids(column: pa.Array, path: Path, name: str, row: int) -> Array:
+    """Return the query ids of the rows from `row` on: integers or texts."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+        raise ValueError(f"{path}: the column {name!r} holds {column.type}, which are no ids of queries; make texts")
+    if column.null_count:
+        wrong = row + column.is_null().to_numpy(zero_copy_only=False).argmax() + 1
+        raise WrongValueError(f"{path}, row {wrong:,}: no query id in the column {name!r}; every row needs one")
+    if not pa.types.is_integer(column.type):
+        column = column.cast(pa.string())
+    ids: Array = column.to_numpy(zero_copy_only=False)
+    return ids
+
+
+def _check_type(path: Path, name: str, kind: pa.DataType, remedy: str) -> None:
+    """Refuse a column that does not hold plain numbers."""
+    import pyarrow as pa
+
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
+
+
+def _fill(block: Floats, batch: pa.RecordBatch, names: Sequence[str], where: str, row: int, *, missing: bool) -> None:
+    """Write the features of the rows from `row` on into a block (n_rows, n_features) of the table."""
+    for feature, name in enumerate(names):
+        values, target = arrow_numbers(batch.column(name)), block[:, feature]
+        with np.errstate(over="ignore"):
+            target[...] = values
+        if np.isfinite(target).all():
+            continue
+        unknown = np.isnan(target)
+        if unknown.any() and not missing:
+            wrong = row + int(unknown.argmax()) + 1
+            raise WrongValueError(f"{where.format(wrong)}the value of {name!r} is missing; {MISSING_REMEDY}")
+        if (infinite := np.isinf(target)).any():
+            wrong = int(infinite.argmax())
+            reason = "not finite" if np.isinf(values[wrong]) else "too large for the precision of the features"
+            raise WrongValueError(f"{where.format(row + wrong + 1)}the value {values[wrong]:g} of {name!r} is {reason}")
