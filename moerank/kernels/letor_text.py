@@ -93,6 +93,7 @@ def read_lines(
     at = row = line = widest = n_runs = n_hard = 0
     id_begin = id_end = 0
     width = values.shape[1]
+    flat = values.reshape(-1)
     right = True
     while at < end:
         begin = at
@@ -146,6 +147,7 @@ def read_lines(
                     c = text[at]
             else:
                 same = True
+            place = row * width - 1
             feature = 0
             right = True
             while not _is_end(c):
@@ -192,7 +194,7 @@ def read_lines(
                         break
                     at = first + n_letters
                     if stored:
-                        values[row, feature - 1] = np.nan
+                        flat[place + feature] = np.nan
                 else:
                     if c == 101 or c == 69:
                         at += 1
@@ -226,9 +228,9 @@ def read_lines(
                         value = UNDECIDED if mantissa > np.uint64(0) else 0.0
                     if 0.0 <= value <= largest:
                         if stored:  # what is rounded to -0 in single precision becomes 0, too
-                            values[row, feature - 1] = value
+                            flat[place + feature] = value
                             if negative:
-                                values[row, feature - 1] = 0.0 - values[row, feature - 1]
+                                flat[place + feature] = 0.0 - flat[place + feature]
                     else:
                         hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2] = first, at, row
                         hard[n_hard, 3], hard[n_hard, 4] = feature - 1, line

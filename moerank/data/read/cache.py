@@ -138,7 +138,7 @@ def remembered(path: Path, reading: str, kind: type[K], make: Callable[[], K]) -
         return make()
     key = json.dumps([FORMAT, str(path.resolve()), *_state(before), reading])
     entry = folder / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.arrays"
-    with suppress(OSError, ValueError, KeyError):  # a damaged entry, or none
+    with suppress(Exception):  # a damaged entry raises nearly anything, and the remedy is always the same
         result = kind.from_arrays(_loaded(entry, key))
         with suppress(OSError):
             os.utime(entry)

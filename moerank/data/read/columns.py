@@ -129,7 +129,10 @@ class Table:
 def choose_columns(
     path: FilePath, present: Sequence[str], label: str, query: str, features: Iterable[str] | None
 ) -> Columns:
-    """Return which of the columns that are present are read; refuse what is not there, by name."""
+    """Return the columns that are read; refuse a name that is not there, or there twice."""
+    for number, name in enumerate(present):
+        if name in present[:number]:
+            raise ValueError(f"{path}: two columns are called {name!r}; give the columns distinct names")
     for what, name in (("label", label), ("query", query)):
         if name not in present:
             raise ValueError(f"{path}: {unknown('column', name, present)}; {what}= names the column of the {what}")

@@ -125,9 +125,6 @@ def _header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
     header = headers[separator]
     if not any(header):
         raise ValueError(f"{path}: the first line must be a header with the names of all columns")
-    for number, name in enumerate(header):
-        if name in header[:number]:
-            raise ValueError(f"{path}: the header names the column {name!r} twice; give the columns distinct names")
     return header, separator
 
 

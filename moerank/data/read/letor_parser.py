@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Array, Floats, Integers
-from moerank.checks import check_room
+from moerank.checks import check_room, memory_limit
 from moerank.data.read.columns import Table, empty_table
 from moerank.data.read.files import CHUNK, LONGEST_LINE, TextChunks
 from moerank.kernels.letor_text import State, read_lines
@@ -162,9 +163,6 @@ def _quoted(part: bytes) -> str:
 QUERY_BYTES = 250
 """Memory of a query beside its documents: its id, its place, and the entry among the finished ones."""
 
-ROOMY = 2**30
-"""Bytes of a table of all lines of a piece from which on its documents are counted first."""
-
 
 def parse_letor(
     path: Path,
@@ -249,15 +247,16 @@ class _Parser:
     def read(self, text: NDArray[np.uint8], end: int) -> None:
         """Read a piece of whole lines: once, and once more if it lists features beyond the ones known so far."""
         raw = text[:end].tobytes()
-        n_lines = raw.count(b"\n") + raw.count(b"\r") - raw.count(b"\r\n")
+        n_lines = sum(np.count_nonzero(text[:end] == byte) for byte in b"\n\r" if byte in raw)
         width = self._width or _width_of_first_line(raw, self._limit)
-        if n_lines * width * self._dtype.itemsize > ROOMY:
-            width = 0
+        if self._bytes(self._n_rows + n_lines, width) > memory_limit():
+            width = 0  # count the documents first: not each line needs to be one
         state = np.zeros(len(State), np.int64)
         labels = np.empty(n_lines, np.int64)
         runs, hard = np.empty((n_lines, 4), np.int64), np.empty((end // 6 + 1, 5), np.int64)
         while True:
-            values = np.zeros((n_lines, width), self._dtype)
+            memory = mmap.mmap(-1, max(1, n_lines * width * self._dtype.itemsize))  # goes back to the system at once
+            values = np.frombuffer(memory, self._dtype, n_lines * width).reshape(n_lines, width)
             lines = (text, end, values, labels, self._limit, self._largest)
             read_lines(*lines, self._side_file is None, self._nulls, runs, hard, state)
             widest, n_rows = int(state[State.WIDEST]), int(state[State.ROW])
@@ -327,14 +326,13 @@ class _Parser:
         values[hard[:, 2], hard[:, 3]] = numbers.astype(self._dtype) + self._dtype.type(0)  # -0 becomes 0
         return None
 
+    def _bytes(self, n_rows: int, width: int) -> int:
+        return n_rows * ((self._n_features or width) * self._dtype.itemsize + 16) + len(self._ids) * QUERY_BYTES
+
     def _check_room(self, n_rows: int, width: int, line: int) -> None:
         """Refuse a table of so many rows and columns if it takes more than the limit of memory."""
-        width = self._n_features or width
-        n_bytes = n_rows * (width * self._dtype.itemsize + 16) + len(self._ids) * QUERY_BYTES
-        try:
-            check_room(f"a table of {n_rows:,} or more documents × {width:,} features", n_bytes)
-        except ValueError as error:
-            raise ValueError(f"{self._path}, line {line + 1}: {error}") from None
+        table = f"a table of {n_rows:,} or more documents × {self._n_features or width:,} features"
+        check_room(f"{self._path}, line {line + 1}: {table}", self._bytes(n_rows, width))
 
     def _refuse(self, line: bytes, number: int) -> None:
         """Raise the reason for which the kernel has stopped at a line."""
