@@ -186,7 +186,7 @@ def test_columns_of_polars_that_hold_no_numbers_are_refused_by_name():
             made(frame)
     frame = pl.DataFrame({"a": VALUES[:, 0], "b": [1, None, 2]})
     assert RankingData(frame, pl.Series(LABELS), pl.Series(["a", "a", "b"]), missing=9).X[1, 1] == 9
-    with pytest.raises(TypeError, match="give X.collect"):
+    with pytest.raises(TypeError, match=r"give X\.collect"):
         made(frame.lazy())
 
 

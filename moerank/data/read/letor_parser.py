@@ -247,7 +247,7 @@ class _Parser:
     def read(self, text: NDArray[np.uint8], end: int) -> None:
         """Read a piece of whole lines: once, and once more if it lists features beyond the ones known so far."""
         raw = text[:end].tobytes()
-        n_lines = sum(np.count_nonzero(text[:end] == byte) for byte in b"\n\r" if byte in raw)
+        n_lines = sum(int(np.count_nonzero(text[:end] == byte)) for byte in b"\n\r" if byte in raw)
         width = self._width or _width_of_first_line(raw, self._limit)
         if self._bytes(self._n_rows + n_lines, width) > memory_limit():
             width = 0  # count the documents first: not each line needs to be one
