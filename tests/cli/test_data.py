@@ -15,6 +15,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_the_cache_is_shown_and_cleared(command, cache, monkeypatch):
+    monkeypatch.setattr("moerank.data.read.cache.SETTLED", 0.0)
     shown = command("data", "cache").stdout
     assert shown.startswith("1 file, ")
     assert shown.endswith(f" GiB of at most 20 GiB, in {cache}\n")

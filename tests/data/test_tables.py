@@ -5,9 +5,11 @@ import random
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from moerank.data import load_table, load_table_fold
+from moerank.data.read import files
 from moerank.data.read.csv import MISSING
 from moerank.data.read.table import guess_columns
 
@@ -272,3 +274,21 @@ def test_a_query_may_be_called_true(table):
 def test_a_lone_carriage_return_ends_a_line(table):
     data = table(b"a,label,query,b\r\r,1,7,3\r2,0,7,4\r", missing=0)
     assert (data.X.tolist(), data.y.tolist(), data.qid.tolist()) == ([[0, 3], [2, 4]], [1, 0], [7, 7])
+
+
+def read_numpy(path, columns=None):
+    """A reader that a package might add: one function from a path to columns."""
+    stored = np.load(path)
+    return pa.table({name: stored[name] for name in columns or stored.dtype.names})
+
+
+def test_a_package_adds_a_format_by_one_function(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "plugins", lambda group: {"npy": read_numpy} if group == "moerank.readers" else {})
+    kinds = [("qid", "i8"), ("label", "i4"), ("a", "f8"), ("b", "f4")]
+    rows = np.array([(7, 1, 0.5, 2.0), (7, 0, 0.25, 3.0)], kinds)
+    for part in ("train", "vali", "test"):
+        np.save(tmp_path / f"{part}.npy", rows)
+    assert guess_columns(tmp_path / "train.npy") == ("label", "qid")
+    data = load_table(tmp_path / "train.npy", label="label", query="qid", features=["b", "a"])
+    assert (data.X.tolist(), data.y.tolist(), data.qid.tolist()) == ([[2, 0.5], [3, 0.25]], [1, 0], [7, 7])
+    assert load_table_fold(tmp_path, label="label", query="qid")[2].feature_names == ("a", "b")

@@ -157,7 +157,7 @@ def remembered(path: Path, reading: str, kind: type[K], make: Callable[[], K]) -
 
 def _loaded(entry: Path, key: str) -> dict[str, Array]:
     """Return the arrays of an entry, the features mapped; refuse an entry of another user or with another key."""
-    if not is_own(entry.parent.stat()) or (entry / "key.json").read_text() != key:
+    if not is_own(entry.parent.stat()) or (entry / "key.json").read_text(encoding="utf-8") != key:
         raise ValueError
     files = {path.stem: path for path in entry.glob("*.npy")}
     return {
@@ -172,7 +172,7 @@ def _store(entry: Path, key: str, arrays: dict[str, Array]) -> None:
     under_way = entry.with_name(f".{entry.name}.{secrets.token_hex(8)}.tmp")
     under_way.mkdir(mode=0o700)
     try:
-        (under_way / "key.json").write_text(key)
+        (under_way / "key.json").write_text(key, encoding="utf-8")
         for name, array in arrays.items():
             with (under_way / f"{name}.npy").open("xb") as file:
                 np.save(file, array, allow_pickle=False)
