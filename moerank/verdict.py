@@ -1,12 +1,12 @@
-"""The verdict on a selection: what the ranker that will serve loses against the same ranker on all features."""
+"""The verdict on a selection: the loss of the chosen ranker against the same ranker on all features."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
 from moerank.statistics import compare_paired, equivalence_p
 
@@ -17,23 +17,22 @@ Part: TypeAlias = Literal["test", "validation"]
 Finding: TypeAlias = Literal["loss", "gain", "none"]
 
 MARGIN = 0.005
-"""A difference of a metric below which two rankers are alike in practice, unless the user names another."""
+"""Default of the largest difference of a metric that does not matter in practice."""
 
 LEVEL = 0.05
-"""The chance that is taken of finding a loss, a gain or an equivalence where there is none."""
+"""Level of the tests."""
 
 ENOUGH = 30
-"""Queries below which a verdict says that they are too few."""
+"""A verdict on fewer queries says that they are too few."""
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(BaseModel):
     """A selection against the same ranker on all features that were allowed, query by query.
 
     Attributes
     ----------
     part : {"test", "validation"}
-        The queries. Those of the validation part chose the selection, and so flatter it.
+        The queries. Validation queries chose the selection, so their verdict is optimistic.
     metric : str
     n_queries : int
     n_features, n_allowed : int
@@ -49,27 +48,43 @@ class Verdict:
     p_equivalent : float
         Of the two one-sided t tests that the difference lies within ± margin, the larger.
     advice : str
-        What validation says against the choice; empty if it says nothing. Test queries never have a say in it.
+        An objection of the validation queries to the choice; empty without one. Test queries never advise.
     against : str
         The ranker on all features, with its parameters; empty for the backend of the search that found the selection.
     """
 
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
     part: Part
     metric: str
-    n_queries: int
-    n_features: int
-    n_allowed: int
+    n_queries: Annotated[int, Field(ge=1)]
+    n_features: Annotated[int, Field(ge=0)]
+    n_allowed: Annotated[int, Field(ge=1)]
     difference: float
-    error: float | None
-    p: float
-    margin: float
-    p_equivalent: float
+    error: Annotated[float, Field(ge=0)] | None
+    p: Annotated[float, Field(ge=0, le=1)]
+    margin: Annotated[float, Field(gt=0)]
+    p_equivalent: Annotated[float, Field(ge=0, le=1)]
     advice: str = ""
     against: str = ""
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, values: Any, read: Any) -> Any:
+        """Check the stored finding and sentence, which follow from the numbers, against them."""
+        if not isinstance(values, dict):
+            return read(values)
+        said = {name: values[name] for name in ("finding", "sentence") if name in values}
+        verdict = read({name: value for name, value in values.items() if name not in said})
+        for name, text in said.items():
+            if text != getattr(verdict, name):
+                raise ValueError(f"{name} is {text!r}, but the numbers say {getattr(verdict, name)!r}")
+        return verdict
+
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def finding(self) -> Finding:
-        """What the t test detects at the level of .05."""
+        """The result of the t test at the level of .05."""
         return detected(self.difference, self.p)
 
     @property
@@ -77,6 +92,7 @@ class Verdict:
         """Whether the difference is shown to lie within the margin, at the level of .05."""
         return self.p_equivalent < LEVEL
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def sentence(self) -> str:
         """The verdict in words."""
@@ -86,7 +102,7 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """What the comparison says, without what was compared."""
+        """The result of the comparison, without the sizes of the two selections."""
         spread = "" if self.error is None else f" ± {_short(self.error)}"
         found = {
             "loss": "a loss is detected",
@@ -100,10 +116,6 @@ class Verdict:
             f"{self.metric} {change}{other} on {self.n_queries} {self.part} queries: {found}, {shown} within "
             f"{_short(self.margin)}{self._caution}"
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all that is known as plain values, the sentence among them."""
-        return {**asdict(self), "sentence": self.sentence}
 
     @property
     def _caution(self) -> str:

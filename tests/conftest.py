@@ -101,6 +101,7 @@ def command(tiny_problem_file, tmp_path, monkeypatch):
 
     def call(*arguments):
         words = [str(tiny_problem_file) if word == "TINY" else str(word) for word in arguments]
+        monkeypatch.setattr("sys.argv", ["moerank", *words])
         result = CliRunner().invoke(app, words)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         assert "Traceback" not in result.stderr

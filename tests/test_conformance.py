@@ -18,7 +18,7 @@ from moerank.figures.of_run import draw_run_figures
 from moerank.rankers import ConstantFeatureWarning
 from moerank.solvers import make_solver, solvers
 from moerank.studies.problem import SolverSection
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.result_files import write_result
 from moerank.studies.run_fold import run_fold
 
@@ -304,7 +304,7 @@ def test_runs_on_a_problem(name, tiny_problem, tmp_path):
     parameters = {key: value for key, value in small.items() if key not in SEARCH}
     problem = tiny_problem.model_copy(update={"solver": SolverSection(parameters=parameters, tune=False)})
     result = run_fold(problem, solver=name)
-    assert RunResult.from_json(result.to_json()) == result
+    assert Result.from_json(result.to_json()) == result
     assert set(result.best.scores) == {"train", "validation", "test"}
     assert (result.best.weights is not None) == solvers()[name].linear
     assert [len(member.features) for member in result.front] == sorted(len(m.features) for m in result.front)

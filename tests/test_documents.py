@@ -11,7 +11,6 @@ import io
 import re
 import shlex
 from contextlib import redirect_stdout
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,10 +46,9 @@ def small_searches(monkeypatch):
     arguments, minimize = staged_search.search_arguments, optimize.minimize
     boosted, digits = lambda_mart.boosted_trees, sources.load_digits_fold
 
-    def few(name, stage, algorithm, plan):
-        settings = plan.settings
+    def few(name, stage, algorithm, settings):
         less = {"population": min(settings.population, 12), "generations": min(settings.generations, 3)}
-        return arguments(name, stage, algorithm, replace(plan, settings=settings.model_copy(update=less)))
+        return arguments(name, stage, algorithm, settings.model_copy(update=less))
 
     def few_generations(problem, algorithm, termination=None, **others):
         kind, most = termination

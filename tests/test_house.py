@@ -1,22 +1,69 @@
-"""The structure of the package, as far as import-linter cannot see it."""
+"""The structure of the package, as far as import-linter does not check it."""
 
 import ast
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from helpers.windows_view import check_name
 
 import moerank
 
 PROJECT = Path(__file__).resolve().parents[1]
 FILES = sorted((PROJECT / "moerank").rglob("*.py"))
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 LAYERS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
-ORDER = [{part.strip(" ()") for part in layer.split("|")} for layer in LAYERS["layers"]]
-LATER = {layer.strip("()") for layer in LAYERS["layers"] if layer.startswith("(")}
-"""Rooms that have a layer, and nothing in them yet."""
+
+ONE_FILE_EACH = {"of_run", "of_study", "exports"}
+"""Packages of figures and formats, one file each, which are loaded by name."""
+
+
+def module_of(path):
+    """The dotted name of a file's module."""
+    parts = path.relative_to(PROJECT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in FILES}
+
+
+def decorators(function):
+    return {ast.unparse(decorator).partition("(")[0].rpartition(".")[2] for decorator in function.decorator_list}
+
+
+def code_lines(function):
+    """The number of lines of a function behind its signature and docstring."""
+    before = function.body[0].end_lineno if ast.get_docstring(function) else function.body[0].lineno - 1
+    return function.end_lineno - before
+
+
+def imported(path, tree):
+    """The modules of the package that a file imports, or names for a later import."""
+    found = set()
+    package = module_of(path) if path.name == "__init__.py" else module_of(path).rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            source = ".".join(filter(None, (base, node.module)))
+            found |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            name = node.value.partition(":")[0]
+            found |= {name, f"moerank.{name}"}
+    return found & MODULES.keys() - {module_of(path)}
+
+
+def aliases(tree):
+    """The names of the type aliases that a file defines: TypeAlias, NDArray[…], Callable[…]."""
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).endswith("TypeAlias"):
+            yield node.target.id
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
+            kind = ast.unparse(node.value.value).rpartition(".")[2]
+            yield from (target.id for target in node.targets if kind in ("NDArray", "Callable"))
 
 
 def test_every_file_says_in_its_first_line_what_it_is_for():
@@ -37,36 +84,36 @@ def test_no_file_is_over_800_lines():
     assert long == {}
 
 
-def texts_in_the_encoding_of_the_country(source):
-    """The lines that open a text without saying its encoding, which is not UTF-8 on Windows."""
-    for call in ast.walk(ast.parse(source)):
-        if not isinstance(call, ast.Call) or any(keyword.arg in ("encoding", None) for keyword in call.keywords):
-            continue
-        called = ast.unparse(call.func)
-        given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
-        texts = [value.value for value in given if isinstance(value, ast.Constant) and isinstance(value.value, str)]
-        opens = called in ("open", "os.fdopen", "io.open", "io.TextIOWrapper") or (
-            called.endswith(".open") and called != "os.open" and (texts or not call.args)
-        )
-        if called.endswith((".read_text", ".write_text")) or (opens and not any("b" in text for text in texts)):
-            yield call.lineno
+def test_no_function_has_over_60_lines_of_code():
+    long = {
+        f"{module_of(path)}.{node.name}": code_lines(node)
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and "kernel" not in decorators(node)
+        if code_lines(node) > 60
+    }
+    assert long == {}
 
 
-def test_every_text_is_opened_with_its_encoding():
-    for line in ("open(p)", "p.open()", "p.open('a')", "p.read_text()", "p.write_text(t)", "os.fdopen(d, mode='w')"):
-        assert list(texts_in_the_encoding_of_the_country(line)) == [1]
-    for line in ("open(p, 'rb')", "os.open(p, f)", "p.read_text(encoding='utf-8')", "journal.open(about, 2)"):
-        assert list(texts_in_the_encoding_of_the_country(line)) == []
-    for path in [*FILES, *(PROJECT / "plots").rglob("*.py"), *(PROJECT / "docs").rglob("*.py")]:
-        assert list(texts_in_the_encoding_of_the_country(path.read_text(encoding="utf-8"))) == [], path
+def test_no_small_module_has_a_single_importer():
+    importers = Counter(name for path, tree in TREES.items() for name in imported(path, tree))
+    small = {
+        name: importers[name]
+        for name, path in MODULES.items()
+        if len(path.read_text(encoding="utf-8").splitlines()) < 60
+        and importers[name] <= 1
+        and path.stem not in ("__init__", "__main__", "version")
+        and path.parent.name not in ONE_FILE_EACH
+    }
+    assert small == {}
 
 
-def test_every_file_can_lie_on_windows():
-    for folder in ("moerank", "tests", "problems", "plots"):
-        there = [path.relative_to(PROJECT) for path in (PROJECT / folder).rglob("*") if "__pycache__" not in path.parts]
-        assert len({str(path).lower() for path in there}) == len(there)
-        for path in there:
-            check_name(path)
+def test_every_type_alias_is_defined_once():
+    places = {}
+    for path, tree in TREES.items():
+        for name in aliases(tree):
+            places.setdefault(name, []).append(module_of(path))
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
 
 
 def test_every_room_has_a_layer():
@@ -75,7 +122,7 @@ def test_every_room_has_a_layer():
         for path in (PROJECT / "moerank").iterdir()
         if path.suffix == ".py" or (path / "__init__.py").is_file()
     }
-    assert rooms - {"__init__"} | LATER == set.union(*ORDER)
+    assert rooms - {"__init__"} == {part.strip() for layer in LAYERS["layers"] for part in layer.split("|")}
 
 
 def test_every_public_name_is_loaded_when_it_is_used():
@@ -99,3 +146,13 @@ def test_rooms_are_mirrored_by_tests():
     tested = {path.name for path in (PROJECT / "tests").iterdir() if path.is_dir()}
     rooms = {path.name for path in (PROJECT / "moerank").iterdir() if (path / "__init__.py").is_file()}
     assert rooms <= tested
+
+
+def test_the_checks_notice_what_they_forbid():
+    tree = ast.parse("A: TypeAlias = int\nB = NDArray[float]\nC = Callable[[], int]\nd = names[0]\n")
+    assert list(aliases(tree)) == ["A", "B", "C"]
+    function = ast.parse('@kernel(cache=True)\ndef f():\n    """A\n    b."""\n    return 1\n').body[0]
+    assert (decorators(function), code_lines(function)) == ({"kernel"}, 1)
+    here = PROJECT / "moerank" / "exports" / "formats.py"
+    names = imported(here, ast.parse("from moerank.files import x\nfrom . import solr\nw = 'exports.vespa:vespa'\n"))
+    assert names == {"moerank.files", "moerank.exports", "moerank.exports.solr", "moerank.exports.vespa"}

@@ -301,6 +301,18 @@ def test_the_journals_of_all_stages_know_the_data_by_one_digest(tmp_path, monkey
     assert taken == [train]
 
 
+def test_a_journal_of_other_settings_is_refused_by_their_names(fold, tmp_path):
+    journal = tmp_path / "journal"
+    fitted(fold, journal=journal)
+    sentence = (
+        r"another configuration: adaptive_mutation is True .* here, feature_selection.generations is 6 there and 5"
+    )
+    changes = {"adaptive_mutation": False, "feature_selection": {**BUDGET, "generations": 5}}
+    with pytest.raises(ValueError, match=sentence):
+        fitted(fold, journal=journal, resume=True, **changes)
+    fitted(fold, journal=journal, resume=True, final="knee", workers=2)
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

@@ -10,7 +10,7 @@ import pytest
 import moerank as mr
 from moerank.solvers import solvers
 from moerank.studies.problem import Problem
-from moerank.studies.result import StoredResult
+from moerank.studies.result import Result
 from moerank.studies.sources import SOURCES
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -67,7 +67,7 @@ def test_every_solver_has_its_row(pages):
 
 
 def test_every_key_of_a_result_has_its_row(pages):
-    assert all(f"\n| `{name}` | " in pages["result_json.md"] for name in StoredResult.model_fields)
+    assert all(f"\n| `{name}` | " in pages["result_json.md"] for name in Result.model_fields)
 
 
 def test_every_option_of_a_command_has_its_row(pages, command):

@@ -77,10 +77,10 @@ def test_caution_margin_and_advice_are_said():
 def test_the_ranker_on_all_features_is_named():
     said = verdict(-0.001, 0.01, against="RankSVM(C=0.5)").sentence
     assert "NDCG@10 −.001 ± .002 against RankSVM(C=0.5) with all of them, on 40 test queries: no det" in said
-    assert verdict(-0.001, 0.01, against="RankSVM(C=0.5)").as_dict()["against"] == "RankSVM(C=0.5)"
+    assert verdict(-0.001, 0.01, against="RankSVM(C=0.5)").model_dump()["against"] == "RankSVM(C=0.5)"
 
 
-def test_as_dict_holds_the_sentence():
+def test_the_sentence_and_the_finding_are_stored():
     found = verdict(-0.002, 0.05)
-    assert found.as_dict()["sentence"] == found.sentence
-    assert found.as_dict()["difference"] == pytest.approx(-0.002)
+    assert found.model_dump()["sentence"] == found.sentence
+    assert found.model_dump()["difference"] == pytest.approx(-0.002)

@@ -1,17 +1,7 @@
 """The reference of result.json: every key, from the model that reads it."""
 
-from making.schema import meanings, rows, table
-from moerank.studies.result import (
-    FORMAT,
-    Convergence,
-    RunResult,
-    ScoredRanker,
-    Seconds,
-    StoredRanker,
-    StoredResult,
-    StoredVerdict,
-    Times,
-)
+from making.schema import rows, table
+from moerank.studies.result import FORMAT, Convergence, Member, Result, Seconds, Times
 from moerank.verdict import Verdict
 
 INTRODUCTION = f"""\
@@ -21,21 +11,13 @@ Format {FORMAT}. A file with an unknown key, a missing one or a value of another
 names the place; see [what a run writes](../results.md) for the other files.
 """
 
-TABLES = ((StoredRanker, ScoredRanker), (StoredVerdict, Verdict), (Convergence, None), (Times, None), (Seconds, None))
-
 
 def pages():
     """Return the text of the page by the name of its file."""
-    schema = StoredResult.model_json_schema()
+    schema = Result.model_json_schema()
     definitions = schema["$defs"]
-    lines = [INTRODUCTION, *table(_explained(rows(StoredResult, schema, definitions), RunResult))]
-    for model, explained in TABLES:
+    lines = [INTRODUCTION, *table(rows(Result, schema, definitions))]
+    for model in (Member, Verdict, Convergence, Times, Seconds):
         lines += [f"## table {model.__name__}", "", (model.__doc__ or "").splitlines()[0], ""]
-        lines += table(_explained(rows(model, definitions[model.__name__], definitions), explained))
+        lines += table(rows(model, definitions[model.__name__], definitions))
     return {"result_json.md": "\n".join(lines)}
-
-
-def _explained(found, model):
-    """Take the meaning of keys from the class that they are read into, where the model itself says nothing."""
-    known = {} if model is None else meanings(model)
-    return [(key, kind, default, meaning or known.get(key, "")) for key, kind, default, meaning in found]

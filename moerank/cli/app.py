@@ -1,4 +1,4 @@
-"""The commands together: moerank run, study, merge, report, plot, export, solvers and data describe."""
+"""The application with all commands."""
 
 from __future__ import annotations
 

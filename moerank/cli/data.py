@@ -1,4 +1,4 @@
-"""moerank data: looking at ranking data before anything is learnt from them, and at what is kept of files."""
+"""The commands moerank data describe and moerank data cache."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def describe(
 def _read(
     what: str, label: str | None, query: str | None, missing: str | None, fold: int, data: Path | None
 ) -> Sequence[RankingData]:
-    """Return the data that are meant: a file's, or the parts of a fold."""
+    """Return the data of a file, or the parts of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds
     from moerank.data.read.files import reader_of
@@ -131,7 +131,7 @@ def _problem(what: str, options: dict[str, str | None], dask: str | None = None)
 
 
 def _rule(missing: str | None) -> dict[str, Any]:
-    """Return what --missing says, a number or the name of a rule, as an argument of the readers."""
+    """Return --missing, a number or the name of a rule, as an argument of the readers."""
     if missing is None:
         return {}
     try:

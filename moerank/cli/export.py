@@ -1,4 +1,4 @@
-"""moerank export: the ranker of a run in the format of the system that is to serve it."""
+"""The command moerank export, which writes the ranker of a run for another system."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import notice, printable, sentences
+from moerank.exports.formats import FORMATS, find_format
+from moerank.exports.formats import export as write
 
 if TYPE_CHECKING:
-    from moerank.studies.result import RunResult
+    from moerank.studies.result import Result
 
 __all__ = ["EXPORT_EXAMPLES", "export"]
 
@@ -26,12 +28,12 @@ moerank export results/shop-fold1-seed0 --format vespa --features features.toml 
 moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
 """
 
-NAMES = "solr, elasticsearch, opensearch, vespa, onnx, python, json"
-
 
 def export(
-    result: Annotated[Path, typer.Argument(help="Folder of a run, or the file of a cell of a study.")],
-    format_: Annotated[str, typer.Option("--format", help=f"One of {NAMES}.")],
+    result: Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")],
+    format_: Annotated[
+        str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}, or a format of an installed package.")
+    ],
     member: Annotated[
         int | None,
         typer.Option(min=1, help="Row of front.csv, from 1; by default the chosen one.", show_default=False),
@@ -47,20 +49,20 @@ def export(
     features: Annotated[
         Path | None,
         typer.Option(
-            help="TOML file that says what features are in a search engine, and their names.", show_default=False
+            help="TOML file with the names and definitions of features in the search engine.", show_default=False
         ),
     ] = None,
-    name: Annotated[str, typer.Option(help="What the model is called there.")] = "moerank",
+    name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
 ) -> None:
-    """Write the chosen ranker, or another of the front, for a search engine or as a function.
+    """Write the chosen ranker, or another member of the front, for a search engine or as a function.
 
-    What was fitted to scale the features goes along, so that raw values are
-    scored. Scaling and rules for missing values that look at other documents
-    of a query cannot be served, and are refused: train with normalize =
-    "minmax" or "standard" and a number for missing. In names, whatever is no
-    letter, digit or _ of ASCII becomes _, and f goes before a first digit.
-    The file of --features names features otherwise, and says how the engine
-    computes them, a table for each:
+    The export includes the fitted scaling, so it scores raw values. Scaling
+    and rules for missing values that depend on other documents of a query
+    are refused: train with normalize = "minmax" or "standard" and a number
+    for missing. In names of features, characters other than ASCII letters,
+    digits and _ become _, and f goes before a first digit. The file of
+    --features gives other names, and says how the engine computes each
+    feature:
 
     ["BM25 of the title"]
 
@@ -72,27 +74,22 @@ def export(
 
     vespa = "bm25(title)"
 
-    What is printed says how to upload the files, and what to check.
+    The output says how to upload the files and what to check.
     """
     with sentences():
-        from moerank.checks import unknown
-        from moerank.exports.formats import FORMATS
-        from moerank.exports.formats import export as write
         from moerank.studies.result_files import find_result
 
-        if format_ not in FORMATS:
-            raise ValueError(unknown("format", format_, FORMATS))
+        file = find_format(format_).file.format(name)
         found = find_result(result)
         place = _place(found, member)
-        folder = result if result.is_dir() else Path()
-        path = out or folder / FORMATS[format_].file.format(name)
-        deployment = write(found.front[place].model, format_, path, name=name, features=features)
+        path = out or (result if result.is_dir() else Path()) / file
+        deployment = write(found.model(found.front[place]), format_, path, name=name, features=features)
         notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(found, place)}")
         typer.echo(printable(deployment.next_step))
 
 
-def _place(result: RunResult, member: int | None) -> int:
-    """Return the place of a member in the front."""
+def _place(result: Result, member: int | None) -> int:
+    """Return the index of a member in the front, counted from 0."""
     if member is None:
         return result.chosen
     if member > len(result.front):
@@ -101,8 +98,8 @@ def _place(result: RunResult, member: int | None) -> int:
     return member - 1
 
 
-def _member(result: RunResult, place: int) -> str:
-    """Say which ranker it is."""
+def _member(result: Result, place: int) -> str:
+    """Describe the exported ranker."""
     size = len(result.front[place].features)
     chosen = ", the chosen one" if place == result.chosen else ""
     return (

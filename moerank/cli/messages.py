@@ -1,4 +1,4 @@
-"""What the commands say on standard error, and how they end when something is wrong."""
+"""Messages of the commands on standard error, their exit codes, and the effects of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -39,19 +39,18 @@ __all__ = [
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C, as shells have it."""
 
-SAME_WISH = 2.0
-"""Seconds in which a second Ctrl-C is taken for the first: what it asked for is under way."""
-
+REPEATED = 2.0
+"""A second Ctrl-C within so many seconds is ignored."""
 
 _SPEECH: dict[str, Any] = {"quiet": False, "log": None}
-"""How a command speaks while it runs: whether it is --quiet, and the open file of --log."""
+"""State of the running command: whether it is --quiet, and the open file of --log."""
 
 
 @contextmanager
 def speaking(*, quiet: bool, log: Path | None, command: Sequence[str]) -> Iterator[None]:
-    """Let a command say only what is wrong, and keep what it says with the time in a file, behind what is there.
+    """Apply --quiet and --log: print errors alone, and append all messages with their time to a file.
 
-    Outside of `sentences`, so that errors are kept, too. A file that cannot be written ends the command.
+    It encloses `sentences`, so that the file gets errors, too. A file that cannot be written ends the command.
     """
     try:
         file = nullcontext() if log is None else log.open("a", encoding="utf-8", buffering=1)
@@ -68,7 +67,7 @@ def speaking(*, quiet: bool, log: Path | None, command: Sequence[str]) -> Iterat
 
 
 def keep(text: str) -> None:
-    """Add lines with the time to the file of --log, if there is one; a full disk must not end the command for it."""
+    """Append lines with the time to the file of --log, if there is one; a full disk does not end the command."""
     if _SPEECH["log"] is not None:
         now = datetime.now().astimezone().isoformat(" ", "seconds")
         with suppress(OSError):
@@ -76,7 +75,7 @@ def keep(text: str) -> None:
 
 
 def is_quiet() -> bool:
-    """Whether the command is to say only what is wrong."""
+    """Whether the command prints errors alone."""
     return bool(_SPEECH["quiet"])
 
 
@@ -87,7 +86,7 @@ def remark(text: str) -> None:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Turn what users can mend into one sentence on standard error and exit code 2."""
+    """Turn errors that users can mend into one sentence on standard error and exit code 2."""
     try:
         yield
     except OSError as error:
@@ -96,23 +95,23 @@ def sentences() -> Iterator[None]:
             reason = str(cannot_write(error.filename or "temporary files", error))
         notice(f"error: {reason}")
         raise typer.Exit(2) from None
-    except (ValueError, ImportError) as error:  # what is not there, or cannot run here
+    except (ValueError, ImportError) as error:
         notice(f"error: {error}")
         raise typer.Exit(2) from None
 
 
 @contextmanager
 def interruptible(again: Sequence[str]) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end a command in order, with a notice that the command `again` continues it.
+    """Let Ctrl-C and SIGTERM raise KeyboardInterrupt, and name the command `again`, which continues the work.
 
-    Both raise KeyboardInterrupt inside. The exit code is 128 and the number of the signal, as shells have it.
+    The exit code is 128 plus the number of the signal, as in shells.
     """
     received: list[int] = []
-    last = -SAME_WISH
+    last = -REPEATED
 
     def stop(number: int, frame: object) -> None:
         nonlocal last
-        if monotonic() - last > SAME_WISH:
+        if monotonic() - last > REPEATED:
             last = monotonic()
             received.append(number)
             raise KeyboardInterrupt
@@ -121,7 +120,7 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
     before = {number: signal.signal(number, stop) for number in handled}
     try:
         yield
-    except BaseException as error:  # a library may make something else of the interrupt
+    except BaseException as error:  # a library may turn the interrupt into another exception
         if not received and not isinstance(error, KeyboardInterrupt):
             raise
         for number in before if received else ():
@@ -135,10 +134,7 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
 
 
 def escape_what_cannot_be_written() -> None:
-    r"""Let standard output take signs that its encoding lacks, as JSON and Python write them: α as \u03b1.
-
-    Files and pipes have the encoding of the country on Windows, and an output of an old terminal may have one as well.
-    """
+    r"""Write characters that the encoding of standard output lacks as JSON and Python do: α as \u03b1."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         codecs.register_error("moerank.escape", _escaped)
         sys.stdout.reconfigure(errors="moerank.escape")
@@ -157,7 +153,7 @@ def notice(text: str) -> None:
 
 
 def _broken(text: str) -> str:
-    """Break lines between words, as wide as the terminal; those that are indented are commands to copy."""
+    """Break lines between words at the width of the terminal; indented lines are commands to copy."""
     width = get_terminal_size().columns
     lines = text.splitlines()
     return "\n".join(
@@ -167,7 +163,7 @@ def _broken(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a text in which nothing commands a terminal: names may come from files that somebody else wrote.
+    r"""Return text with control characters escaped, for names may come from files of other people.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what the shell completes of them."""
+"""Options of several commands, and their shell completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""moerank report and moerank plot: what a study says, as a page, as tables, and as figures."""
+"""The commands moerank report and moerank plot."""
 
 from __future__ import annotations
 

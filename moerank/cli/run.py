@@ -1,8 +1,9 @@
-"""moerank run: one solver on one fold of a problem, or on all, beside the baselines it has to beat."""
+"""The command moerank run: one solver on one fold of a problem, or on all folds, with baselines."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
     from moerank.studies.folders import FoldRuns
     from moerank.studies.problem import Problem
-    from moerank.studies.result import RunResult
+    from moerank.studies.result import Result
 
 __all__ = ["RUN_EXAMPLES", "connected", "run"]
 
@@ -111,22 +112,9 @@ def run(
     The exit code is 0 if all is done, 1 if only the figures could not be
     drawn, 2 if the run cannot be or go on, 130 after Ctrl-C.
     """
-    request = [problem]
-    for name, value in (
-        ("--data", data),
-        ("--solver", solver),
-        ("--backend", backend),
-        ("--dask", dask),
-        ("--out", out),
-        ("--log", log),
-    ):
-        request += [name, str(value)] if value is not None else []
-    request += [word for change in set_ or [] for word in ("--set", change)]
-    request += [word for number in member or [] for word in ("--member", str(number))]
-    request += ["--quiet"] if quiet else []
-    request += ["--fold", fold, "--seed", str(seed), "--workers", str(workers), *(["--json"] if as_json else [])]
-    command = ["moerank", "run", *request]
-    with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible([*command, "--resume"]):
+    command = ["moerank", *sys.argv[1:]]
+    continued = command if "--resume" in command else [*command, "--resume"]
+    with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(continued):
         from moerank.solvers import make_backend
         from moerank.studies.folders import FoldRuns
         from moerank.studies.problem import load_problem
@@ -187,7 +175,7 @@ def _refuse_foreign(folders: Iterable[Path], out: Path) -> None:
             )
 
 
-def _compare(problem: Problem, result: RunResult, members: list[int], data: Path | None) -> None:
+def _compare(problem: Problem, result: Result, members: list[int], data: Path | None) -> None:
     """Print how one member stands against another, or against the chosen one."""
     from moerank.cli.tables import output, say
     from moerank.studies.folders import compare_members
@@ -210,7 +198,7 @@ def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]
 
 def _run(
     runs: FoldRuns, workers: int, cluster: DaskCluster | None, *, resume: bool
-) -> tuple[list[RunResult], list[str], str]:
+) -> tuple[list[Result], list[str], str]:
     """Run what is not finished, and draw each fold once its result is on disk.
 
     Return also the names of the files of a fold, and what could not be drawn.
@@ -231,7 +219,7 @@ def _run(
     return results, sorted([*FILES, *drawn]), undrawn
 
 
-def _draw(result: RunResult, folder: Path) -> tuple[list[str], str]:
+def _draw(result: Result, folder: Path) -> tuple[list[str], str]:
     """Draw the figures of a result that is on disk; return their files, and why they could not be drawn, if so."""
     try:
         from moerank.figures.of_run import draw_run_figures
@@ -243,7 +231,7 @@ def _draw(result: RunResult, folder: Path) -> tuple[list[str], str]:
 
 
 def _show(
-    problem: Problem, results: list[RunResult], out: Path, written: list[str], *, as_json: bool, compared: bool
+    problem: Problem, results: list[Result], out: Path, written: list[str], *, as_json: bool, compared: bool
 ) -> None:
     """Print the table of one fold, or the means over several; with --quiet one line, unless members are compared."""
     from moerank.files import replace_file

@@ -1,4 +1,4 @@
-"""moerank study: many solvers on many folds with many seeds, in one folder."""
+"""The commands moerank study and moerank merge."""
 
 from __future__ import annotations
 

@@ -1,17 +1,19 @@
-"""What the command line prints: the frame of its tables, which are in a file for each command."""
+"""Tables that the commands print."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from rich import box
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 
 from moerank.cli.messages import printable
@@ -21,13 +23,12 @@ if TYPE_CHECKING:  # the table of solvers needs none of them, and they take seco
     from moerank.data import DataDescription
     from moerank.studies.grid import Cell
     from moerank.studies.problem import Problem
-    from moerank.studies.result import RunResult, ScoredRanker
+    from moerank.studies.result import Member, Result
     from moerank.studies.results import Results
     from moerank.studies.summary import Summary
 
 __all__ = [
     "FittedTable",
-    "new_table",
     "output",
     "say",
     "description_table",
@@ -41,21 +42,18 @@ __all__ = [
 ]
 
 PLAIN_WIDTH = 120
-"""Columns where the output is a file or a pipe, which have no width of their own."""
-
+"""Width of tables in files and pipes."""
 
 WIDEST = 30
-"""Columns of a terminal that a column of a table is given; longer texts are broken."""
-
-GAP = 2
-"""Columns between two columns of a table."""
+"""Width up to which columns that continue below others are not broken."""
 
 
 def output() -> Console:
     """Return the console of standard output."""
-    plain: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
-    console = Console(**plain)
-    return console if console.is_terminal else Console(**plain, width=PLAIN_WIDTH)
+    plain = Console(highlight=False, markup=False, emoji=False)
+    if not plain.is_terminal:
+        plain.width = PLAIN_WIDTH
+    return plain
 
 
 def say(console: Console, text: str) -> None:
@@ -63,78 +61,20 @@ def say(console: Console, text: str) -> None:
     console.print(printable(text), soft_wrap=not console.is_terminal)
 
 
-def new_table(title: str | None) -> FittedTable:
-    """Return an empty table, whose cells show what commands a terminal instead of doing it."""
-    return FittedTable(None if title is None else printable(title))
+class FittedTable(Table):
+    """A table whose columns continue below each other where a terminal has no room for all of them.
 
-
-class FittedTable:
-    """A table that is readable on any terminal: what does not fit beside each other stands below each other.
-
-    The first column is repeated in every part. Columns whose heads begin with the same line stay together where there
-    is room for them.
+    Every part begins with the first column. Columns whose heads share their first line stay together if there is room.
+    Cells show control characters instead of sending them to the terminal.
 
     Parameters
     ----------
     title : str, optional
     """
 
-    def __init__(self, title: str | None) -> None:
-        self._title = title
-        self._columns: list[tuple[str, Literal["left", "right"]]] = []
-        self._rows: list[tuple[list[str], str | None]] = []
-        self._sections: set[int] = set()
-
-    def add_column(self, head: str, *, justify: Literal["left", "right"] = "left") -> None:
-        """Add a column."""
-        self._columns.append((printable(head), justify))
-
-    def add_row(self, *cells: str, style: str | None = None) -> None:
-        """Add a row of texts, which may come from files."""
-        self._rows.append(([printable(cell) for cell in cells], style))
-
-    def add_section(self) -> None:
-        """Put a line below the last row."""
-        self._sections.add(len(self._rows) - 1)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the parts that fit."""
-        for number, columns in enumerate(self._parts(options.max_width)):
-            if number:
-                yield ""
-            yield self._part(columns, self._title if number == 0 else None)
-
-    def _parts(self, width: int) -> list[list[int]]:
-        """Return the columns of each part."""
-        groups: list[list[int]] = []
-        for column in range(1, len(self._columns)):
-            first = self._head(column).partition("\n")
-            together = groups and first[1] and self._head(groups[-1][-1]).partition("\n")[0] == first[0]
-            if together and self._width([0, *groups[-1], column]) <= width:
-                groups[-1].append(column)
-            else:
-                groups.append([column])
-        parts: list[list[int]] = [[0]]
-        for group in groups:
-            if len(parts[-1]) > 1 and self._width([*parts[-1], *group]) > width:
-                parts.append([0])
-            parts[-1] += group
-        return parts
-
-    def _width(self, columns: Sequence[int]) -> int:
-        wishes = [self._longest(column) if column == 0 else min(self._longest(column), WIDEST) for column in columns]
-        return sum(wishes) + GAP * (len(columns) - 1)
-
-    def _longest(self, column: int) -> int:
-        lines = [line for row, _ in self._rows if column < len(row) for line in row[column].splitlines()]
-        return max(map(cell_len, [*self._head(column).splitlines(), *lines]), default=0)
-
-    def _head(self, column: int) -> str:
-        return self._columns[column][0]
-
-    def _part(self, columns: Sequence[int], title: str | None) -> Table:
-        table = Table(
-            title=title,
+    def __init__(self, title: str | None = None) -> None:
+        super().__init__(
+            title=None if title is None else printable(title),
             title_justify="left",
             title_style="bold",
             box=box.SIMPLE_HEAD,
@@ -142,24 +82,58 @@ class FittedTable:
             show_edge=False,
             pad_edge=False,
         )
-        for column in columns:
-            head, justify = self._columns[column]
-            table.add_column(head, justify=justify, no_wrap=column == 0)
-        for number, (cells, style) in enumerate(self._rows):
-            shown = [cells[column] if column < len(cells) else "" for column in columns]
-            table.add_row(*shown, style=style, end_section=number in self._sections)
-        return table
+
+    def add_heads(self, *heads: str, justify: Literal["left", "right"] = "left") -> None:
+        """Add columns."""
+        for head in heads:
+            self.add_column(printable(head), justify=justify, no_wrap=not self.columns)
+
+    def add_texts(self, *cells: str, style: str | None = None) -> None:
+        """Add a row."""
+        self.add_row(*map(printable, cells), style=style)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the parts that fit the width of the console."""
+
+        def fits(columns: Sequence[int]) -> bool:
+            part = self._part(columns)
+            for column in part.columns[1:]:
+                column.max_width = WIDEST
+            return Measurement.get(console, options.update_width(1_000_000), part).maximum <= options.max_width
+
+        parts = [[0]]
+        for _, shared in groupby(range(1, len(self.columns)), self._first_line):
+            together = list(shared)
+            for columns in [together] if fits([0, *together]) else [[column] for column in together]:
+                if len(parts[-1]) > 1 and not fits([*parts[-1], *columns]):
+                    parts.append([0])
+                parts[-1] += columns
+        for number, columns in enumerate(parts):
+            if number:
+                yield ""
+            part = self._part(columns)
+            part.title = None if number else self.title
+            yield from Table.__rich_console__(part, console, options)
+
+    def _first_line(self, column: int) -> str | int:
+        first, lines, _ = str(self.columns[column].header).partition("\n")
+        return first if lines else column
+
+    def _part(self, columns: Sequence[int]) -> FittedTable:
+        part = copy(self)
+        part.columns = [replace(self.columns[column], _index=place) for place, column in enumerate(columns)]
+        return part
 
 
 def description_table(title: str, descriptions: Sequence[DataDescription]) -> FittedTable:
     """Return one column per file and one row per count."""
-    table = new_table(title)
-    table.add_column("")
+    table = FittedTable(title)
+    table.add_heads("")
     columns = [description.as_dict() for description in descriptions]
     for column in columns:
-        table.add_column(Path(column.pop("name")).name, justify="right")
+        table.add_heads(Path(column.pop("name")).name, justify="right")
     for key in columns[0]:
-        table.add_row(key.replace("_", " "), *(_count(column[key]) for column in columns))
+        table.add_texts(key.replace("_", " "), *(_count(column[key]) for column in columns))
     return table
 
 
@@ -187,7 +161,7 @@ MOST_NAMES = 25
 """More features than these are not read in a sentence."""
 
 
-def front_table(result: RunResult) -> FittedTable:
+def front_table(result: Result) -> FittedTable:
     """Return the members of the front by size, then the baselines, with their values on all parts.
 
     Members are numbered as in front.csv, and as --member names them.
@@ -195,24 +169,24 @@ def front_table(result: RunResult) -> FittedTable:
     """
     from moerank.studies.result import PARTS
 
-    table = new_table(f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}")
+    table = FittedTable(f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}")
     digits = len(str(len(result.front)))
     for head in ("member" if len(result.front) > 1 else "", "features", *result.further_objectives):
-        table.add_column(head, justify="left" if head in ("member", "") else "right")
+        table.add_heads(head, justify="left" if head in ("member", "") else "right")
     for metric in result.metrics:
         for part in PARTS:
-            table.add_column(f"{metric}\n{HEADS[part]}", justify="right")
+            table.add_heads(f"{metric}\n{HEADS[part]}", justify="right")
     for number, member in enumerate(result.front):
         chosen = number == result.chosen
         name = result.solver if len(result.front) == 1 else f"{number + 1:>{digits}}{' chosen' if chosen else ''}"
-        table.add_row(name, *_cells(member, result), style="bold" if chosen else None)
+        table.add_texts(name, *_cells(member, result), style="bold" if chosen else None)
     table.add_section()
     for baseline in result.baselines:
-        table.add_row(baseline.name, *_cells(baseline, result))
+        table.add_texts(baseline.name, *_cells(baseline, result))
     return table
 
 
-def chosen_features(result: RunResult) -> str:
+def chosen_features(result: Result) -> str:
     """Return a sentence with the names of the chosen features, the largest weight first."""
     best = result.best
     names = result.names(best.features)
@@ -229,30 +203,30 @@ def summary_table(summary: Summary) -> FittedTable:
     """Return the means over the folds, with standard errors on the test part, and the published values."""
     from moerank.studies.result import PARTS
 
-    table = new_table(f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds")
+    table = FittedTable(f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds")
     further = list(summary.rows[0].objectives)
     for head in ("", "features", *further):
-        table.add_column(head, justify="right" if head else "left")
+        table.add_heads(head, justify="right" if head else "left")
     for metric in summary.metrics:
         for part in PARTS:
             head = "test ± s.e." if part == "test" else HEADS[part]
-            table.add_column(f"{metric}\n{head}", justify="right")
+            table.add_heads(f"{metric}\n{head}", justify="right")
     for row in summary.rows:
         cells = [f"{row.n_features:.1f}", *(f"{row.objectives[name]:.4g}" for name in further)]
         for metric in summary.metrics:
             cells += [_number(row.means[part][metric]) for part in PARTS]
             cells[-1] += f" ± {_number(row.errors['test'][metric])}"
-        table.add_row(row.name, *cells)
+        table.add_texts(row.name, *cells)
     table.add_section()
     for entry in summary.published:
         cells = ["all" if entry.features is None else f"{entry.features:.1f}", *("" for _ in further)]
         for metric in summary.metrics:
             cells += ["", "", _number(entry.scores[metric]) if metric in entry.scores else "–"]
-        table.add_row(f"{entry.method}, published", *cells)
+        table.add_texts(f"{entry.method}, published", *cells)
     return table
 
 
-def _cells(ranker: ScoredRanker, result: RunResult) -> list[str]:
+def _cells(ranker: Member, result: Result) -> list[str]:
     from moerank.studies.result import PARTS
 
     further = [f"{ranker.objectives[name]:.4g}" for name in result.further_objectives]
@@ -266,16 +240,16 @@ def _number(value: float) -> str:
 
 def solver_table(entries: Iterable[SolverEntry]) -> FittedTable:
     """Return the table of solvers, by family, with the authors of each paper, and an asterisk where recommended."""
-    table = new_table(None)
+    table = FittedTable()
     for head in ("solver", "family", "selects", "linear", "backend", "needs", "year", "authors"):
-        table.add_column(head)
+        table.add_heads(head)
     for _, rows in groupby(sorted(entries, key=_family), _family):
         table.add_section()
         for row in rows:
             flags = ("yes" if flag else "no" for flag in (row.selects, row.linear, row.backend))
             authors = row.paper.partition(":")[0]
             name = f"{row.name} *" if row.recommended else row.name
-            table.add_row(name, row.family, *flags, ", ".join(row.needs), str(row.year), authors)
+            table.add_texts(name, row.family, *flags, ", ".join(row.needs), str(row.year), authors)
     return table
 
 
@@ -286,18 +260,18 @@ def _family(entry: SolverEntry) -> int:
 
 def cell_table(states: Mapping[Cell, str]) -> FittedTable:
     """Return how many cells of each solver on each problem are finished, failed or open."""
-    table = new_table(None)
+    table = FittedTable()
     kinds = ("finished", "failed", "open")
     for head in ("problem", "solver", "cells", *kinds):
-        table.add_column(head, justify="left" if head in ("problem", "solver") else "right")
+        table.add_heads(head, justify="left" if head in ("problem", "solver") else "right")
     rows: dict[tuple[str, str], Counter[str]] = {}
     for cell, state in states.items():
         rows.setdefault((cell.problem.name, cell.solver.label), Counter())[state] += 1
     for (problem, solver), counts in rows.items():
-        table.add_row(problem, solver, str(counts.total()), *(str(counts[kind]) for kind in kinds))
+        table.add_texts(problem, solver, str(counts.total()), *(str(counts[kind]) for kind in kinds))
     counts = Counter(states.values())
     table.add_section()
-    table.add_row("all", "", str(counts.total()), *(str(counts[kind]) for kind in kinds))
+    table.add_texts("all", "", str(counts.total()), *(str(counts[kind]) for kind in kinds))
     return table
 
 
@@ -310,13 +284,13 @@ def study_table(problem: Problem, results: Results) -> FittedTable:
     results : Results
         Of this problem.
     """
-    table = new_table(f"{problem.name}: test means over folds and seeds ± standard error over folds")
-    table.add_column("solver")
+    table = FittedTable(f"{problem.name}: test means over folds and seeds ± standard error over folds")
+    table.add_heads("solver")
     published = {entry.solver: entry for entry in problem.published}
     for head in ("cells", "features", *results.further_objectives, *results.metrics, "seconds"):
-        table.add_column(head, justify="right")
+        table.add_heads(head, justify="right")
         if head in results.metrics and published:
-            table.add_column("published", justify="right")
+            table.add_heads("published", justify="right")
     for solver, means in results.means().items():
         cells = [str(means.n_runs), _with_error(*means.mean("n_features"), 1)]
         cells += [_with_error(*means.mean(objective), 4) for objective in results.further_objectives]
@@ -324,7 +298,7 @@ def study_table(problem: Problem, results: Results) -> FittedTable:
             scores = published[solver].scores if solver in published else {}
             cells += [_with_error(*means.mean(f"test {metric}"), 4)]
             cells += [f"{scores[metric]:.4f}" if metric in scores else ""] if published else []
-        table.add_row(solver, *cells, _with_error(*means.mean("seconds"), 1))
+        table.add_texts(solver, *cells, _with_error(*means.mean("seconds"), 1))
     return table
 
 

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from moerank.arrays import Array, Integers
 
 __all__ = ["ROWS", "blocks", "column_block", "ByDocument", "ByQuery", "Run", "add_up", "runs_of", "shares", "whole"]
 
 ROWS = 1 << 14
-"""Documents, about, that are worked on at once, unless something speaks for another number."""
+"""Default number of documents in a block."""
 
 
-def blocks(offsets: NDArray[np.int64], rows: int) -> Iterator[tuple[int, int]]:
+def blocks(offsets: Integers, rows: int) -> Iterator[tuple[int, int]]:
     """Cut the queries into runs of at most `rows` documents, or of one query; yield where each begins and ends.
 
     Parameters
@@ -36,13 +37,13 @@ def blocks(offsets: NDArray[np.int64], rows: int) -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def column_block(X: NDArray[Any], begin: int, end: int) -> tuple[NDArray[Any], int, int]:
-    """Return the features of some rows of X (n_documents, n_features) as kernels that go by column read them.
+def column_block(X: Array, begin: int, end: int) -> tuple[Array, int, int]:
+    """Return the features of some rows of X in the layout of kernels that go through the data by column.
 
     Parameters
     ----------
     X : ndarray, shape (n_documents, n_features)
-        A copy of the rows is made only if X does not lie in memory by columns.
+        The rows are copied unless X lies in memory by columns.
     begin, end : int
         The rows.
 
@@ -60,44 +61,44 @@ def column_block(X: NDArray[Any], begin: int, end: int) -> tuple[NDArray[Any], i
     >>> column_block(np.asfortranarray(X), 1, 3)
     (array([1., 3., 5., 2., 4., 6.]), 3, 1)
     """
-    whole = bool(X.flags.f_contiguous)
-    flat = X.T.reshape(-1) if whole else np.ascontiguousarray(X[begin:end].T).reshape(-1)
+    by_columns = bool(X.flags.f_contiguous)
+    flat = X.T.reshape(-1) if by_columns else np.ascontiguousarray(X[begin:end].T).reshape(-1)
     flat.setflags(write=False)  # kernels are compiled once, whether or not X can be written to
-    return (flat, len(X), begin) if whole else (flat, end - begin, 0)
+    return (flat, len(X), begin) if by_columns else (flat, end - begin, 0)
 
 
 T = TypeVar("T")
 
 Run: TypeAlias = tuple[int, int]
-"""Shards that are neighbours: the first, and the one after the last."""
+"""Neighbouring shards: the first, and the one after the last."""
 
 
 @dataclass(frozen=True, eq=False)
 class ByQuery:
     """An array with a value for each query along its last axis."""
 
-    values: NDArray[Any]
+    values: Array
 
 
 @dataclass(frozen=True, eq=False)
 class ByDocument:
     """An array with a value for each document along its last axis."""
 
-    values: NDArray[Any]
+    values: Array
 
 
 def whole(arguments: Sequence[Any]) -> list[Any]:
-    """Return arguments with all values of those that have one for each query or document."""
+    """Return arguments with the arrays of `ByQuery` and `ByDocument` in their places."""
     return [argument.values if isinstance(argument, ByQuery | ByDocument) else argument for argument in arguments]
 
 
-def shares(argument: Any, queries: NDArray[np.int64], documents: NDArray[np.int64]) -> list[Any]:
-    """Return what each shard gets of an argument.
+def shares(argument: Any, queries: Integers, documents: Integers) -> list[Any]:
+    """Return the value of an argument for each shard.
 
     Parameters
     ----------
     argument : object
-        Every shard gets the whole of it, but for the values of `ByQuery` and `ByDocument`.
+        A `ByQuery` or `ByDocument` is split; every shard gets the whole of any other object.
     queries, documents : ndarray of int64, shape (n_shards + 1,)
         Where the shards begin.
 
@@ -115,7 +116,7 @@ def shares(argument: Any, queries: NDArray[np.int64], documents: NDArray[np.int6
 
 
 def runs_of(shards: Iterable[int], n_shards: int) -> list[Run]:
-    """Return the fewest runs that are added up by themselves and hold these shards and no others, in order.
+    """Return the fewest runs of these shards that `add_up` adds up by themselves, in order.
 
     Examples
     --------
@@ -142,9 +143,9 @@ def add_up(run: Run, part: Callable[[int], T], known: Mapping[Run, T] | None = N
     ----------
     run : (int, int)
     part : callable
-        ``part(i)`` returns what shard i adds.
+        ``part(i)`` returns the summand of shard i.
     known : mapping of (int, int) to sums, optional
-        Runs that are added up already.
+        Sums of runs that are added up already.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""Absolute Pearson correlations over all documents, whatever their query: of features, and of features with labels."""
+"""Absolute Pearson correlations over all documents: of features, and of features with labels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Matrix, Vector
 from moerank.data.blocks import add_up, column_block
 from moerank.data.ranking_data import RankingData
 from moerank.kernels.columns import centre_columns, columns_seen
@@ -16,17 +16,15 @@ from moerank.kernels.square import in_order, sheet, square
 
 __all__ = ["feature_correlations", "label_correlations"]
 
-Matrix: TypeAlias = NDArray[np.float64]
-
-# Squares of smaller values lose digits, and in the end vanish: such a feature is scaled up first.
 SMALLEST_SQUARED = 1e-140
+"""Features with smaller values are scaled up first, as their squares would lose digits or vanish."""
 
 BLOCK = 2048
-"""Documents that are centred at a time, so that no copy of all is made."""
+"""Documents that are centred at a time, in place of a copy of all."""
 
 
 def feature_correlations(data: RankingData | Matrix) -> Matrix:
-    """Return |Pearson correlation| of each two features, shape (n_features, n_features).
+    """Return |Pearson correlation| of each pair of features, shape (n_features, n_features).
 
     `data` may be a table (n_documents, n_features), too. A constant feature correlates with nothing, not even with
     itself. O(n_documents · n_features²).
@@ -42,10 +40,10 @@ def feature_correlations(data: RankingData | Matrix) -> Matrix:
         scatter = _scatter_of(data, *_centre_of([_seen_in(data)]))
     norm = _or_one(np.sqrt(np.diagonal(scatter)))
     share = np.abs(scatter / norm / norm[:, None])
-    return 0.5 * (share + share.T)  # as the order of the divisions does not give it
+    return 0.5 * (share + share.T)  # symmetric in spite of the order of the divisions
 
 
-def label_correlations(data: RankingData) -> Matrix:
+def label_correlations(data: RankingData) -> Vector:
     """Return |Pearson correlation| of each feature with the relevance label over all documents, shape (n_features,).
 
     0 for a constant feature. The labels must not all be equal. O(n_documents · n_features).
@@ -61,11 +59,11 @@ def label_correlations(data: RankingData) -> Matrix:
 
 
 class _Seen(NamedTuple):
-    """Of each feature the sum, the least and the largest value, added up in order of document; and the documents."""
+    """Sum, least and largest value of each feature, and the number of documents."""
 
-    total: Matrix
-    least: Matrix
-    largest: Matrix
+    total: Vector
+    least: Vector
+    largest: Vector
     n_documents: int
 
 
@@ -81,11 +79,8 @@ def _seen_in(X: Matrix) -> _Seen:
     return _Seen(total, least, largest, n)
 
 
-def _centre_of(seen: Sequence[_Seen]) -> tuple[Matrix, Matrix]:
-    """Return the mean of each feature over all documents, and by what to divide it: 0 for a constant one.
-
-    One too faint to be squared is scaled up.
-    """
+def _centre_of(seen: Sequence[_Seen]) -> tuple[Vector, Vector]:
+    """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares would vanish."""
     total = add_up((0, len(seen)), lambda i: seen[i].total)
     least = np.min([shard.least for shard in seen], axis=0)
     largest = np.max([shard.largest for shard in seen], axis=0)
@@ -95,11 +90,11 @@ def _centre_of(seen: Sequence[_Seen]) -> tuple[Matrix, Matrix]:
     return total / sum(shard.n_documents for shard in seen), divisor
 
 
-def _scatter(data: RankingData, mean: Matrix, divisor: Matrix) -> Matrix:
+def _scatter(data: RankingData, mean: Vector, divisor: Vector) -> Matrix:
     return _scatter_of(data.X, mean, divisor)
 
 
-def _scatter_of(X: Matrix, mean: Matrix, divisor: Matrix) -> Matrix:
+def _scatter_of(X: Matrix, mean: Vector, divisor: Vector) -> Matrix:
     """Return the sums of the products of each two features less their means, shape (n_features, n_features)."""
     scatter = np.zeros((X.shape[1], X.shape[1]))
     for _, _, centred in _centred_blocks(X, mean, divisor):
@@ -112,8 +107,8 @@ def _sum_of_labels(data: RankingData) -> int:
 
 
 def _label_products(
-    data: RankingData, mean: Matrix, divisor: Matrix, mean_label: float
-) -> tuple[Matrix, Matrix, float]:
+    data: RankingData, mean: Vector, divisor: Vector, mean_label: float
+) -> tuple[Vector, Vector, float]:
     """Return the sums of feature times label, feature squared and label squared, each less its mean."""
     centred = data.y.astype(np.float64) - mean_label
     product, length = np.zeros((2, data.n_features))
@@ -124,7 +119,7 @@ def _label_products(
     return product, length, float((centred * centred).sum())
 
 
-def _centred_blocks(X: Matrix, mean: Matrix, divisor: Matrix) -> Iterator[tuple[int, int, Matrix]]:
+def _centred_blocks(X: Matrix, mean: Vector, divisor: Vector) -> Iterator[tuple[int, int, Matrix]]:
     """Yield the rows of blocks of X and, as a sheet, their features less their means, a row each."""
     for begin, end in _places(len(X)):
         centred = sheet(X.shape[1], end - begin)
@@ -136,5 +131,5 @@ def _places(n_documents: int) -> list[tuple[int, int]]:
     return [(begin, min(begin + BLOCK, n_documents)) for begin in range(0, n_documents, BLOCK)]
 
 
-def _or_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _or_one(values: Vector) -> Vector:
     return np.where(values > 0.0, values, 1.0)

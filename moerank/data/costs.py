@@ -1,4 +1,4 @@
-"""What features cost: each its own price, and what features of a group share is paid once."""
+"""Costs of features, of which those of a group share a cost that is paid once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from moerank.checks import unknown
 __all__ = ["FeatureCosts", "known_costs", "read_cost_table"]
 
 COLUMNS = ("name", "cost", "group", "group_cost")
-"""The columns of a table of costs; the first two must be there."""
+"""Columns of a table of costs, of which the first two are required."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +26,11 @@ class FeatureCosts:
     Attributes
     ----------
     own : ndarray of float64, shape (n_features,)
-        What each feature costs by itself, ≥ 0, in whatever unit.
+        The cost of each feature by itself, ≥ 0, in any unit.
     group : ndarray of int64, shape (n_features,)
-        The group of features that are computed together, from 0; −1 for a feature in none.
+        The group of each feature, counted from 0; −1 for a feature in none.
     shared : ndarray of float64, shape (n_groups,)
-        What each group costs once, however many of its features are used.
+        The cost of each group, paid once however many of its features are used.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class FeatureCosts:
         groups : sequence, length n_features, optional
             A name for the group of each feature, None for no group.
         group_costs : mapping, optional
-            The shared cost of groups by name; of those left out 0.
+            The shared cost of groups by name, by default 0.
 
         Raises
         ------
@@ -87,14 +87,15 @@ class FeatureCosts:
         return float(self.sums(np.ones((1, len(self)), np.bool_))[0])
 
     def sums(self, feature_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return what each set of features costs, shape (n_sets,), for the rows of `feature_mask`.
+        """Return the cost of each set of features, shape (n_sets,), for the rows of `feature_mask`.
 
-        Row by row in feature order, so that no sum depends on the other rows; O(n_sets · n_features).
+        Sums are rounded to 12 significant digits, so that equal costs are equal whatever they are the sums of.
+        O(n_sets · n_features).
         """
         costs = np.where(feature_mask, self.own, 0.0).sum(axis=1)
         for number, shared in enumerate(self.shared):
             costs += np.where(feature_mask[:, self.group == number].any(axis=1), shared, 0.0)
-        return costs
+        return np.array([float(f"{cost:.12g}") for cost in costs])
 
     def of_features(self, mask: NDArray[np.bool_]) -> FeatureCosts:
         """Return the costs of the features in `mask`, shape (n_features,)."""
@@ -102,7 +103,7 @@ class FeatureCosts:
 
 
 def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCosts:
-    """Return the costs of the data called `name`, or raise a ValueError if they have none, and `what` needs them."""
+    """Return the costs of the data called `name`; raise a ValueError if `what` needs them and there are none."""
     if costs is None:
         raise ValueError(
             f"{name}: {what} needs to know what the features cost: give RankingData(…, costs=…) or "
@@ -118,15 +119,15 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> Featu
     ----------
     text : str
     name : str
-        How messages call the table.
+        The name of the table in messages.
     feature_names : sequence of str
-        Those of the data; each must have a row, in any order.
+        The features of the data. Each must have a row, in any order.
 
     Raises
     ------
     ValueError
-        For other columns, a cost that is no number from 0 on, a feature without a row, with two rows, or that the data
-        do not have, and a group with two costs. The message names the line.
+        For other columns, a cost that is no number from 0 on, a feature without a row, with two rows or unknown to the
+        data, and a group with two costs. The message names the line.
 
     Examples
     --------
@@ -177,7 +178,7 @@ def _price(text: str, place: str) -> float:
 
 
 def _checked(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Return prices as an array that nobody changes."""
+    """Return prices as a read-only array."""
     try:
         prices = np.array(values, np.float64)
     except (TypeError, ValueError):

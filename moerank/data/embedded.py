@@ -1,4 +1,4 @@
-"""Embedded problems: digits, planted features, and a web search problem of any size."""
+"""Data sets that are made on the spot: digits, planted features, and a web search problem of any size."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_not_negative, check_room, size
 from moerank.data.folds import N_FOLDS, Draws, fold_queries, split_fold
 from moerank.data.ranking_data import RankingData
@@ -101,10 +102,10 @@ def load_digits_fold(
     return split_fold(data, fold)
 
 
-def _draw_documents(draws: Draws, digits: NDArray[np.int64], query: int, n_documents: int) -> NDArray[np.int64]:
+def _draw_documents(draws: Draws, digits: Integers, query: int, n_documents: int) -> Integers:
     while True:
         others = draws.order(len(digits))
-        documents: NDArray[np.int64] = others[others != query][:n_documents]
+        documents: Integers = others[others != query][:n_documents]
         if len(np.unique(digits[documents] == digits[query])) == 2:
             return documents
 
@@ -112,32 +113,32 @@ def _draw_documents(draws: Draws, digits: NDArray[np.int64], query: int, n_docum
 MOST_LABELS = 1000
 
 COPIES = 3
-"""Of the table, as many as there are at once while it is made."""
+"""Copies of the table in memory while it is made."""
 
-NAME = 100
+NAME_BYTES = 100
 """Bytes of the name of a feature."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlantedProblem:
-    """A data set and the role of each of its columns.
+    """A data set and the role of each of its features.
 
     Attributes
     ----------
     data : RankingData
-        Features in [0, 1); their names tell the role: "relevant 2", "redundant 1 of 2" (the first redundant feature
+        Features in [0, 1). Their names tell their roles: "relevant 2", "redundant 1 of 2" (the first redundant feature
         made from "relevant 2"), "noise 3".
     source : ndarray of int64, shape (n_features,)
-        The column each feature is made from: its own for a relevant one, that of the relevant one for a redundant
-        one, −1 for noise.
+        The feature from which each one is made: itself for a relevant feature, a relevant one for a redundant feature,
+        −1 for noise.
     """
 
     data: RankingData
-    source: NDArray[np.int64]
+    source: Integers
 
     @property
-    def relevant(self) -> NDArray[np.bool_]:
-        """Which columns are relevant, shape (n_features,)."""
+    def relevant(self) -> Mask:
+        """The mask of the relevant features, shape (n_features,)."""
         return np.equal(self.source, np.arange(len(self.source)))
 
 
@@ -193,7 +194,7 @@ def make_planted(
     n_rows, n_features = int(n_queries) * int(n_documents), int(n_relevant) + int(n_redundant) + int(n_noise)
     check_room(
         f"{size(n_queries)} queries of {size(n_documents)} documents with {size(n_features)} features",
-        n_rows * 8 + n_features * (n_rows * 8 * COPIES + NAME),
+        n_rows * 8 + n_features * (n_rows * 8 * COPIES + NAME_BYTES),
     )
     draws = Draws(seed)
     relevant = draws.uniform((n_relevant, n_rows))
@@ -243,7 +244,7 @@ def load_planted_fold(fold: int = 1, **planted: Any) -> tuple[RankingData, Ranki
     return split_fold(make_planted(**planted).data, fold)
 
 
-def _labels(utility: NDArray[np.float64], n_labels: int) -> NDArray[np.int64]:
+def _labels(utility: Matrix, n_labels: int) -> Integers:
     """Label the documents of each row of `utility` by their place in order of utility."""
     n_documents = utility.shape[1]
     place = np.argsort(np.argsort(-utility, axis=1, kind="stable"), axis=1)
@@ -254,21 +255,21 @@ def _labels(utility: NDArray[np.float64], n_labels: int) -> NDArray[np.int64]:
 
 
 N_INFORMATIVE, N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY = 20, 30, 24, 18, 4
-KEPT = (0.9, 0.6)
-"""Share of the informative feature in its first and its second copy."""
+COPY_WEIGHTS = (0.9, 0.6)
+"""Weight of the informative feature in its first and its second copy."""
 
-N_FEATURES = N_INFORMATIVE * (1 + len(KEPT)) + N_UNIFORM + N_TAILS + N_COUNTS + N_OF_QUERY
-WORDS = (N_FEATURES + 2) // 2
-"""Of 64 bits for a document: two uniform numbers each, the last two for the noise on its utility."""
+N_FEATURES = N_INFORMATIVE * (1 + len(COPY_WEIGHTS)) + N_UNIFORM + N_TAILS + N_COUNTS + N_OF_QUERY
+WORDS_PER_DOCUMENT = (N_FEATURES + 2) // 2
+"""Random words of 64 bits per document: two uniform numbers each, of which the last two are noise on its utility."""
 
 MEAN, SPREAD, LONGEST = 115, 0.6, 1251
-"""Documents of a query: mean, standard deviation of the logarithm, and the most, which is that of MSLR-WEB30K."""
+"""Documents of a query: mean, standard deviation of the logarithm, and the maximum, as in MSLR-WEB30K."""
 
 DECAY, NOISE = np.float32(0.85), np.float32(1.5)
 LIMITS = np.array([5.244, 6.081, 6.829, 7.181], np.float32)
 
 BLOCK = 64
-"""Queries that are drawn together, from a counter of their own: where one begins depends on no other."""
+"""Queries that are drawn together, from a counter of their own, so that no block depends on another."""
 
 MOST_SEED = 2**64 - 1
 
@@ -279,16 +280,16 @@ def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32)
     Parameters
     ----------
     n_queries : int, default 300
-        At least 1; MSLR-WEB30K has 31,531. Any number of queries is the beginning of more.
+        At least 1; MSLR-WEB30K has 31,531. A smaller problem is the beginning of a larger one.
     seed : int, default 0
         From 0 to 2⁶⁴ − 1. The same seed gives the same bits with every version of NumPy.
     dtype : {float32, float64}, default float32
-        Of the features; the values are the same.
+        Precision of the features; the values are the same in both.
 
     Returns
     -------
     RankingData
-        About 115 documents per query, 136 features. Their names tell what they are: "informative 1" (the strongest) to
+        About 115 documents per query, 136 features. Their names tell their kinds: "informative 1" (the strongest) to
         "informative 20", "copy 2 of 1" (the second of "informative 1"), "uniform 1", "tail 1", "count 1", "query 1".
         Query ids are 1 to `n_queries`. Time O(n_documents · n_features); memory is that of the table and some
         megabytes.
@@ -325,8 +326,8 @@ def load_web_fold(
     Returns
     -------
     train, vali, test : RankingData
-        Three fifths, one fifth and one fifth of the queries, as `split_fold` makes them of `make_web`; but no
-        document is ever held twice.
+        Three fifths, one fifth and one fifth of the queries, as `split_fold` makes them of `make_web`, without a
+        second copy of any document.
 
     Examples
     --------
@@ -346,14 +347,14 @@ def load_web_fold(
 def web_shard(
     fold: int, number: int, n_shards: int, *, n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32
 ) -> RankingData:
-    """Make a shard of the training part that `load_web_fold` makes, and nothing else of it.
+    """Make one shard of the training part of `load_web_fold`.
 
     Parameters
     ----------
     fold : int
         From 1 to 5.
     number, n_shards : int
-        Which shard, from 0, and of how many.
+        The number of the shard, from 0, and the number of shards.
     n_queries, seed, dtype
         As in `load_web_fold`.
 
@@ -371,14 +372,14 @@ def web_shard(
 
 
 def web_bytes(n_queries: int, dtype: DTypeLike) -> int:
-    """Return about how much memory so many queries take."""
+    """Return the approximate memory of a number of queries."""
     return int(n_queries) * MEAN * (N_FEATURES * np.dtype(dtype).itemsize + 16)
 
 
-def _offsets(n_queries: int, seed: int, dtype: DTypeLike, n_parts: int = 1) -> NDArray[np.int64]:
-    """Draw how many documents each query has; return where they begin, shape (n_queries + 1,).
+def _offsets(n_queries: int, seed: int, dtype: DTypeLike, n_parts: int = 1) -> Integers:
+    """Draw the number of documents of each query; return their first rows, shape (n_queries + 1,).
 
-    Their table must fit the limit on memory unless it is made in parts.
+    Refuse a table beyond the limit on memory, unless it is made in several parts.
     """
     check_at_least(1, n_queries=n_queries)
     check_at_least(0, MOST_SEED, seed=seed)
@@ -389,18 +390,16 @@ def _offsets(n_queries: int, seed: int, dtype: DTypeLike, n_parts: int = 1) -> N
         check_room(what, web_bytes(n_queries, dtype))
     normal = NormalDist(log(MEAN) - SPREAD**2 / 2, SPREAD)
     chances = Draws(_generator(seed, 0)).uniform((n_queries,))
-    # In Python's arithmetic: what NumPy makes of a logarithm depends on the processor.
+    # In Python's arithmetic, as NumPy's logarithm depends on the processor.
     sizes = [min(max(round(exp(normal.inv_cdf(max(chance, 2.0**-53)))), 1), LONGEST) for chance in chances.tolist()]
     return np.append(0, np.cumsum(sizes)).astype(np.int64)
 
 
-def _documents(
-    offsets: NDArray[np.int64], queries: NDArray[np.int64], seed: int, dtype: DTypeLike, name: str
-) -> RankingData:
+def _documents(offsets: Integers, queries: Integers, seed: int, dtype: DTypeLike, name: str) -> RankingData:
     """Draw the documents of some queries, which ascend within each block."""
     order = Draws(_generator(seed, 1)).order(N_FEATURES)
     lengths = np.diff(offsets)[queries]
-    X = np.empty((int(lengths.sum()), N_FEATURES), dtype, order="F")  # as the scores of a population read it
+    X = np.empty((int(lengths.sum()), N_FEATURES), dtype, order="F")  # the order in which populations are scored
     y = np.empty(len(X), np.int64)
     end = 0
     for block in _runs(queries // BLOCK):
@@ -419,23 +418,23 @@ def _documents(
     return RankingData(X, y, np.repeat(queries + 1, lengths), [names[feature] for feature in order], name=name)
 
 
-def _runs(blocks: NDArray[np.int64]) -> Iterable[slice]:
+def _runs(blocks: Integers) -> Iterable[slice]:
     """Return the slices in which a list of blocks stays the same."""
     ends = np.append(np.flatnonzero(np.diff(blocks)) + 1, len(blocks)).tolist()
     return (slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False))
 
 
-def _block(lengths: NDArray[np.int64], seed: int, block: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
     """Draw the documents of the first queries of a block; return features (n_documents, 136) and labels.
 
-    Every step is one operation of IEEE 754 on single numbers, so that the bits are the same everywhere.
+    Every step is one operation of IEEE 754 on single precision, so that the bits are the same everywhere.
     """
     of_query = _uniform(seed, 2 * block + 2, len(lengths), (N_OF_QUERY + 2) // 2)
-    uniform = _uniform(seed, 2 * block + 3, int(lengths.sum()), WORDS)
+    uniform = _uniform(seed, 2 * block + 3, int(lengths.sum()), WORDS_PER_DOCUMENT)
     values, noise = uniform[:, :N_FEATURES], uniform[:, N_FEATURES:]
-    kinds = (N_INFORMATIVE, *(N_INFORMATIVE for _ in KEPT), N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY)
+    kinds = (N_INFORMATIVE, *(N_INFORMATIVE for _ in COPY_WEIGHTS), N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY)
     informative, *copies, _, tails, counts, constant = np.split(values, np.cumsum(kinds)[:-1], axis=1)
-    for share, copy in zip(KEPT, copies, strict=True):
+    for share, copy in zip(COPY_WEIGHTS, copies, strict=True):
         copy *= np.float32(1 - share)
         copy += np.float32(share) * informative
     for heavy in (tails, counts):
@@ -454,7 +453,7 @@ def _block(lengths: NDArray[np.int64], seed: int, block: int) -> tuple[NDArray[n
     return values, np.searchsorted(LIMITS, utility, side="right").astype(np.int64)
 
 
-def _uniform(seed: int, counter: int, n_rows: int, n_words: int) -> NDArray[np.float32]:
+def _uniform(seed: int, counter: int, n_rows: int, n_words: int) -> Floats:
     """Return multiples of 2⁻²⁴ in [0, 1), two from each word, shape (n_rows, 2 · n_words); more rows begin the same."""
     words = _generator(seed, counter).random_raw(n_rows * n_words)
     halves = words.astype("<u8", copy=False).view("<u4")
@@ -474,6 +473,6 @@ def _names() -> list[str]:
     kinds = {"uniform": N_UNIFORM, "tail": N_TAILS, "count": N_COUNTS, "query": N_OF_QUERY}
     return [
         *(f"informative {j}" for j in informative),
-        *(f"copy {copy} of {j}" for copy in range(1, len(KEPT) + 1) for j in informative),
+        *(f"copy {copy} of {j}" for copy in range(1, len(COPY_WEIGHTS) + 1) for j in informative),
         *(f"{kind} {number}" for kind, n in kinds.items() for number in range(1, n + 1)),
     ]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Mask
 from moerank.checks import check_room
 from moerank.data.blocks import ByDocument
 from moerank.kernels.pair_pass import count_beaten, enumerate_pairs
@@ -25,7 +26,7 @@ __all__ = ["LabelRuns", "LabelledQueries", "PreferencePairs", "n_pairs_of_docume
 
 @dataclass(frozen=True, eq=False)
 class LabelRuns:
-    """The documents of each query by label. A run is the documents of one label in one query.
+    """The documents of each query by label. A run holds the documents of one label in one query.
 
     Attributes
     ----------
@@ -34,7 +35,7 @@ class LabelRuns:
     first : ndarray of int64, shape (n_queries + 1,)
         Query q has the runs ``first[q]`` to ``first[q + 1]``.
     n_worse, n_better : ndarray of int64, shape (n_runs,)
-        How many documents of its query are worse and better than each document of a run.
+        Documents of the query that are worse and better than the documents of a run.
     n_pairs_of : ndarray of int64, shape (n_queries,)
         Preference pairs of each query.
 
@@ -46,22 +47,18 @@ class LabelRuns:
     """
 
     run: NDArray[np.int32]
-    first: NDArray[np.int64]
-    n_worse: NDArray[np.int64]
-    n_better: NDArray[np.int64]
-    n_pairs_of: NDArray[np.int64]
+    first: Integers
+    n_worse: Integers
+    n_better: Integers
+    n_pairs_of: Integers
 
     @property
     def n_pairs(self) -> int:
         """Preference pairs of all queries."""
         return int(self.n_pairs_of.sum())
 
-    def n_pairs_among(self, documents: NDArray[np.bool_]) -> int:
-        """Count the preference pairs of which both documents are kept; O(n_documents).
-
-        Parameters
-        ----------
-        documents : ndarray of bool, shape (n_documents,)
+    def n_pairs_among(self, documents: Mask) -> int:
+        """Count the preference pairs whose documents are both in `documents`, shape (n_documents,); O(n_documents).
 
         Examples
         --------
@@ -74,7 +71,7 @@ class LabelRuns:
         return int((together @ together - size @ size) // 2)
 
     @classmethod
-    def of(cls, y: NDArray[np.int64], offsets: NDArray[np.int64]) -> LabelRuns:
+    def of(cls, y: Integers, offsets: Integers) -> LabelRuns:
         """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
         query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         order = np.lexsort((y, query))
@@ -90,7 +87,7 @@ class LabelRuns:
 
 
 BYTES_OF_A_PAIR = 32
-"""Two rows, and what the solvers keep for a pair beside them."""
+"""Memory of two rows, and of the values that solvers keep for a pair."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +107,7 @@ class PreferencePairs:
 
     better: NDArray[np.int32]
     worse: NDArray[np.int32]
-    first: NDArray[np.int64]
+    first: Integers
     winner: NDArray[np.int32]
 
     def __post_init__(self) -> None:
@@ -118,7 +115,7 @@ class PreferencePairs:
             array.setflags(write=False)  # all of them, or kernels would be compiled twice
 
     @classmethod
-    def of(cls, y: NDArray[np.int64], offsets: NDArray[np.int64]) -> PreferencePairs:
+    def of(cls, y: Integers, offsets: Integers) -> PreferencePairs:
         """Enumerate the pairs of documents with labels `y` in queries that begin at `offsets`: O(n_pairs)."""
         beaten = count_beaten(y, offsets)
         first = np.concatenate(([0], np.cumsum(beaten[beaten > 0]))).astype(np.int64)
@@ -129,7 +126,7 @@ class PreferencePairs:
     def __len__(self) -> int:
         return len(self.better)
 
-    def subset(self, keep: NDArray[np.bool_]) -> PreferencePairs:
+    def subset(self, keep: Mask) -> PreferencePairs:
         """Return the pairs where `keep`, of shape (n_pairs,), is true, in the same order."""
         better, worse = self.better[keep], self.worse[keep]
         starts = np.flatnonzero(np.diff(better, prepend=-1))
@@ -137,7 +134,7 @@ class PreferencePairs:
 
 
 class LabelledQueries:
-    """Labels and queries, shared by data that differ in their features alone, so that what follows from them is, too.
+    """Labels and queries with their pairs and runs, shared by data that differ in their features alone.
 
     Parameters
     ----------
@@ -146,17 +143,17 @@ class LabelledQueries:
         Where queries begin in the rows of y.
     """
 
-    def __init__(self, y: NDArray[np.int64], offsets: NDArray[np.int64]) -> None:
+    def __init__(self, y: Integers, offsets: Integers) -> None:
         self.y, self.offsets = y, offsets
 
     @cached_property
     def pairs(self) -> PreferencePairs:
-        """All preference pairs, listed: O(n_pairs).
+        """The list of all preference pairs, O(n_pairs).
 
         Raises
         ------
         ValueError
-            If there are more than the limit on memory allows for them and for what is made of them.
+            If the pairs and the values kept for them exceed the limit on memory.
         """
         n_pairs = self.label_runs.n_pairs
         check_room(
@@ -174,14 +171,12 @@ class LabelledQueries:
         return {"y": self.y, "offsets": self.offsets}
 
 
-Mask = NDArray[np.bool_]
-
-
-def n_pairs_of_queries(data: RankingData, masks: Mask) -> NDArray[np.int64]:
+def n_pairs_of_queries(data: RankingData, masks: Mask) -> Integers:
     """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,).
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> data = RankingData([[0.1], [0.9], [0.5], [0.2]], y=[0, 2, 1, 0], qid=[1, 1, 2, 2])
     >>> n_pairs_of_queries(data, np.array([[True, True], [False, True]])).tolist()
     [2, 1]
@@ -190,17 +185,14 @@ def n_pairs_of_queries(data: RankingData, masks: Mask) -> NDArray[np.int64]:
     return np.array([of_query[mask].sum() for mask in masks], np.int64)
 
 
-def n_pairs_of_documents(data: RankingData, masks: Mask) -> NDArray[np.int64]:
-    """Count the preference pairs of which both documents are kept, by each row of `masks` (n, n_documents).
-
-    Shape (n,); O(n · n_documents).
-    """
+def n_pairs_of_documents(data: RankingData, masks: Mask) -> Integers:
+    """Count the preference pairs whose documents are both kept by each row of `masks` (n, n_documents), shape (n,)."""
     return data.total(_pairs_of_documents, ByDocument(masks))
 
 
-def _pairs_of_queries(data: RankingData) -> NDArray[np.int64]:
+def _pairs_of_queries(data: RankingData) -> Integers:
     return data.label_runs.n_pairs_of
 
 
-def _pairs_of_documents(data: RankingData, masks: Mask) -> NDArray[np.int64]:
+def _pairs_of_documents(data: RankingData, masks: Mask) -> Integers:
     return np.array([data.label_runs.n_pairs_among(mask) for mask in masks], np.int64)

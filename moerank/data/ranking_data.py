@@ -1,4 +1,4 @@
-"""The one data structure: documents with features and relevance labels, grouped by query."""
+"""Documents with features and relevance labels, grouped by query."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.data.blocks import blocks, whole
 from moerank.data.costs import FeatureCosts
 from moerank.data.inputs import (
@@ -42,31 +43,30 @@ class RankingData:
     Parameters
     ----------
     X : array-like or DataFrame, shape (n_documents, n_features)
-        Feature values, finite or NaN. They are copied, but for an array that nobody can write to (a file mapped into
-        memory for reading only), which is taken as it is.
+        Feature values, finite or NaN. They are copied, except for a read-only array such as a mapped file.
     y : array-like, shape (n_documents,)
         Relevance labels: integers, 0 is irrelevant, larger is better.
     qid : array-like, shape (n_documents,), or int, optional
         The query of each document, numbers or texts; the rows of a query must be contiguous. One number, as in
-        ``qid=0``, means one query. So does None for up to 1,000 documents; of more, nobody means it.
+        ``qid=0``, means one query, and so does None for up to 1,000 documents.
     feature_names : sequence of str, optional
         One name per column; by default those of a DataFrame, else the feature numbers "1" … as in LETOR files.
     name : str, default "data"
-        How messages call this data set.
+        The name of the data set in messages.
     missing : float, "query-min", "query-mean" or "query-worst", optional
-        What NaN becomes; see `fill_missing`. By default it is refused.
+        The rule that replaces NaN; see `fill_missing`. By default NaN is refused.
     costs : FeatureCosts or array-like, shape (n_features,), optional
-        What the features cost, for the objective "cost".
+        The costs of the features, for the objective "cost".
 
     Attributes
     ----------
     X : ndarray, shape (n_documents, n_features)
-        Feature values in single precision if they were given so, else in double. Large tables that were read from
-        files lie in memory by columns, in Fortran order; others by rows, but for frozen arrays that came otherwise.
+        Feature values in single precision if they were given so, else in double. Large tables from files and some
+        read-only arrays are in Fortran order, others in C order.
     feature_names : tuple of str
         One name per column.
     given_names : tuple of str or None
-        The same if they were given, None if they are numbers.
+        The same if they were given, None if they are feature numbers.
     offsets : ndarray of int64, shape (n_queries + 1,)
         Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
     pairs : PreferencePairs
@@ -74,9 +74,9 @@ class RankingData:
     missing : float, "query-min", "query-mean", "query-worst" or None
         The rule for missing values.
     n_missing : ndarray of int64, shape (n_features,)
-        How many values of each feature were missing.
+        Number of missing values of each feature.
     scaling : Scaling
-        How the features are scaled, as far as these data know; see `fit_scaling`.
+        The scaling of the features as far as it is known; see `fit_scaling`.
     costs : FeatureCosts or None
 
     Raises
@@ -88,12 +88,11 @@ class RankingData:
 
     Notes
     -----
-    The arrays are read-only, so what is derived from them once (pairs, rank tables, Gram matrices) stays valid.
+    The arrays are read-only, so that derived values (pairs, rank tables, Gram matrices) are computed once.
 
-    Any finite feature value can be held, scaled and described. To train and to predict, all rankers take values up to
-    1e30 in size and refuse larger ones by row and feature: fourth powers of features, which conjugate gradients come
-    to, and sums of features in single precision, in which populations are trained, then stay below infinity. Squares of
-    features below 1e-154 vanish, so that such a feature gets no weight worth the name; neither is an error.
+    Any finite feature value can be held, scaled and described. Rankers refuse values beyond 1e30 in size by row and
+    feature, as fourth powers of features (in conjugate gradients) and sums in single precision would overflow. Squares
+    of features below 1e-154 vanish, so that such features get no weight; that is no error.
 
     Examples
     --------
@@ -104,6 +103,9 @@ class RankingData:
     >>> data.X.ravel().tolist(), data.n_missing.tolist()
     ([0.5, 0.25, 0.75], [1])
     """
+
+    in_shards = False
+    """Whether the documents are in shards, and can only be mapped over and summed up; see `ShardedData`."""
 
     def __init__(
         self,
@@ -143,7 +145,7 @@ class RankingData:
             array.setflags(write=False)
 
     def _fill(self) -> None:
-        """Replace what is missing by the rule, and keep where it was, a bit per value."""
+        """Replace missing values by the rule, and keep their places, a bit per value."""
         self._missing_bits: NDArray[np.uint8] | None = None
         self.n_missing = np.zeros(self.X.shape[1], np.int64)
         if self._extremes.complete:
@@ -182,19 +184,24 @@ class RankingData:
 
     @property
     def n_shards(self) -> int:
-        """In how many shards the documents are: 1, or that of `ShardedData`."""
+        """Number of shards, 1 for data that are not in shards."""
         return 1
 
-    def map(self, function: Callable[..., T], *arguments: Any) -> list[T]:
-        """Return what ``function(shard, *arguments)`` returns for each shard, in order: here for these data themselves.
+    @property
+    def where(self) -> str:
+        """The shards and their place, in words for progress and messages."""
+        return "1 shard"
 
-        Whatever goes through all documents is such a function, so that it runs as it is where they are in shards, too.
-        A `ByQuery` or `ByDocument` among the arguments becomes that part of its values that belongs to the shard.
+    def map(self, function: Callable[..., T], *arguments: Any) -> list[T]:
+        """Return ``function(shard, *arguments)`` of each shard, in order; the only shard here is this data set.
+
+        Computations over all documents are such functions, so that they run on sharded data, too. A shard gets its
+        part of the values of a `ByQuery` or `ByDocument` argument.
         """
         return [function(self, *whole(arguments))]
 
     def total(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Return the sum over the shards of what `function` returns, an array or a number, or a tuple of such."""
+        """Return the sum over the shards of ``function(shard, *arguments)``: array, number or a tuple."""
         return self.map(function, *arguments)[0]
 
     @property
@@ -203,45 +210,44 @@ class RankingData:
         return self._queries.pairs
 
     @cached_property
-    def X64(self) -> NDArray[np.float64]:
-        """X in double precision, row by row in memory: X itself, or a copy that is made on first use and then kept."""
+    def X64(self) -> Matrix:
+        """X in double precision and C order: X itself, or a copy that is made on first use."""
         table = np.ascontiguousarray(self.X, np.float64)
         table.setflags(write=False)
         return table
 
     @property
-    def is_missing(self) -> NDArray[np.bool_]:
-        """Which values were missing before the rule, shape (n_documents, n_features)."""
+    def is_missing(self) -> Mask:
+        """The mask of values that were missing before the rule, shape (n_documents, n_features)."""
         if self._missing_bits is None:
             return np.zeros(self.X.shape, np.bool_)
         return np.unpackbits(self._missing_bits, axis=1, count=self.n_features).view(np.bool_)
 
     @property
     def label_runs(self) -> LabelRuns:
-        """The documents of each query by label, from which sums over all pairs are taken without listing them."""
+        """The documents of each query by label, for sums over all pairs without a list of them."""
         return self._queries.label_runs
 
     def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
-        """Cut the queries into runs of at most `n_documents`, or of one query; yield where each begins and ends."""
+        """Yield the first and last query (exclusive) of blocks of at most `n_documents`, or of one query."""
         return blocks(self.offsets, n_documents)
 
     @property
-    def columns(self) -> NDArray[np.floating[Any]]:
+    def columns(self) -> Floats:
         """X with the features as rows, shape (n_features, n_documents), C-contiguous.
 
-        Kernels that go through a feature's documents read these. Where X itself lies in memory by columns, as a
-        Fortran-ordered array does, they are X; else they are made once and remembered.
+        A view of X in Fortran order, else a copy that is made on first use.
         """
 
-        def make() -> NDArray[np.floating[Any]]:
+        def make() -> Floats:
             columns = np.ascontiguousarray(self.X.T)
             columns.setflags(write=False)
             return columns
 
         return self.remember("columns", make)
 
-    def with_features(self, mask: NDArray[np.bool_]) -> RankingData:
-        """Return the same documents with the features of `mask` only, remembered; these data if it keeps all.
+    def with_features(self, mask: Mask) -> RankingData:
+        """Return the same documents with the features of `mask` only; the result is remembered.
 
         Parameters
         ----------
@@ -281,15 +287,15 @@ class RankingData:
             raise ValueError(f"{self.name}: {len(checked)} costs were given for {self.n_features} features")
         return checked
 
-    def with_rows(self, rows: NDArray[np.int64], *, name: str | None = None) -> RankingData:
-        """Return some of the documents, with all that is known of their features.
+    def with_rows(self, rows: Integers, *, name: str | None = None) -> RankingData:
+        """Return some of the documents, with names, scaling, costs and missing values of their features.
 
         Parameters
         ----------
         rows : ndarray of int64, shape (n_rows,)
-            Those of a query must be contiguous.
+            Rows of a query must be contiguous.
         name : str, optional
-            How messages call the new data set; by default as this one.
+            The name of the new data set in messages, by default the name of this one.
         """
         by_rows = self.X.flags.c_contiguous
         X = self.X[rows] if by_rows else np.take(self.X.T, rows, axis=1)
@@ -304,13 +310,13 @@ class RankingData:
         return part
 
     def scaled_by(self, scaling: PerQuery | FittedScaling) -> RankingData:
-        """Return the same documents with features scaled by a scaling, which they then carry; see `fit_scaling`.
+        """Return the same documents with features scaled by a scaling; see `fit_scaling`.
 
         Raises
         ------
         ValueError
-            If these features are scaled already, if there are others in the scaling, and for a value so far from those
-            of the training that it becomes infinite.
+            If the features are scaled already, the scaling has another number of features, or a scaled value is
+            infinite.
         """
         if self.scaling != UNSCALED and not self.scaling == scaling == PER_QUERY:
             raise ValueError(
@@ -322,7 +328,7 @@ class RankingData:
         return self._changed(X=X, scaling=scaling, _extremes=found)
 
     def declared(self, kind: Literal["query"]) -> RankingData:
-        """Return the same documents, known to have come scaled per query; no value is touched.
+        """Return the same documents marked as scaled per query, with the same values.
 
         Raises
         ------
@@ -336,7 +342,7 @@ class RankingData:
         return self._changed(scaling=PER_QUERY)
 
     def _changed(self, **attributes: Any) -> Self:
-        """Return the same documents with other attributes; X, if it is among them, is checked already."""
+        """Return the same documents with other attributes, which are checked already."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.__dict__.pop("X64", None)
@@ -347,7 +353,7 @@ class RankingData:
         return copy
 
     def _register(self) -> None:
-        """Note that X is a scaled table, which must not be taken for raw values."""
+        """Register X as a scaled table, which must not be taken for raw values."""
         if isinstance(self.scaling, FittedScaling):
             register_scaled_table(self.X, self.name)
 
@@ -361,18 +367,14 @@ class RankingData:
             )
 
     def require_moderate_values(self) -> None:
-        """Raise a ValueError for a feature value that rankers cannot compute with, beyond 1e30 in size.
-
-        The notes of the class say why; O(n_documents · n_features) where there is one in these data, or was in those
-        that they are a part of.
-        """
+        """Raise a ValueError for a feature value beyond 1e30 in size; see the notes of the class."""
         if not self._extremes.moderate:
             refuse_large_values(self.X, self.given_names, f"{self.name}: ")
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returned when `key` was first asked for; safe to call from several threads.
+        """Return the value that `make` returned when `key` was first asked for; safe to call from several threads.
 
-        Whatever depends on this data set alone and is expensive to compute is kept here, beside what it was made from.
+        Keeps values that depend on this data set alone and are expensive to compute.
         """
         with self._lock:
             if key not in self._memory:

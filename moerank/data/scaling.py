@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import ConfigDict, Field
 
 from moerank.checks import check_choice
 from moerank.data.blocks import ROWS, blocks
@@ -36,6 +36,10 @@ FittedKind: TypeAlias = Literal["minmax", "standard"]
 Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 
 
+STORED = ConfigDict(extra="forbid", strict=True)
+"""How pydantic reads a scaling from JSON."""
+
+
 class _HasScaling(Protocol):
     """What a scaling is applied to; `RankingData` is, and it stands above this file."""
 
@@ -49,7 +53,9 @@ D = TypeVar("D", bound=_HasScaling)
 class Unscaled:
     """Values as they were given."""
 
-    kind: ClassVar[Literal["none"]] = "none"
+    __pydantic_config__ = STORED
+
+    kind: Literal["none"] = "none"
 
     def apply(self, data: D) -> D:
         """Return the data themselves."""
@@ -64,7 +70,9 @@ class Unscaled:
 class PerQuery:
     """Every feature scaled to [0, 1] in every query; see `query_level_norm`."""
 
-    kind: ClassVar[Literal["query"]] = "query"
+    __pydantic_config__ = STORED
+
+    kind: Literal["query"] = "query"
 
     def apply(self, data: D) -> D:
         """Return the same documents with scaled features."""
@@ -103,6 +111,8 @@ class FittedScaling:
         A feature that is constant in training has scale 1.
     """
 
+    __pydantic_config__ = STORED
+
     kind: FittedKind
     offset: tuple[float, ...]
     scale: tuple[float, ...]
@@ -122,18 +132,14 @@ class FittedScaling:
         return scaled
 
     def of_features(self, mask: NDArray[np.bool_]) -> FittedScaling:
-        """Return the scaling of some features, those of `mask` (n_features,)."""
-
-        def kept(values: Sequence[float]) -> tuple[float, ...]:
-            return tuple(value for value, keep in zip(values, mask.tolist(), strict=True) if keep)
-
-        return FittedScaling(self.kind, kept(self.offset), kept(self.scale))
+        """Return the scaling of the features in `mask`, shape (n_features,)."""
+        offset, scale = (tuple(np.array(values)[mask].tolist()) for values in (self.offset, self.scale))
+        return FittedScaling(self.kind, offset, scale)
 
     def table(self, X: Table, offsets: NDArray[np.int64] | None = None) -> Table:
         """Return the scaled values of a table (n_documents, n_features), computed in double precision.
 
-        Queries do not matter; what is infinite afterwards, as only values far from those of the training can be, is
-        left to whoever looks at the table.
+        `offsets` is ignored. Values far from those of the training data can become infinite.
         """
         if X.ndim != 2 or X.shape[1] != len(self.offset):
             raise ValueError(f"a table of shape {X.shape} has not the {len(self.offset)} features of the scaling")
@@ -145,7 +151,7 @@ class FittedScaling:
         return scaled
 
 
-Scaling: TypeAlias = Unscaled | PerQuery | FittedScaling
+Scaling: TypeAlias = Annotated[Unscaled | PerQuery | FittedScaling, Field(discriminator="kind")]
 
 UNSCALED, PER_QUERY = Unscaled(), PerQuery()
 
@@ -173,6 +179,7 @@ def query_level_norm(data: RankingData) -> RankingData:
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> query_level_norm(RankingData([[10.0, 3.0], [30.0, 3.0], [15.0, 3.0]], y=[0, 2, 1])).X
     array([[0. , 0. ], [1. , 0. ], [0.25, 0. ]])
     """
@@ -180,7 +187,7 @@ def query_level_norm(data: RankingData) -> RankingData:
 
 
 def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
-    """Return how data are scaled as the training data are.
+    """Fit a scaling to training data.
 
     Parameters
     ----------
@@ -194,7 +201,7 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
     Returns
     -------
     Scaling
-        With ``apply(data)``, for the training data themselves and for all others. What was fitted is in it.
+        The fitted values; ``apply(data)`` scales the training data and all others.
 
     Raises
     ------
@@ -207,6 +214,7 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> train, test = RankingData([[10.0], [30.0]], y=[0, 1]), RankingData([[15.0]], y=[0])
     >>> scaling = fit_scaling(train, "minmax")
     >>> scaling.apply(test).X.tolist(), scaling.apply(test).scaling == scaling

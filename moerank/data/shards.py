@@ -1,6 +1,6 @@
-"""Documents in shards of whole queries, wherever these are held: in this process, or on the workers of a cluster.
+"""Ranking data in shards of whole queries, in this process or on the workers of a cluster.
 
-Training asks a data set for sums over its queries. Here each shard computes its own, and they are added up in one order
+Training asks a data set for sums over its queries. Each shard computes its own sum, and these are added up in one order
 (`moerank.data.blocks`), so that the same shards give the same bits wherever they are.
 """
 
@@ -10,49 +10,54 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, NoReturn, Protocol, Self, TypeVar
+from operator import attrgetter
+from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from moerank.arrays import Integers, Mask
 from moerank.checks import check_at_least
 from moerank.data.blocks import add_up, shares
 from moerank.data.costs import FeatureCosts
-from moerank.data.inputs import Extremes
-from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
-from moerank.data.scaling import FittedScaling, PerQuery, Scaling
+from moerank.data.scaling import FittedScaling, PerQuery
 
 __all__ = ["NOT_ON_SHARDS", "LocalShards", "ShardHolder", "ShardedData", "Step", "cut_into_shards"]
 
 T = TypeVar("T")
 
 Step = Callable[[RankingData], RankingData]
-"""What makes of a shard another one with the same documents."""
+"""Makes of a shard another one with the same documents."""
 
-NOT_HERE = {"X", "y", "qid", "offsets", "_queries", "_missing_bits", "is_missing", "query_blocks", "with_rows"}
-"""What a data set in shards has not."""
+ABSENT = {"X", "y", "qid", "offsets", "_queries", "_missing_bits", "is_missing", "query_blocks", "with_rows"}
+"""Attributes that sharded data do not have."""
 
+FACTS = attrgetter(
+    *("n_documents", "n_queries", "n_pairs", "feature_names", "given_names", "missing", "scaling"),
+    *("n_missing", "costs", "_extremes.moderate"),
+)
+"""What this process knows of a shard."""
 
 NOT_ON_SHARDS = (
     "needs all documents at once, and cannot work on data in shards; RankRLS, RankSVM and FSMRank can, and "
     "MOFSRank with them for its backend"
 )
-"""What messages say of rankers and solvers for which there are too few sums."""
+"""The end of messages about rankers and solvers that need more than sums."""
 
 
 class ShardHolder(Protocol):
-    """Where shards are held, and worked on."""
+    """A place where shards are held and worked on."""
 
     def __len__(self) -> int:
         """Return the number of shards."""
 
     @property
     def where(self) -> str:
-        """How progress and messages call the shards and the place where they are."""
+        """The shards and their place, in words for progress and messages."""
 
     def map(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> list[T]:
-        """Return ``function(shard, *own)`` of each shard; `arguments` has for each argument what each shard gets."""
+        """Return ``function(shard, *own)`` of each shard; `arguments` has for each argument the value of each shard."""
 
     def total(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> T:
         """Return the sum of the same in the order of `moerank.data.blocks.add_up`."""
@@ -93,26 +98,11 @@ class LocalShards:
         return LocalShards([step(shard) for shard in self._shards])
 
 
-class _Facts(NamedTuple):
-    """What the client knows of a shard."""
-
-    n_documents: int
-    n_queries: int
-    n_pairs: int
-    names: tuple[str, ...]
-    given_names: tuple[str, ...] | None
-    missing: MissingRule | None
-    n_missing: NDArray[np.int64]
-    scaling: Scaling
-    costs: FeatureCosts | None
-    extremes: Extremes
-
-
 class ShardedData(RankingData):
     """Ranking data whose documents are in shards of whole queries.
 
     All sums that training needs are taken shard by shard, and added up in an order that the number of shards alone
-    decides. The documents themselves (`X`, `y`, `qid`, …) are not here; what needs them refuses such data.
+    decides. Access to the documents themselves (`X`, `y`, `qid`, …) raises a ValueError.
 
     Parameters
     ----------
@@ -137,34 +127,30 @@ class ShardedData(RankingData):
     (ShardedData('data': 4 documents, 2 queries, 1 features, 2 shards), [2, 2])
     """
 
+    in_shards = True
+
     def __init__(self, holder: ShardHolder, name: str = "data") -> None:
         self.name = name
         self._holder = holder
-        facts = holder.map(_facts, [])
-        self._refuse_others(facts)
-        first = facts[0]
-        self.feature_names, self.given_names = first.names, first.given_names
-        self.missing, self.scaling, self.costs = first.missing, first.scaling, first.costs
-        self.n_missing = np.sum([fact.n_missing for fact in facts], axis=0)
-        self._n_pairs = sum(fact.n_pairs for fact in facts)
-        self._ends = [
-            np.append(0, np.cumsum(counts))
-            for counts in ([fact.n_queries for fact in facts], [fact.n_documents for fact in facts])
-        ]
-        self._moderate = all(fact.extremes.moderate for fact in facts)
+        documents, queries, pairs, names, given_names, missing, scalings, n_missing, costs, moderate = zip(
+            *holder.map(FACTS, []), strict=True
+        )
+        for what, values in (("names", names), ("missing", missing), ("scaling", scalings)):
+            for i, value in enumerate(values):
+                if value != values[0]:
+                    raise ValueError(
+                        f"{name}: shard {i + 1} of {len(values)} has another {what} than the first one: "
+                        f"{value!r}, not {values[0]!r}"
+                    )
+        self.feature_names, self.given_names = names[0], given_names[0]
+        self.missing, self.scaling, self.costs = missing[0], scalings[0], costs[0]
+        self.n_missing = np.sum(n_missing, axis=0)
+        self._n_pairs, self._moderate = sum(pairs), all(moderate)
+        self._ends = [np.append(0, np.cumsum(counts)) for counts in (queries, documents)]
         self._memory, self._lock = {}, threading.RLock()
 
-    def _refuse_others(self, facts: Sequence[_Facts]) -> None:
-        for what in ("names", "missing", "scaling"):
-            for i, fact in enumerate(facts):
-                if getattr(fact, what) != getattr(facts[0], what):
-                    raise ValueError(
-                        f"{self.name}: shard {i + 1} of {len(facts)} has another {what} than the first one: "
-                        f"{getattr(fact, what)!r}, not {getattr(facts[0], what)!r}"
-                    )
-
     def __getattr__(self, name: str) -> NoReturn:
-        if name in NOT_HERE:
+        if name in ABSENT:
             raise ValueError(
                 f"{self.name}: the documents are in {self.__dict__['_holder'].where}, and what needs all of them at "
                 f"once ({name}) cannot work on shards; take RankRLS, RankSVM or FSMRank for a backend, queries or "
@@ -199,18 +185,18 @@ class ShardedData(RankingData):
 
     @property
     def where(self) -> str:
-        """How progress and messages call the shards and the place where they are."""
+        """The shards and their place, in words for progress and messages."""
         return self._holder.where
 
     def map(self, function: Callable[..., T], *arguments: Any) -> list[T]:
-        """Return what ``function(shard, *arguments)`` returns for each shard, in order; see `RankingData.map`."""
+        """Return ``function(shard, *arguments)`` of each shard, in order; see `RankingData.map`."""
         return self._holder.map(function, [shares(argument, *self._ends) for argument in arguments])
 
     def total(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Return the sum over the shards of what `function` returns; see `RankingData.total`."""
+        """Return the sum of the same over the shards; see `RankingData.total`."""
         return self._holder.total(function, [shares(argument, *self._ends) for argument in arguments])
 
-    def with_features(self, mask: NDArray[np.bool_]) -> RankingData:
+    def with_features(self, mask: Mask) -> RankingData:
         """Return the same documents with the features of `mask` only; see `RankingData.with_features`."""
         if mask.all():
             return self
@@ -241,22 +227,15 @@ class ShardedData(RankingData):
         if not self._moderate:
             self.map(RankingData.require_moderate_values)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        state["_memory"] = {}
-        del state["_lock"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.RLock()
+    def _register(self) -> None:
+        """Do nothing: no table is here."""
 
     def __repr__(self) -> str:
         return f"ShardedData({super().__repr__().partition('(')[2][:-1]}, {self.where})"
 
 
 def cut_into_shards(data: RankingData, n_shards: int) -> ShardedData:
-    """Return a data set in shards in this process, of about as many documents each.
+    """Return a data set in shards in this process, with about as many documents each.
 
     Parameters
     ----------
@@ -282,8 +261,10 @@ def parts_of(data: RankingData, n_shards: int) -> list[RankingData]:
     ]
 
 
-def shard_ends(offsets: NDArray[np.int64], n_shards: int) -> NDArray[np.int64]:
-    """Return where shards of about as many documents begin, in queries, shape (n_shards + 1,); none is empty.
+def shard_ends(offsets: Integers, n_shards: int) -> Integers:
+    """Return the first query of each shard, and the number of queries, shape (n_shards + 1,).
+
+    Shards have about as many documents each, and at least one query.
 
     Examples
     --------
@@ -298,18 +279,3 @@ def shard_ends(offsets: NDArray[np.int64], n_shards: int) -> NDArray[np.int64]:
     for i in range(len(ends)):  # every shard has a query
         ends[i] = min(max(ends[i], (ends[i - 1] if i else 0) + 1), n_queries - (n_shards - 1 - i))
     return np.concatenate(([0], ends, [n_queries])).astype(np.int64)
-
-
-def _facts(shard: RankingData) -> _Facts:
-    return _Facts(
-        shard.n_documents,
-        shard.n_queries,
-        shard.n_pairs,
-        shard.feature_names,
-        shard.given_names,
-        shard.missing,
-        shard.n_missing,
-        shard.scaling,
-        shard.costs,
-        shard._extremes,
-    )

@@ -1,4 +1,4 @@
-"""What the evolutionary search needs beyond pymoo: operators for long bit strings and a loop that can resume."""
+"""Evolutionary search beyond pymoo: operators for long bit strings, sparse searches, and a loop that can resume."""
 
 from moerank.evolution.adaptive import DECAY as DECAY
 from moerank.evolution.adaptive import FORM as FORM

@@ -16,10 +16,11 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pymoo.core.mutation import Mutation
 from pymoo.core.problem import Problem
 
+from moerank.arrays import Mask, Vector
 from moerank.data import RankingData
 from moerank.data.correlation import feature_correlations
 
@@ -44,9 +45,7 @@ DECAY: Decay = "inverse"
 GEOMETRIC_RATIO = 0.9
 """The factor c of ``decay="geometric"``, α(t) = cᵗ: α has fallen below 1/100 after 44 generations."""
 
-Values = NDArray[np.float64]
-
-_FORMS: dict[str, Callable[[float, float, Values], Values]] = {
+_FORMS: dict[str, Callable[[float, float, Vector], Vector]] = {
     "additive": lambda pm, alpha, degree: pm + alpha * degree,
     "convex": lambda pm, alpha, degree: (1 - alpha) * pm + alpha * degree,
     "product": lambda pm, alpha, degree: pm * (1 + alpha * degree),
@@ -59,7 +58,7 @@ _DECAYS: dict[str, Callable[[int, float], float]] = {
 }
 
 
-def importance_degrees(accuracy: ArrayLike) -> Values:
+def importance_degrees(accuracy: ArrayLike) -> Vector:
     """Return Imp of equation (5): each feature's share of the ranking accuracies that the features reach alone.
 
     Parameters
@@ -75,7 +74,7 @@ def importance_degrees(accuracy: ArrayLike) -> Values:
     return _shares(np.asarray(accuracy, np.float64))
 
 
-def redundancy_degrees(X: RankingData | ArrayLike) -> Values:
+def redundancy_degrees(X: RankingData | ArrayLike) -> Vector:
     """Return Red of equation (6): each feature's share of the absolute Pearson correlations with other features.
 
     Parameters
@@ -100,7 +99,7 @@ def redundancy_degrees(X: RankingData | ArrayLike) -> Values:
     return _shares(correlation.sum(axis=0))
 
 
-def _shares(values: Values) -> Values:
+def _shares(values: Vector) -> Vector:
     total = values.sum()
     return values / total if total > 0 else np.zeros_like(values)
 
@@ -157,7 +156,7 @@ class AdaptiveBitFlip(Mutation):
         self.decay = decay
         self.base = base
 
-    def probabilities(self, X: NDArray[np.bool_], generation: int, progress: float = 0.0) -> Values:
+    def probabilities(self, X: Mask, generation: int, progress: float = 0.0) -> Vector:
         """Return the flip probability of every bit of `X` in `generation` ≥ 1, shape of `X`.
 
         `progress` of the search, in [0, 1], matters for ``decay="linear"`` only.
@@ -170,12 +169,12 @@ class AdaptiveBitFlip(Mutation):
     def _do(
         self,
         problem: Problem,
-        X: NDArray[np.bool_],
-        *args: Any,
+        X: Mask,
+        *args: object,
         algorithm: Any = None,
         random_state: np.random.Generator,
-        **kwargs: Any,
-    ) -> NDArray[np.bool_]:
+        **kwargs: object,
+    ) -> Mask:
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:
             raise TypeError(
@@ -183,5 +182,5 @@ class AdaptiveBitFlip(Mutation):
                 'take make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
             )
         probability = self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)
-        flipped: NDArray[np.bool_] = X ^ (random_state.random(X.shape) < probability)
+        flipped: Mask = X ^ (random_state.random(X.shape) < probability)
         return flipped

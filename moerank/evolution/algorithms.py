@@ -1,15 +1,17 @@
-"""The pymoo algorithms that work on bit strings, by name."""
+"""Table of the pymoo algorithms that work on bit strings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from math import comb
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from pymoo.core.algorithm import Algorithm
 
+from moerank.arrays import Matrix
 from moerank.checks import check_at_least, unknown
 from moerank.evolution.bit_search import BitSearch
 from moerank.evolution.daea import DAEA
@@ -22,33 +24,29 @@ __all__ = ["ALGORITHMS", "BIT_SEARCHES", "Factory", "make_algorithm"]
 
 Operators: TypeAlias = dict[str, Any]
 
-Factory: TypeAlias = Callable[[int, dict[str, Any]], Any]
+Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 """Makes a pymoo algorithm from the size of the population and a stage's operators."""
 
 
-def _nsga2(population: int, operators: Operators, n_objectives: int) -> Any:
-    from pymoo.algorithms.moo.nsga2 import NSGA2
-
-    return NSGA2(pop_size=population, **operators)
+def _plain(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
+    return _imported(path)(pop_size=population, **operators)
 
 
-def _nsga3(population: int, operators: Operators, n_objectives: int) -> Any:
-    from pymoo.algorithms.moo.nsga3 import NSGA3
-
-    return NSGA3(_directions(population, n_objectives), pop_size=population, **operators)
+def _with_directions(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
+    return _imported(path)(_directions(population, n_objectives), pop_size=population, **operators)
 
 
-def _spea2(population: int, operators: Operators, n_objectives: int) -> Any:
+def _spea2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
     from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
 
     # The survival in SPEA2's default argument is shared by all its instances and remembers earlier runs.
     return SPEA2(pop_size=population, survival=SPEA2Survival(normalize=True), **operators)
 
 
-def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Any:
+def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
     from pymoo.algorithms.moo.age2 import AGEMOEA2, AGEMOEA2Survival
 
-    def pairwise_distances(front: Any, p: float) -> Any:
+    def pairwise_distances(front: Matrix, p: float) -> Matrix:
         # A front that is one point is at its own ideal point, and pymoo divides by the distance from there.
         at_ideal = ~front.any(axis=1, keepdims=True)
         return AGEMOEA2Survival.pairwise_distances(np.where(at_ideal, 1e-9, front), p)
@@ -58,30 +56,28 @@ def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Any:
     return algorithm
 
 
-def _smsemoa(population: int, operators: Operators, n_objectives: int) -> Any:
-    from pymoo.algorithms.moo.sms import SMSEMOA
-
-    return SMSEMOA(pop_size=population, **operators)
-
-
-def _rvea(population: int, operators: Operators, n_objectives: int) -> Any:
-    from pymoo.algorithms.moo.rvea import RVEA
-
-    return RVEA(_directions(population, n_objectives), pop_size=population, **operators)
-
-
-def _moead(population: int, operators: Operators, n_objectives: int) -> Any:
+def _moead(population: int, operators: Operators, n_objectives: int) -> Algorithm:
     from pymoo.algorithms.moo.moead import ParallelMOEAD
 
     # MOEA/D replaces neighbours one by one and has no elimination of duplicates.
     kept = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
     algorithm = ParallelMOEAD(_directions(population, n_objectives), n_neighbors=min(20, population), **kept)
-    # All other algorithms tell their operators whom they work for, which adaptive mutation needs to know.
+    # Adaptive mutation needs the algorithm, which MOEA/D alone does not pass to its operators.
     algorithm.mating.do = partial(algorithm.mating.do, algorithm=algorithm)
     return algorithm
 
 
-def _directions(population: int, n_objectives: int) -> NDArray[np.float64]:
+def _bit_search(name: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
+    kept = {key: operators[key] for key in ("sampling", "repair") if key in operators}
+    return BIT_SEARCHES[name](population, **kept)
+
+
+def _imported(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(f"pymoo.algorithms.moo.{module}"), name)
+
+
+def _directions(population: int, n_objectives: int) -> Matrix:
     """Return at most `population` directions spread evenly over the objectives, as many as can be."""
     from pymoo.util.ref_dirs import get_reference_directions
 
@@ -93,11 +89,6 @@ def _directions(population: int, n_objectives: int) -> NDArray[np.float64]:
     return np.asarray(get_reference_directions("uniform", n_objectives, n_partitions=n_partitions), np.float64)
 
 
-def _bit_search(name: str, population: int, operators: Operators, n_objectives: int) -> Any:
-    kept = {key: operators[key] for key in ("sampling", "repair") if key in operators}
-    return BIT_SEARCHES[name](population, **kept)
-
-
 BIT_SEARCHES: dict[str, type[BitSearch]] = {
     "staircase": Staircase,
     "sparseea": SparseEA,
@@ -107,24 +98,22 @@ BIT_SEARCHES: dict[str, type[BitSearch]] = {
 }
 """Searches with variations of their own, made for strings of which each bit selects a feature."""
 
-
-ALGORITHMS: dict[str, Callable[[int, Operators, int], Any]] = {
-    "nsga2": _nsga2,
-    "nsga3": _nsga3,
+ALGORITHMS: dict[str, Callable[[int, Operators, int], Algorithm]] = {
+    "nsga2": partial(_plain, "nsga2:NSGA2"),
+    "nsga3": partial(_with_directions, "nsga3:NSGA3"),
     "spea2": _spea2,
     "agemoea2": _agemoea2,
-    "smsemoa": _smsemoa,
-    "rvea": _rvea,
+    "smsemoa": partial(_plain, "sms:SMSEMOA"),
+    "rvea": partial(_with_directions, "rvea:RVEA"),
     "moead": _moead,
     **{name: partial(_bit_search, name) for name in BIT_SEARCHES},
 }
-
 
 DECOMPOSING = ("rvea", "moead")
 """Algorithms that give each individual a direction of its own: with one objective there is only one."""
 
 
-def make_algorithm(algorithm: str | Factory, population: int, operators: Operators, n_objectives: int = 2) -> Any:
+def make_algorithm(algorithm: str | Factory, population: int, operators: Operators, n_objectives: int = 2) -> Algorithm:
     """Return a new pymoo algorithm for a stage.
 
     Parameters
@@ -133,15 +122,16 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
         A name from `ALGORITHMS`, or your own factory ``(population, operators) -> algorithm``.
     population : int, at least 2
     operators : dict
-        What a stage's ``operators()`` returns. Those in `BIT_SEARCHES` take its sampling and repair alone; without a
-        sampling they start as their papers have it.
+        As a stage's ``operators()`` returns them. The searches in `BIT_SEARCHES` take the sampling and the repair
+        alone; without a sampling they start as their papers have it.
     n_objectives : int, default 2
         For the algorithms that spread directions over the objectives.
 
     Raises
     ------
     ValueError
-        For an unknown name; the nearest one is suggested. For an algorithm that is not made for so many objectives.
+        For an unknown name, the nearest one being suggested, and for an algorithm that is not made for so many
+        objectives.
     """
     check_at_least(2, population=population)
     if callable(algorithm):

@@ -1,105 +1,27 @@
-"""The exact archive: every non-dominated objective vector of all evaluations, none ever dropped to save room."""
+"""The exact archive of a search, and the digests by which equal individuals are found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any
 
 import moocore
 import numpy as np
-from numpy.typing import NDArray
 from pymoo.core.duplicate import DuplicateElimination
+from pymoo.core.individual import Individual
 from pymoo.core.population import Population
 
-__all__ = ["DigestDuplicates", "row_digests", "Archive"]
+from moerank.arrays import Array, Mask, Matrix
 
-
-def row_digests(X: Iterable[NDArray[Any]]) -> list[bytes]:
-    """Return a 16-byte digest of each row: equal rows have equal digests, and different rows different ones.
-
-    Parameters
-    ----------
-    X : array or sequence of rows, shape (n, n_var)
-        bool rows are packed to bits first; other rows count by their values, with −0 equal to 0.
-
-    Returns
-    -------
-    list of bytes, length n
-        blake2b digests. That two different rows share one has a probability of about n² / 2¹²⁹. They do not depend
-        on the machine's load or on Python's hash seed, so they can be kept in files.
-
-    Examples
-    --------
-    >>> a, b, c = row_digests(np.array([[True, False], [True, True], [True, False]]))
-    >>> a == c, a == b
-    (True, False)
-    """
-    return [_digest(row) for row in X]
-
-
-def _digest(row: NDArray[Any]) -> bytes:
-    # The sum turns -0.0 into 0.0 and leaves every other number as it is.
-    values = np.packbits(row) if row.dtype == np.bool_ else row + 0
-    return blake2b(np.ascontiguousarray(values).data, digest_size=16).digest()
-
-
-class DigestDuplicates(DuplicateElimination):
-    """Drop individuals whose row equals one that came before, or one of the other populations.
-
-    A drop-in for pymoo's ``DefaultDuplicateElimination``: a seeded run keeps the same individuals. It costs one
-    pass over each new row, where the default computes all distances in double precision (seconds per generation at
-    500,000 bits).
-
-    The digests of the last call are remembered, as pymoo asks about the same parents again and again. So a row must
-    not be changed in place once it has been through here; pymoo and the operators of this package never do.
-
-    Examples
-    --------
-    >>> population = Population.new("X", np.array([[True, False], [True, True], [True, False]]))
-    >>> DigestDuplicates().do(population).get("X").tolist()
-    [[True, False], [True, True]]
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        # id of a row -> the row and its digest; holding the row keeps its id from being given away.
-        self._remembered: dict[int, tuple[NDArray[Any], bytes]] = {}
-
-    def do(self, pop: Population, *args: Any, **kwargs: Any) -> Any:
-        """Return `pop` without duplicates of its own earlier members and of the populations in `args`."""
-        alive = {id(individual.X) for population in (pop, *args) for individual in population}
-        self._remembered = {key: entry for key, entry in self._remembered.items() if key in alive}
-        return super().do(pop, *args, **kwargs)
-
-    def _do(self, pop: Population, other: Population | None, is_duplicate: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        seen = set() if other is None else set(self.digests(other))
-        for i, digest in enumerate(self.digests(pop)):
-            is_duplicate[i] = digest in seen
-            if other is None:
-                seen.add(digest)
-        return is_duplicate
-
-    def digests(self, population: Iterable[Any]) -> list[bytes]:
-        """Return the digest of each individual's row (`row_digests`); rows of the last call cost nothing."""
-        digests = []
-        for individual in population:
-            row = individual.X
-            if id(row) not in self._remembered:
-                self._remembered[id(row)] = row, _digest(row)
-            digests.append(self._remembered[id(row)][1])
-        return digests
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_remembered": {}}
+__all__ = ["Archive", "DigestDuplicates", "row_digests"]
 
 
 class Archive:
     """Non-dominated members among everything added, one for each distinct objective vector.
 
-    Objectives are minimised. A vector that equals a member's does not replace it: of several individuals with the
-    same F the one added first is kept. So the content depends on the order of evaluation only, never on chance or
-    time. pymoo's archive, when full, drops members at random.
+    Objectives are minimised, and no member is ever dropped to save room. Of several individuals with the same F the
+    one added first is kept, so that the content depends on the order of evaluation alone. pymoo's archive, when full,
+    drops members at random.
 
     Attributes
     ----------
@@ -123,20 +45,22 @@ class Archive:
     """
 
     def __init__(self) -> None:
-        self.F: NDArray[np.float64] = np.empty((0, 0))
-        self._rows: list[NDArray[Any]] = []
+        self.F: Matrix = np.empty((0, 0))
+        self._rows: list[Array] = []
         self._n_bits: int | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
 
     @property
-    def X(self) -> NDArray[Any]:
+    def X(self) -> Array:
         """The members' rows, shape (n_members, n_var)."""
-        rows = self._rows if self._n_bits is None else [_unpacked(row, self._n_bits) for row in self._rows]
+        rows, n_bits = self._rows, self._n_bits
+        if n_bits is not None:
+            rows = [np.unpackbits(row, count=n_bits).view(np.bool_) for row in rows]
         return np.array(rows) if rows else np.empty((0, 0))
 
-    def add(self, X: Sequence[NDArray[Any]] | NDArray[Any], F: NDArray[Any]) -> None:
+    def add(self, X: Sequence[Array] | Array, F: Array) -> None:
         """Take in the individuals `X`, shape (n, n_var), whose objective values are `F`, shape (n, n_objectives).
 
         Raises
@@ -169,12 +93,87 @@ class Archive:
         self.F = merged[kept]
         self.F.setflags(write=False)
 
-    def _stored(self, row: NDArray[Any]) -> NDArray[Any]:
+    def _stored(self, row: Array) -> Array:
         if row.dtype != np.bool_:
             return row.copy()
         self._n_bits = len(row)
         return np.packbits(row)
 
 
-def _unpacked(row: NDArray[np.uint8], n_bits: int) -> NDArray[np.bool_]:
-    return np.unpackbits(row, count=n_bits).view(np.bool_)
+class DigestDuplicates(DuplicateElimination):
+    """Drop individuals whose row equals one that came before, or one of the other populations.
+
+    A drop-in for pymoo's ``DefaultDuplicateElimination``: a seeded run keeps the same individuals. It costs one
+    pass over each new row, where the default computes all distances in double precision (seconds per generation at
+    500,000 bits).
+
+    The digests of the last call are remembered, as pymoo asks about the same parents again and again. So a row must
+    not be changed in place once it has been through here; pymoo and the operators of this package never do.
+
+    Examples
+    --------
+    >>> population = Population.new("X", np.array([[True, False], [True, True], [True, False]]))
+    >>> DigestDuplicates().do(population).get("X").tolist()
+    [[True, False], [True, True]]
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # id of a row -> the row and its digest; holding the row keeps its id from being given away.
+        self._remembered: dict[int, tuple[Array, bytes]] = {}
+
+    def do(self, pop: Population, *args: object, **kwargs: object) -> Population:
+        """Return `pop` without duplicates of its own earlier members and of the populations in `args`."""
+        alive = {id(individual.X) for population in (pop, *args) for individual in population}
+        self._remembered = {key: entry for key, entry in self._remembered.items() if key in alive}
+        return super().do(pop, *args, **kwargs)
+
+    def _do(self, pop: Population, other: Population | None, is_duplicate: Mask) -> Mask:
+        seen = set() if other is None else set(self.digests(other))
+        for i, digest in enumerate(self.digests(pop)):
+            is_duplicate[i] = digest in seen
+            if other is None:
+                seen.add(digest)
+        return is_duplicate
+
+    def digests(self, population: Iterable[Individual]) -> list[bytes]:
+        """Return the digest of each individual's row (`row_digests`); rows of the last call cost nothing."""
+        digests = []
+        for individual in population:
+            row = individual.X
+            if id(row) not in self._remembered:
+                self._remembered[id(row)] = row, _digest(row)
+            digests.append(self._remembered[id(row)][1])
+        return digests
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_remembered": {}}
+
+
+def row_digests(X: Iterable[Array]) -> list[bytes]:
+    """Return a 16-byte digest of each row: equal rows have equal digests, and different rows different ones.
+
+    Parameters
+    ----------
+    X : array or sequence of rows, shape (n, n_var)
+        bool rows are packed to bits first; other rows count by their values, with −0 equal to 0.
+
+    Returns
+    -------
+    list of bytes, length n
+        blake2b digests. That two different rows share one has a probability of about n² / 2¹²⁹. They do not depend
+        on the machine's load or on Python's hash seed, so they can be kept in files.
+
+    Examples
+    --------
+    >>> a, b, c = row_digests(np.array([[True, False], [True, True], [True, False]]))
+    >>> a == c, a == b
+    (True, False)
+    """
+    return [_digest(row) for row in X]
+
+
+def _digest(row: Array) -> bytes:
+    # The sum turns -0.0 into 0.0 and leaves every other number as it is.
+    values = np.packbits(row) if row.dtype == np.bool_ else row + 0
+    return blake2b(np.ascontiguousarray(values).data, digest_size=16).digest()

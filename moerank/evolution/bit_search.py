@@ -1,9 +1,9 @@
-"""The frame of the searches that are made for bit strings: a population in arrays, and three steps to fill in."""
+"""Searches made for bit strings: their common frame, and the steps that several of them share."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import moocore
 import numpy as np
@@ -16,316 +16,38 @@ from pymoo.core.repair import NoRepair, Repair
 from pymoo.core.sampling import Sampling
 from pymoo.util.display.multi import MultiObjectiveOutput
 
+from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
 from moerank.evolution.archive import DigestDuplicates
 
 __all__ = [
+    "BitSearch",
+    "Selected",
+    "Start",
     "beside_size",
+    "crowding_distances",
     "first_of_equals",
+    "front_numbers",
     "group_numbers",
     "hamming_distances",
     "random_members",
     "random_strings",
     "random_subsets",
-    "uniform_children",
-    "Selected",
-    "crowding_distances",
-    "front_numbers",
     "select_by_crowding",
     "standings",
     "tournament",
-    "BitSearch",
-    "Start",
+    "uniform_children",
 ]
 
-Bits = NDArray[np.bool_]
-Integers = NDArray[np.int64]
-
-
-def first_of_equals(rows: NDArray[Any]) -> Integers:
-    """Return the numbers of the rows that equal none before them, ascending.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (n, n_columns)
-        Strings of bool, or objectives.
-
-    Examples
-    --------
-    >>> first_of_equals(np.array([[True, False], [True, True], [True, False]])).tolist()
-    [0, 1]
-    """
-    _, first = np.unique(_as_single_values(rows), return_index=True)
-    numbers: Integers = np.sort(first)
-    return numbers
-
-
-def group_numbers(rows: NDArray[Any]) -> Integers:
-    """Return a number from 0 on for each row, the same for equal rows and for these alone.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (n, n_columns)
-        Strings of bool, or objectives.
-
-    Examples
-    --------
-    >>> group_numbers(np.array([[1.0, 3], [0, 5], [1, 3]])).tolist()
-    [1, 0, 1]
-    """
-    _, numbers = np.unique(_as_single_values(rows), return_inverse=True)
-    return numbers
-
-
-def _as_single_values(rows: NDArray[Any]) -> NDArray[np.void]:
-    # The sum turns -0.0 into 0.0.
-    values = np.packbits(rows, axis=1) if rows.dtype == np.bool_ else np.ascontiguousarray(rows + 0)
-    return values.view(f"V{values.shape[1] * values.itemsize}").ravel()
-
-
-def beside_size(X: Bits, F: NDArray[np.float64]) -> Integers:
-    """Return the numbers of the objectives that are not the size of the strings, whatever their order.
-
-    An objective is the size if it is proportional to the number of ones, within a billionth. If all are, all count.
-
-    Parameters
-    ----------
-    X : ndarray of bool, shape (n, n_bits)
-    F : ndarray, shape (n, n_objectives)
-
-    Examples
-    --------
-    >>> beside_size(np.array([[True, False], [True, True]]), np.array([[0.3, 0.5], [0.2, 1.0]])).tolist()
-    [0]
-    """
-    sizes = np.count_nonzero(X, axis=1)[:, None]
-    proportional = np.isclose(F * sizes[0], F[0] * sizes, rtol=1e-9, atol=0.0).all(axis=0)
-    others: Integers = np.flatnonzero(~proportional | proportional.all())
-    return others
-
-
-def hamming_distances(A: Bits, B: Bits) -> NDArray[np.float32]:
-    """Return in how many bits the rows of `A` and of `B` differ, shape (n_a, n_b); exact below 2²⁴ bits.
-
-    Examples
-    --------
-    >>> a, b = np.array([[True, False, True]]), np.array([[True, False, True], [False, True, True]])
-    >>> hamming_distances(a, b).tolist()
-    [[0.0, 2.0]]
-    """
-    a, b = A.astype(np.float32), B.astype(np.float32)
-    distances: NDArray[np.float32] = a.sum(axis=1)[:, None] + b.sum(axis=1) - 2 * (a @ b.T)
-    return distances
-
-
-def random_members(masks: Bits, n: int, random_state: np.random.Generator) -> Integers:
-    """Return `n` random columns of the ones in each row, drawn with replacement, shape (n, n_rows).
-
-    Parameters
-    ----------
-    masks : ndarray of bool, shape (n_rows, n_columns)
-        None of the rows empty.
-
-    Examples
-    --------
-    >>> random_members(np.array([[True, False, True], [False, True, False]]), 4, np.random.default_rng(0)).tolist()
-    [[2, 1], [0, 1], [2, 1], [2, 1]]
-    """
-    rows, columns = np.nonzero(masks)
-    sizes = np.bincount(rows, minlength=len(masks))
-    places = (random_state.random((n, len(masks))) * sizes).astype(np.int64)
-    members: Integers = columns[np.cumsum(sizes) - sizes + places]
-    return members
-
-
-def random_strings(n: int, n_bits: int, largest: int, random_state: np.random.Generator) -> Bits:
-    """Return `n` random strings of k ones, k uniform in 1 … `largest`, shape (n, n_bits).
-
-    Examples
-    --------
-    >>> random_strings(3, 6, 2, np.random.default_rng(0)).sum(axis=1).tolist()
-    [2, 2, 2]
-    """
-    sizes = random_state.integers(1, largest, n, endpoint=True)
-    return random_subsets(np.ones((n, n_bits), np.bool_), sizes, random_state)
-
-
-def random_subsets(masks: Bits, sizes: Integers, random_state: np.random.Generator) -> Bits:
-    """Return for each row a random subset of its ones with so many members, all of them equally likely.
-
-    Parameters
-    ----------
-    masks : ndarray of bool, shape (n_rows, n_columns)
-    sizes : ndarray of int, shape (n_rows,)
-        From 0 to the number of ones in the row.
-
-    Examples
-    --------
-    >>> masks = np.array([[True, True, False, True], [True, True, True, True]])
-    >>> random_subsets(masks, np.array([2, 1]), np.random.default_rng(0)).astype(int).tolist()
-    [[0, 1, 0, 1], [0, 0, 1, 0]]
-    """
-    lots = np.where(masks, random_state.random(masks.shape), 2.0)
-    last = np.sort(lots, axis=1)[np.arange(len(masks)), sizes - 1]
-    subsets: Bits = lots <= np.where(sizes > 0, last, -1.0)[:, None]
-    return subsets
-
-
-def uniform_children(parents: Bits, random_state: np.random.Generator) -> Bits:
-    """Return two children of each pair by uniform crossover and bit flips with probability 1 / n_bits.
-
-    Row i of the first half is paired with row i of the second half. A child without ones becomes a random string.
-
-    Parameters
-    ----------
-    parents : ndarray of bool, shape (2 n_pairs, n_bits)
-
-    Examples
-    --------
-    >>> pair = np.array([[True] * 8, [False] * 8])
-    >>> uniform_children(pair, np.random.default_rng(0)).astype(int).tolist()
-    [[1, 1, 1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1, 1, 0]]
-    """
-    first, second = np.split(parents, 2)
-    exchanged = (first ^ second) & (random_state.random(first.shape, np.float32) < 0.5)
-    children = np.concatenate((first ^ exchanged, second ^ exchanged))
-    children ^= random_state.random(children.shape, np.float32) < 1 / children.shape[1]
-    empty = ~children.any(axis=1)
-    children[empty] = random_state.random(children[empty].shape, np.float32) < 0.5
-    return children
-
-
-Values = NDArray[np.float64]
-
-
-class Selected(NamedTuple):
-    """Who survives, and how each of them stands.
-
-    Attributes
-    ----------
-    kept : ndarray of int64, shape (n_kept,)
-        Rows of the survivors, ascending.
-    standing : ndarray of int64, shape (n_kept,)
-        The smaller the better; see `standings`.
-    """
-
-    kept: Integers
-    standing: Integers
-
-
-def front_numbers(F: Values) -> Integers:
-    """Return the number of each point's non-dominated front, from 0 on; equal points share theirs.
-
-    Parameters
-    ----------
-    F : ndarray, shape (n, n_objectives)
-        Objectives, all minimised.
-
-    Examples
-    --------
-    >>> front_numbers(np.array([[1.0, 3], [2, 2], [2, 3], [3, 3]])).tolist()
-    [0, 0, 1, 2]
-    """
-    numbers: Integers = np.asarray(moocore.pareto_rank(F), np.int64)
-    return numbers
-
-
-def crowding_distances(F: Values, front: Integers) -> Values:
-    """Return the crowding distance of each point within its own front.
-
-    The sum over the objectives of the gap between a point's two neighbours, as a share of the span of its front; a
-    point at an end is infinitely far, and an objective that does not vary within a front adds nothing in between.
-
-    Parameters
-    ----------
-    F : ndarray, shape (n, n_objectives)
-    front : ndarray of int64, shape (n,)
-        From `front_numbers`.
-
-    Notes
-    -----
-    O(n_objectives n log n), all fronts in one sort. K. Deb et al., IEEE Trans. Evol. Comput. 6(2), 2002, III-B.
-
-    Examples
-    --------
-    >>> crowding_distances(np.array([[0.0, 4], [1, 1], [2, 0], [4, 4]]), np.array([0, 0, 0, 1])).tolist()
-    [inf, 2.0, inf, inf]
-    """
-    distance = np.zeros(len(F))
-    for values in F.T:
-        order = np.lexsort((values, front))
-        value, number = values[order], front[order]
-        first = np.append(True, number[1:] != number[:-1])[: len(F)]
-        last = np.append(first[1:], True)[: len(F)]
-        span = (value[last] - value[first])[np.cumsum(first) - 1]
-        gap = np.full(len(F), np.inf)
-        inner = np.flatnonzero(~(first | last))
-        gap[inner] = value[inner + 1] - value[inner - 1]
-        gap[inner] /= np.where(span[inner] > 0, span[inner], 1.0)
-        distance[order] += gap
-    return distance
-
-
-def standings(front: Integers, crowding: Values) -> Integers:
-    """Return how each point stands, from 0 on: by front, then by crowding distance; equals share a number.
-
-    Examples
-    --------
-    >>> standings(np.array([1, 0, 0, 0]), np.array([9.0, 0.5, 2.0, 2.0])).tolist()
-    [2, 1, 0, 0]
-    """
-    order = np.lexsort((-crowding, front))
-    front, crowding = front[order], crowding[order]
-    standing = np.empty(len(order), np.int64)
-    standing[order] = np.cumsum(np.append(False, (front[1:] != front[:-1]) | (crowding[1:] != crowding[:-1])))[
-        : len(order)
-    ]
-    return standing
-
-
-def select_by_crowding(F: Values, n: int) -> Selected:
-    """Return the `n` points of the first fronts; of the last of these fronts those that are farthest from others.
-
-    Parameters
-    ----------
-    F : ndarray, shape (n_points, n_objectives)
-    n : int
-        If there are fewer points, all of them survive.
-
-    Examples
-    --------
-    >>> F = np.array([[0.0, 4], [1, 2], [2, 1.5], [4, 0], [4, 4]])
-    >>> select_by_crowding(F, 3)
-    Selected(kept=array([0, 2, 3]), standing=array([0, 1, 0]))
-    """
-    front = front_numbers(F)
-    standing = standings(front, crowding_distances(F, front))
-    kept = np.sort(np.argsort(standing, kind="stable")[:n])
-    return Selected(kept, standing[kept])
-
-
-def tournament(standing: NDArray[np.number], n: int, random_state: np.random.Generator) -> Integers:
-    """Return the winners of `n` tournaments of two: the smaller standing wins, of equals the one drawn first.
-
-    Examples
-    --------
-    >>> tournament(np.array([2, 1, 0]), 8, np.random.default_rng(2)).tolist()
-    [2, 1, 2, 2, 2, 2, 2, 0]
-    """
-    first, second = random_state.integers(len(standing), size=(2, n))
-    winners: Integers = np.where(standing[second] < standing[first], second, first)
-    return winners
-
-
-Start: TypeAlias = Bits | Population | Sampling
+Start: TypeAlias = Mask | Population | Sampling
 """An initial population: bool rows (n, n_var), a pymoo Population, which may be evaluated, or a pymoo Sampling."""
 
 
 class BitSearch(Algorithm):
     """A pymoo algorithm whose individuals are bool strings, kept as the rows of one array.
 
-    A subclass fills in three steps: `_start` draws the first strings, `_mate` makes the next batch, `_survive` says
-    who stays. They read the population from `X` and `F` and draw from ``self.random_state`` alone.
+    A subclass fills in three steps: `_start` draws the first strings, `_mate` makes the next batch, `_survive` selects
+    the next population. They read the population from `X` and `F` and draw from ``self.random_state`` alone.
 
     Parameters
     ----------
@@ -389,7 +111,7 @@ class BitSearch(Algorithm):
         *,
         sampling: Start | None = None,
         repair: Repair | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         check_at_least(2, pop_size=pop_size)
         super().__init__(**{"output": MultiObjectiveOutput(), **settings})
@@ -400,16 +122,16 @@ class BitSearch(Algorithm):
         self.eliminate_duplicates = DigestDuplicates()
 
     @abstractmethod
-    def _start(self, n: int) -> Bits:
+    def _start(self, n: int) -> Mask:
         """Draw `n` strings of the initial population, shape (n, n_var)."""
 
     @abstractmethod
-    def _mate(self) -> Bits:
+    def _mate(self) -> Mask:
         """Make the next batch from the population, shape (n_children, n_var)."""
 
     @abstractmethod
-    def _survive(self, X: Bits, F: Values) -> Integers:
-        """Return the rows that stay of those that stand side by side: the population, then the batch just evaluated.
+    def _survive(self, X: Mask, F: Matrix) -> Integers:
+        """Return the rows of the survivors; X and F hold the population, then the batch just evaluated.
 
         `self.X` and `self.F` are still those of the population, without rows when the initial one comes in.
         """
@@ -424,7 +146,7 @@ class BitSearch(Algorithm):
                 "choose another algorithm, such as nsga2"
             )
 
-    def _setup(self, problem: Problem, **settings: Any) -> None:
+    def _setup(self, problem: Problem, **settings: object) -> None:
         self.check_objectives(problem.n_obj)
         if problem.has_constraints():
             raise ValueError(
@@ -440,14 +162,14 @@ class BitSearch(Algorithm):
         own = self._individuals(self._start(missing)) if missing > 0 else Population.empty()
         return self._batch(Population.merge(given, own))
 
-    def _initialize_advance(self, infills: Population | None = None, **kwargs: Any) -> None:
+    def _initialize_advance(self, infills: Population | None = None, **kwargs: object) -> None:
         self.pop = Population.empty()
         self._advance(infills)
 
     def _infill(self) -> Population | None:
         return self._batch(self._individuals(self._mate()))
 
-    def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
+    def _advance(self, infills: Population | None = None, **kwargs: object) -> None:
         if infills is None:
             return
         X = np.concatenate((self.X, _rows(infills, self.problem.n_var)))
@@ -463,7 +185,7 @@ class BitSearch(Algorithm):
             self.opt = self.pop[best[first_of_equals(self.X[best])]]
 
     def _given(self) -> Population:
-        """Return what the caller gave for the initial population."""
+        """Return the individuals that the caller gave for the initial population."""
         if self.sampling is None:
             return Population.empty()
         population = Initialization(self.sampling, repair=self.repair).do(
@@ -471,7 +193,7 @@ class BitSearch(Algorithm):
         )
         return self._not_empty(population)
 
-    def _individuals(self, X: Bits) -> Population:
+    def _individuals(self, X: Mask) -> Population:
         """Return repaired individuals of the rows that are not empty."""
         X = X[X.any(axis=1)]
         population = Population.empty(len(X))
@@ -486,7 +208,7 @@ class BitSearch(Algorithm):
         return population[_rows(population, self.problem.n_var).any(axis=1)]
 
     def _batch(self, population: Population) -> Population | None:
-        """Return what is evaluated of a batch, or None and end the search if there is nothing."""
+        """Return the individuals of a batch to evaluate, or None and end the search if there are none."""
         # This also makes the digests of the batch, which the search loop wants, and forgets those of the last one.
         distinct = self.eliminate_duplicates.do(population)
         if len(distinct):
@@ -497,7 +219,7 @@ class BitSearch(Algorithm):
         return None
 
 
-def _rows(population: Population, n_var: int) -> Bits:
+def _rows(population: Population, n_var: int) -> Mask:
     """Return the strings of a population as one array."""
     if not len(population):
         return np.empty((0, n_var), np.bool_)
@@ -508,3 +230,175 @@ def _rows(population: Population, n_var: int) -> Bits:
             f"give bool strings of the problem's {n_var} variables"
         )
     return X
+
+
+class Selected(NamedTuple):
+    """The survivors of a selection.
+
+    Attributes
+    ----------
+    kept : ndarray of int64, shape (n_kept,)
+        Rows of the survivors, ascending.
+    standing : ndarray of int64, shape (n_kept,)
+        The smaller the better; see `standings`.
+    """
+
+    kept: Integers
+    standing: Integers
+
+
+def select_by_crowding(F: Matrix, n: int) -> Selected:
+    """Return the `n` points of the first fronts (all if there are fewer), the last front cut by crowding distance.
+
+    Examples
+    --------
+    >>> F = np.array([[0.0, 4], [1, 2], [2, 1.5], [4, 0], [4, 4]])
+    >>> select_by_crowding(F, 3)
+    Selected(kept=array([0, 2, 3]), standing=array([0, 1, 0]))
+    """
+    front = front_numbers(F)
+    standing = standings(front, crowding_distances(F, front))
+    kept = np.sort(np.argsort(standing, kind="stable")[:n])
+    return Selected(kept, standing[kept])
+
+
+def front_numbers(F: Matrix) -> Integers:
+    """Return the number of each point's non-dominated front, from 0 on; equal points share theirs."""
+    numbers: Integers = np.asarray(moocore.pareto_rank(F), np.int64)
+    return numbers
+
+
+def crowding_distances(F: Matrix, front: Integers) -> Vector:
+    """Return the crowding distance of each point within its own front, shape (n,).
+
+    The sum over the objectives of the gap between a point's two neighbours, as a share of the span of its front; a
+    point at an end is infinitely far, and an objective that does not vary within a front adds nothing in between.
+    O(n_objectives n log n), all fronts in one sort. K. Deb et al., IEEE Trans. Evol. Comput. 6(2), 2002, III-B.
+    """
+    distance = np.zeros(len(F))
+    for values in F.T:
+        order = np.lexsort((values, front))
+        value, number = values[order], front[order]
+        first = np.append(True, number[1:] != number[:-1])[: len(F)]
+        last = np.append(first[1:], True)[: len(F)]
+        span = (value[last] - value[first])[np.cumsum(first) - 1]
+        gap = np.full(len(F), np.inf)
+        inner = np.flatnonzero(~(first | last))
+        gap[inner] = value[inner + 1] - value[inner - 1]
+        gap[inner] /= np.where(span[inner] > 0, span[inner], 1.0)
+        distance[order] += gap
+    return distance
+
+
+def standings(front: Integers, crowding: Vector) -> Integers:
+    """Return the standing of each point, from 0 on: by front, then by crowding distance; equals share a number."""
+    order = np.lexsort((-crowding, front))
+    front, crowding = front[order], crowding[order]
+    further = np.append(False, (front[1:] != front[:-1]) | (crowding[1:] != crowding[:-1]))
+    standing = np.empty(len(order), np.int64)
+    standing[order] = np.cumsum(further)[: len(order)]
+    return standing
+
+
+def tournament(standing: NDArray[np.number], n: int, random_state: np.random.Generator) -> Integers:
+    """Return the winners of `n` tournaments of two: the smaller standing wins, of equals the one drawn first."""
+    first, second = random_state.integers(len(standing), size=(2, n))
+    winners: Integers = np.where(standing[second] < standing[first], second, first)
+    return winners
+
+
+def uniform_children(parents: Mask, random_state: np.random.Generator) -> Mask:
+    """Return two children of each pair by uniform crossover and bit flips with probability 1 / n_bits.
+
+    Row i of the first half is paired with row i of the second half. A child without ones becomes a random string.
+    """
+    first, second = np.split(parents, 2)
+    exchanged = (first ^ second) & (random_state.random(first.shape, np.float32) < 0.5)
+    children = np.concatenate((first ^ exchanged, second ^ exchanged))
+    children ^= random_state.random(children.shape, np.float32) < 1 / children.shape[1]
+    empty = ~children.any(axis=1)
+    children[empty] = random_state.random(children[empty].shape, np.float32) < 0.5
+    return children
+
+
+def random_strings(n: int, n_bits: int, largest: int, random_state: np.random.Generator) -> Mask:
+    """Return `n` random strings of k ones, k uniform in 1 … `largest`, shape (n, n_bits)."""
+    sizes = random_state.integers(1, largest, n, endpoint=True)
+    return random_subsets(np.ones((n, n_bits), np.bool_), sizes, random_state)
+
+
+def random_subsets(strings: Mask, sizes: Integers, random_state: np.random.Generator) -> Mask:
+    """Return for each string a random subset of its ones with so many members, all of them equally likely.
+
+    Examples
+    --------
+    >>> strings = np.array([[True, True, False, True], [True, True, True, True]])
+    >>> random_subsets(strings, np.array([2, 1]), np.random.default_rng(0)).astype(int).tolist()
+    [[0, 1, 0, 1], [0, 0, 1, 0]]
+    """
+    lots = np.where(strings, random_state.random(strings.shape), 2.0)
+    last = np.sort(lots, axis=1)[np.arange(len(strings)), sizes - 1]
+    subsets: Mask = lots <= np.where(sizes > 0, last, -1.0)[:, None]
+    return subsets
+
+
+def random_members(strings: Mask, n: int, random_state: np.random.Generator) -> Integers:
+    """Return `n` random ones of each string, none of them empty, drawn with replacement, shape (n, n_strings)."""
+    rows, bits = np.nonzero(strings)
+    sizes = np.bincount(rows, minlength=len(strings))
+    places = (random_state.random((n, len(strings))) * sizes).astype(np.int64)
+    members: Integers = bits[np.cumsum(sizes) - sizes + places]
+    return members
+
+
+def beside_size(X: Mask, F: Matrix) -> Integers:
+    """Return the numbers of the objectives that are not the size of the strings, whatever their order.
+
+    An objective is the size if it is proportional to the number of ones, within a billionth. If all are, all count.
+
+    Examples
+    --------
+    >>> beside_size(np.array([[True, False], [True, True]]), np.array([[0.3, 0.5], [0.2, 1.0]])).tolist()
+    [0]
+    """
+    sizes = np.count_nonzero(X, axis=1)[:, None]
+    proportional = np.isclose(F * sizes[0], F[0] * sizes, rtol=1e-9, atol=0.0).all(axis=0)
+    others: Integers = np.flatnonzero(~proportional | proportional.all())
+    return others
+
+
+def hamming_distances(A: Mask, B: Mask) -> NDArray[np.float32]:
+    """Return in how many bits the rows of `A` and of `B` differ, shape (n_a, n_b); exact below 2²⁴ bits."""
+    a, b = A.astype(np.float32), B.astype(np.float32)
+    distances: NDArray[np.float32] = a.sum(axis=1)[:, None] + b.sum(axis=1) - 2 * (a @ b.T)
+    return distances
+
+
+def first_of_equals(rows: Array) -> Integers:
+    """Return the numbers of the rows that equal none before them, ascending.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n, n_columns)
+        Strings of bool, or objectives.
+
+    Examples
+    --------
+    >>> first_of_equals(np.array([[True, False], [True, True], [True, False]])).tolist()
+    [0, 1]
+    """
+    _, first = np.unique(_as_single_values(rows), return_index=True)
+    numbers: Integers = np.sort(first)
+    return numbers
+
+
+def group_numbers(rows: Array) -> Integers:
+    """Return a number from 0 on for each row of bool or objectives, the same for equal rows and for these alone."""
+    _, numbers = np.unique(_as_single_values(rows), return_inverse=True)
+    return numbers
+
+
+def _as_single_values(rows: Array) -> NDArray[np.void]:
+    # The sum turns -0.0 into 0.0.
+    values = np.packbits(rows, axis=1) if rows.dtype == np.bool_ else np.ascontiguousarray(rows + 0)
+    return values.view(f"V{values.shape[1] * values.itemsize}").ravel()

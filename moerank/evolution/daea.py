@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Mask, Matrix
 from moerank.evolution.bit_search import (
     BitSearch,
     crowding_distances,
@@ -18,9 +18,6 @@ from moerank.evolution.bit_search import (
 
 __all__ = ["DAEA"]
 
-Bits = NDArray[np.bool_]
-Values = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 NEIGHBOURS = 0.2
 """Share of the population that are a member's neighbours; at least four are."""
@@ -78,16 +75,16 @@ class DAEA(BitSearch):
     [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
 
-    def _start(self, n: int) -> Bits:
+    def _start(self, n: int) -> Mask:
         d, largest = self.problem.n_var, 3 * self.pop_size
         if largest >= d:
             return self.random_state.random((n, d)) < 0.5
         return random_strings(n, d, largest, self.random_state)
 
-    def _mate(self) -> Bits:
+    def _mate(self) -> Mask:
         return self._mutated(self._crossed(self.X, self.X[self._second_parents()]))
 
-    def _survive(self, X: Bits, F: Values) -> Integers:
+    def _survive(self, X: Mask, F: Matrix) -> Integers:
         distinct = first_of_equals(X)
         missing = self.pop_size - len(distinct)
         if missing >= 0:
@@ -112,20 +109,20 @@ class DAEA(BitSearch):
         others = (members + self.random_state.integers(1, n, n)) % n
         return np.where(self.random_state.random(n) < NEARBY, neighbours, others)
 
-    def _crossed(self, first: Bits, second: Bits) -> Bits:
+    def _crossed(self, first: Mask, second: Mask) -> Mask:
         different = first ^ second
         t = np.count_nonzero(different, axis=1)
         exchanged = np.where(t > 1, self.random_state.integers(1, np.maximum(t, 2)), 0)
         return first ^ random_subsets(different, exchanged, self.random_state)
 
-    def _mutated(self, children: Bits) -> Bits:
+    def _mutated(self, children: Mask) -> Mask:
         n, d = children.shape
         ones = np.count_nonzero(children, axis=1)[:, None]
         balanced = np.where(children, 1 / (ones + 1), 1 / (d - ones + 1))
         probability = np.where(self.random_state.random((n, 1)) < BALANCED, balanced, 1 / d)
         return children ^ (self.random_state.random((n, d)) < probability)
 
-    def _near_duplicates(self, X: Bits, F: Values) -> Bits:
+    def _near_duplicates(self, X: Mask, F: Matrix) -> Mask:
         """Return which strings are to be removed from their groups of equal objective vectors."""
         removed = np.zeros(len(X), np.bool_)
         groups = group_numbers(F)
@@ -145,7 +142,7 @@ class DAEA(BitSearch):
         return removed
 
 
-def _select_by_size(F: Values, sizes: Integers, n: int) -> Integers:
+def _select_by_size(F: Matrix, sizes: Integers, n: int) -> Integers:
     """Return the rows of `n` strings, front by front, the sizes of the last front's as different as can be."""
     front = front_numbers(F)
     n_up_to = np.cumsum(np.bincount(front))

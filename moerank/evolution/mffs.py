@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pymoo.core.problem import Problem
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
 from moerank.evolution.bit_search import (
     BitSearch,
@@ -26,9 +25,6 @@ from moerank.evolution.bit_search import (
 
 __all__ = ["MFFS"]
 
-Bits = NDArray[np.bool_]
-Values = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 WEIGHTS = (0.01, 0.99)
 """Weights of the error in the two sums at first."""
@@ -101,13 +97,13 @@ class MFFS(BitSearch):
 
     n_objectives = (2, 2)
 
-    def __init__(self, pop_size: int = 100, **settings: Any) -> None:
+    def __init__(self, pop_size: int = 100, **settings: object) -> None:
         super().__init__(pop_size, **settings)
         check_at_least(4, pop_size=pop_size)
         half, quarter = (pop_size + 1) // 2, (pop_size + 2) // 4
         self.sizes = (half, quarter, pop_size - half - quarter)
 
-    def _setup(self, problem: Problem, **settings: Any) -> None:
+    def _setup(self, problem: Problem, **settings: object) -> None:
         super()._setup(problem, **settings)
         self.weights = np.array(WEIGHTS)
         self.midpoints = np.empty((0, 2))
@@ -116,10 +112,10 @@ class MFFS(BitSearch):
         none = np.empty(0, np.int64)
         self.front_rows, self.sum_rows = none, [none, none]
 
-    def _start(self, n: int) -> Bits:
+    def _start(self, n: int) -> Mask:
         return random_strings(n, self.problem.n_var, self.problem.n_var, self.random_state)
 
-    def _mate(self) -> Bits:
+    def _mate(self) -> Mask:
         if self.refilling:
             return self._one_and_zero_flipped(self.X[self.front_rows])
         children = np.empty((0, self.problem.n_var), np.bool_)
@@ -133,7 +129,7 @@ class MFFS(BitSearch):
             children = np.concatenate((children, brood))
         return children
 
-    def _survive(self, X: Bits, F: Values) -> Integers:
+    def _survive(self, X: Mask, F: Matrix) -> Integers:
         f = np.column_stack((X.mean(axis=1), F[:, beside_size(X, F)[-1]]))
         batch = np.arange(len(self.X), len(X))
         if self.refilling:
@@ -150,14 +146,14 @@ class MFFS(BitSearch):
         self.sum_rows = [np.searchsorted(kept, rows) for rows in self.sum_rows]
         return kept
 
-    def _select_front(self, X: Bits, F: Values, rows: Integers) -> None:
+    def _select_front(self, X: Mask, F: Matrix, rows: Integers) -> None:
         parents = X[self.front_rows] if len(self.front_rows) else X
         rows = rows[first_of_equals(X[rows])]
         candidates = rows[_unlike(X[rows], F[rows], self.sizes[0], _mean_distance(parents))]
         selected = select_by_crowding(F[candidates], self.sizes[0])
         self.front_rows, self.standing = candidates[selected.kept], selected.standing
 
-    def _select_sums(self, f: Values, candidates: list[Integers]) -> None:
+    def _select_sums(self, f: Matrix, candidates: list[Integers]) -> None:
         """Keep the least sums of each; the point z, which they are measured from, changes no order."""
         self.sum_rows, self.sums = [], []
         for weight, rows, size in zip(self.weights, candidates, self.sizes[1:], strict=True):
@@ -166,7 +162,7 @@ class MFFS(BitSearch):
             self.sum_rows.append(rows[best])
             self.sums.append(g[best])
 
-    def _is_stale(self, f: Values) -> bool:
+    def _is_stale(self, f: Matrix) -> bool:
         best = [f[rows[0]].tolist() for rows in self.sum_rows]
         if len(self.records) == PATIENCE and self.records[0] == best:
             self.records.clear()
@@ -174,7 +170,7 @@ class MFFS(BitSearch):
         self.records.append(best)
         return False
 
-    def _weigh_anew(self, f: Values) -> None:
+    def _weigh_anew(self, f: Matrix) -> None:
         points = f[self.front_rows]
         points = np.unique(points[front_numbers(points) == 0], axis=0)
         seen = points - points.min(axis=0)
@@ -187,7 +183,7 @@ class MFFS(BitSearch):
         weights[: len(c)] = c[:, 0] / c.sum(axis=1)
         self.weights = weights.round(2)
 
-    def _one_and_zero_flipped(self, strings: Bits) -> Bits:
+    def _one_and_zero_flipped(self, strings: Mask) -> Mask:
         """Return the strings with a random one and a random zero flipped in each, where it has such."""
         flipped = strings.copy()
         for bit in (strings, ~strings):
@@ -196,20 +192,20 @@ class MFFS(BitSearch):
         return flipped
 
 
-def _among(X: Bits, others: Bits) -> Bits:
+def _among(X: Mask, others: Mask) -> Mask:
     """Return which rows of `X` are among the others."""
     numbers = group_numbers(np.concatenate((X, others)))
-    found: Bits = np.isin(numbers[: len(X)], numbers[len(X) :])
+    found: Mask = np.isin(numbers[: len(X)], numbers[len(X) :])
     return found
 
 
-def _mean_distance(X: Bits) -> float:
+def _mean_distance(X: Mask) -> float:
     """Return the mean Hamming distance between two of the rows."""
     ones = np.count_nonzero(X, axis=0)
     return float((ones * (len(X) - ones)).sum() / max(1, len(X) * (len(X) - 1) / 2))
 
 
-def _unlike(X: Bits, F: Values, n: int, distance: float) -> Integers:
+def _unlike(X: Mask, F: Matrix, n: int, distance: float) -> Integers:
     """Return the rows of the first fronts, `n` or more if there are so many, equal objectives far from each other."""
     front, groups, sizes = front_numbers(F), group_numbers(F), np.count_nonzero(X, axis=1)
     first = front == 0
@@ -228,7 +224,7 @@ def _unlike(X: Bits, F: Values, n: int, distance: float) -> Integers:
     return np.flatnonzero(selected)
 
 
-def _distances_within_size(X: Bits, sizes: Integers, rows: Integers, selected: Bits, first: Bits) -> Values:
+def _distances_within_size(X: Mask, sizes: Integers, rows: Integers, selected: Mask, first: Mask) -> Vector:
     """Return the Hamming distance of each row to the nearest selected string of its size.
 
     Where none has its size, to the nearest among those of the first front whose sizes are nearest.
@@ -238,11 +234,11 @@ def _distances_within_size(X: Bits, sizes: Integers, rows: Integers, selected: B
     peers = selected & (apart == 0)
     nearest = first & (apart == np.where(first, apart, apart.max() + 1).min(axis=1, keepdims=True))
     peers = np.where(peers.any(axis=1, keepdims=True), peers, nearest)
-    least: Values = np.where(peers, distances, np.inf).min(axis=1)
+    least: Vector = np.where(peers, distances, np.inf).min(axis=1)
     return least
 
 
-def _far(distances: Values, groups: Integers, least: float) -> Bits:
+def _far(distances: Vector, groups: Integers, least: float) -> Mask:
     """Return which strings are at least so far, and of a group in which none is the one that is the farthest."""
     far = distances >= least
     farthest = np.lexsort((-distances, groups))

@@ -1,20 +1,22 @@
-"""Operators for long bit strings: a few random draws per individual instead of one per bit.
+"""Operators for long bit strings, packed bit strings, and mixed strings of bits and reals.
 
-Individuals are rows of a bool matrix with up to a million columns. pymoo's own binary operators draw a double or a
-permutation entry for every gene and copy the whole population five times per generation; these hold to pymoo's
-interface, work row by row and give every child memory of its own once. All randomness comes from the `random_state`
-that pymoo hands over.
+Bit strings are rows of a bool matrix with up to a million columns. pymoo's own binary operators draw a double or a
+permutation entry for every gene and copy the whole population five times per generation; these draw a few numbers for
+each individual, work row by row and give every child memory of its own once. All randomness comes from the
+`random_state` that pymoo hands over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 from pymoo.core.crossover import Crossover
+from pymoo.core.individual import Individual
 from pymoo.core.mutation import Mutation
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
@@ -23,25 +25,28 @@ from pymoo.core.sampling import Sampling
 from pymoo.operators.crossover.sbx import cross_sbx
 from pymoo.operators.mutation.pm import mut_pm
 
+from moerank.arrays import Array, Integers, Mask, Matrix
+
 __all__ = [
     "DENSITY",
     "DensitySampling",
     "KeepAsIs",
-    "SparseBitFlip",
-    "SubsetSizeSampling",
-    "UniformCrossover",
+    "MixedCrossover",
+    "MixedMutation",
+    "MixedSampling",
     "PackedBitFlip",
     "PackedCrossover",
     "PackedProblem",
     "PackedSampling",
+    "SparseBitFlip",
+    "SubsetSizeSampling",
+    "UniformCrossover",
     "pack_rows",
     "unpack_rows",
-    "MixedCrossover",
-    "MixedMutation",
-    "MixedSampling",
 ]
 
-Bits = NDArray[np.bool_]
+Packed: TypeAlias = NDArray[np.uint8]
+"""Rows of bits, eight in a byte."""
 
 DENSITY = (0.05, 0.5)
 """Range of the shares of ones in an initial population; started at one half a search never gets down."""
@@ -78,9 +83,7 @@ class DensitySampling(Sampling):
         self.low = low
         self.high = high
 
-    def _do(
-        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> Bits:
+    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Mask:
         density = self.low * (self.high / self.low) ** random_state.random(n_samples)
         X = np.empty((n_samples, problem.n_var), np.bool_)
         for row, share in zip(X, density, strict=True):
@@ -109,9 +112,7 @@ class SubsetSizeSampling(Sampling):
         super().__init__()
         self.largest = largest
 
-    def _do(
-        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> Bits:
+    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Mask:
         sizes = random_state.integers(1, self.largest or problem.n_var, n_samples, endpoint=True)
         X = np.zeros((n_samples, problem.n_var), np.bool_)
         for row, size in zip(X, sizes, strict=True):
@@ -139,6 +140,8 @@ class UniformCrossover(Crossover):
     [1, 1, 1, 1, 1, 1]
     """
 
+    dtype: type[np.generic] = np.bool_
+
     def __init__(self, prob: float = 0.9) -> None:
         super().__init__(n_parents=2, n_offsprings=2, prob=prob)
 
@@ -147,27 +150,22 @@ class UniformCrossover(Crossover):
         problem: Problem,
         pop: Any,
         parents: Any = None,
-        *args: Any,
-        random_state: np.random.Generator,
-        **kwargs: Any,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
     ) -> Population:
         """Cross the pairs of individuals `pop`, or those that the index pairs `parents` take from `pop`."""
         matings = pop if parents is None else [pop[pair] for pair in parents]
         taking_place = random_state.random(len(matings)) < self.prob.get()
         first, second = [], []
         for (mother, father), takes_place in zip(matings, taking_place, strict=True):
-            a, b = self._row(mother), self._row(father)
+            a, b = _row(mother, self), _row(father, self)
             children = self._exchange(a, b, random_state) if takes_place else (a.copy(), b.copy())
             first.append(children[0])
             second.append(children[1])
         return Population.new("X", first + second)
 
-    def _row(self, individual: Any) -> NDArray[Any]:
-        return _bits(individual, self)
-
-    def _exchange(
-        self, a: NDArray[Any], b: NDArray[Any], random_state: np.random.Generator
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _exchange(self, a: Array, b: Array, random_state: Generator) -> tuple[Array, Array]:
         """Return the two children of a mating that takes place."""
         random_bytes = np.frombuffer(random_state.bytes(-(-len(a) // 8)), np.uint8)
         exchanged = np.unpackbits(random_bytes, count=len(a))
@@ -197,6 +195,8 @@ class SparseBitFlip(Mutation):
     [11, 8, 5, 4]
     """
 
+    dtype: type[np.generic] = np.bool_
+
     def __init__(self, prob_var: float | None = None) -> None:
         super().__init__(prob=1.0, prob_var=prob_var)
 
@@ -205,9 +205,9 @@ class SparseBitFlip(Mutation):
         problem: Problem,
         pop: Population,
         inplace: bool = True,
-        *args: Any,
-        random_state: np.random.Generator,
-        **kwargs: Any,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
     ) -> Population:
         """Mutate the individuals of `pop`, or copies of them if not `inplace`; the old rows stay as they were."""
         if not inplace:
@@ -215,15 +215,12 @@ class SparseBitFlip(Mutation):
         counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(pop))
         for individual, count in zip(pop, counts, strict=True):
             if count:
-                row = self._row(individual).copy()
+                row = _row(individual, self).copy()
                 self._flip(row, _distinct(problem.n_var, count, random_state))
                 individual.X = row
         return pop
 
-    def _row(self, individual: Any) -> NDArray[Any]:
-        return _bits(individual, self)
-
-    def _flip(self, row: NDArray[Any], positions: NDArray[np.int64]) -> None:
+    def _flip(self, row: Array, positions: Integers) -> None:
         row[positions] = ~row[positions]
 
 
@@ -236,38 +233,35 @@ class KeepAsIs(NoRepair):
     >>> algorithm = NSGA2(100, sampling=DensitySampling(), repair=KeepAsIs())
     """
 
-    def do(self, problem: Problem, pop: Population, **kwargs: Any) -> Population:
+    def do(self, problem: Problem, pop: Population, **kwargs: object) -> Population:
         """Return `pop` itself."""
         return pop
 
 
-def _bits(individual: Any, operator: Any) -> Bits:
-    X: Bits = individual.X
-    if X.dtype != np.bool_:
+def _row(individual: Individual, operator: UniformCrossover | SparseBitFlip) -> Array:
+    X: Array = individual.X
+    if X.dtype != operator.dtype:
         raise TypeError(
-            f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "
+            f"{operator.name} works on {operator.dtype.__name__.strip('_')} rows, but an individual holds {X.dtype}; "
             "give the algorithm a bool sampling such as DensitySampling()"
         )
     return X
 
 
-def _distinct(n: int, size: int, random_state: np.random.Generator) -> NDArray[np.int64]:
+def _distinct(n: int, size: int, random_state: Generator) -> Integers:
     """Return `size` distinct integers below `n`, every subset equally likely."""
     if size == 1:
         return random_state.integers(n, size=1)
-    positions: NDArray[np.int64] = random_state.choice(n, size, replace=False, shuffle=False)
+    positions: Integers = random_state.choice(n, size, replace=False, shuffle=False)
     return positions
 
 
-Packed = NDArray[np.uint8]
-
-
-def pack_rows(X: Bits) -> Packed:
+def pack_rows(X: Mask) -> Packed:
     """Return bool rows (n, n_bits) as bytes, shape (n, ⌈n_bits / 8⌉); the first bit of a byte is its highest."""
     return np.packbits(X, axis=1)
 
 
-def unpack_rows(rows: Sequence[Packed] | Packed, n_bits: int) -> Bits:
+def unpack_rows(rows: Sequence[Packed] | Packed, n_bits: int) -> Mask:
     """Return packed rows as bool, shape (n, n_bits).
 
     Examples
@@ -296,43 +290,36 @@ class PackedProblem(Problem):  # type: ignore[misc]
         self.evaluate_rows = problem.evaluate_rows
         self.restore_cache = problem.restore_cache
 
-    def measure_again(self, X: Packed) -> NDArray[np.float64]:
+    def measure_again(self, X: Packed) -> Matrix:
         """Return the objectives of packed rows, without looking them up."""
-        values: NDArray[np.float64] = self.problem.measure_again(unpack_rows(X, self.problem.n_var))
+        values: Matrix = self.problem.measure_again(unpack_rows(X, self.problem.n_var))
         return values
 
-    def _evaluate(self, X: Packed, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+    def _evaluate(self, X: Packed, out: dict[str, object], *args: object, **kwargs: object) -> None:
         out["F"] = self.problem.evaluate(unpack_rows(X, self.problem.n_var))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> PackedProblem:
+    def __deepcopy__(self, memo: dict[int, object]) -> PackedProblem:
         """Return itself, as the problem does."""
         return self
 
 
 class PackedSampling(Sampling):
-    """What a sampling of bool strings draws, packed.
-
-    Parameters
-    ----------
-    sampling : Sampling
-    """
+    """A sampling of bool strings, packed."""
 
     def __init__(self, sampling: Sampling) -> None:
         super().__init__()
         self.sampling = sampling
 
-    def _do(self, problem: PackedProblem, n_samples: int, *args: Any, **kwargs: Any) -> Packed:
+    def _do(self, problem: PackedProblem, n_samples: int, *args: object, **kwargs: object) -> Packed:
         return pack_rows(self.sampling._do(problem.problem, n_samples, *args, **kwargs))
 
 
 class PackedCrossover(UniformCrossover):
     """`UniformCrossover` of packed strings."""
 
-    def _row(self, individual: Any) -> Packed:
-        row: Packed = individual.X
-        return row
+    dtype = np.uint8
 
-    def _exchange(self, a: Packed, b: Packed, random_state: np.random.Generator) -> tuple[Packed, Packed]:
+    def _exchange(self, a: Packed, b: Packed, random_state: Generator) -> tuple[Packed, Packed]:
         exchanged = (a ^ b) & np.frombuffer(random_state.bytes(len(a)), np.uint8)
         return a ^ exchanged, b ^ exchanged
 
@@ -340,19 +327,15 @@ class PackedCrossover(UniformCrossover):
 class PackedBitFlip(SparseBitFlip):
     """`SparseBitFlip` of packed strings."""
 
-    def do(self, problem: PackedProblem, *args: Any, **kwargs: Any) -> Any:
+    dtype = np.uint8
+
+    def do(self, problem: PackedProblem, *args: Any, **kwargs: Any) -> Population:
         """Mutate as `SparseBitFlip` does, with as many bits as the bool strings have."""
         return super().do(problem.problem, *args, **kwargs)
 
-    def _row(self, individual: Any) -> Packed:
-        row: Packed = individual.X
-        return row
-
-    def _flip(self, row: Packed, positions: NDArray[np.int64]) -> None:
+    def _flip(self, row: Packed, positions: Integers) -> None:
         np.bitwise_xor.at(row, positions >> 3, (128 >> (positions & 7)).astype(np.uint8))
 
-
-Strings = NDArray[np.float64]
 
 ETA = 20.0
 """Distribution index of crossover and mutation of the reals: the larger, the closer children stay to their parents."""
@@ -366,7 +349,7 @@ class MixedSampling(Sampling):
     n_bits : int
         How many of the leading entries are bits.
     members : ndarray, shape (n_members, n_var), optional
-        Strings that take the first places of the population.
+        Matrix that take the first places of the population.
 
     Examples
     --------
@@ -375,14 +358,12 @@ class MixedSampling(Sampling):
     [[1.0, 1.0, 0.0, 0.91, 0.61], [0.0, 0.0, 0.0, 0.82, 0.0]]
     """
 
-    def __init__(self, n_bits: int, members: Strings | None = None) -> None:
+    def __init__(self, n_bits: int, members: Matrix | None = None) -> None:
         super().__init__()
         self.n_bits = n_bits
         self.members = members
 
-    def _do(
-        self, problem: Problem, n_samples: int, *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> Strings:
+    def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         density = random_state.random((n_samples, 1))
         X = random_state.random((n_samples, problem.n_var))
         X[:, : self.n_bits] = X[:, : self.n_bits] < density
@@ -394,7 +375,7 @@ class MixedSampling(Sampling):
 class MixedCrossover(Crossover):
     """Uniform crossover of the bits, simulated binary crossover of the reals.
 
-    The order of features means nothing, so neighbouring bits are not kept together as a cut at one point would.
+    The order of features means nothing: neighbouring bits need not stay together, as after a cut at one point.
 
     Parameters
     ----------
@@ -408,24 +389,15 @@ class MixedCrossover(Crossover):
         super().__init__(n_parents=2, n_offsprings=2, prob=prob)
         self.n_bits = n_bits
 
-    def _do(
-        self, problem: Problem, X: Strings, *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> Strings:
+    def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         bits, reals = X[:, :, : self.n_bits], X[:, :, self.n_bits :]
         n_matings, n_reals = reals.shape[1:]
         exchanged = random_state.random((n_matings, self.n_bits)) < 0.5
         half = np.full((n_matings, 1), 0.5)
         children = np.empty_like(X)
         children[:, :, : self.n_bits] = np.where(exchanged, bits[::-1], bits)
-        children[:, :, self.n_bits :] = cross_sbx(
-            reals,
-            np.zeros(n_reals),
-            np.ones(n_reals),
-            np.full((n_matings, 1), ETA),
-            half,
-            half,
-            random_state=random_state,
-        )
+        zeros, ones, eta = np.zeros(n_reals), np.ones(n_reals), np.full((n_matings, 1), ETA)
+        children[:, :, self.n_bits :] = cross_sbx(reals, zeros, ones, eta, half, half, random_state=random_state)
         return children
 
 
@@ -444,22 +416,15 @@ class MixedMutation(Mutation):
         super().__init__(prob=1.0, prob_var=prob_var)
         self.n_bits = n_bits
 
-    def _do(
-        self, problem: Problem, X: Strings, *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> Strings:
+    def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         bits, reals = X[:, : self.n_bits], X[:, self.n_bits :]
         n, n_reals = reals.shape
         probability = self.get_prob_var(problem, size=n)
         flipped = random_state.random(bits.shape) < probability[:, None]
         mutated = np.empty_like(X)
         mutated[:, : self.n_bits] = np.where(flipped, 1 - bits, bits)
+        zeros, ones, eta = np.zeros(n_reals), np.ones(n_reals), np.full(n, ETA)
         mutated[:, self.n_bits :] = mut_pm(
-            reals,
-            np.zeros(n_reals),
-            np.ones(n_reals),
-            np.full(n, ETA),
-            probability,
-            at_least_once=False,
-            random_state=random_state,
+            reals, zeros, ones, eta, probability, at_least_once=False, random_state=random_state
         )
         return mutated

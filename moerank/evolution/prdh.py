@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.evolution.bit_search import (
     BitSearch,
     beside_size,
@@ -19,10 +20,6 @@ from moerank.evolution.bit_search import (
 )
 
 __all__ = ["PRDH"]
-
-Bits = NDArray[np.bool_]
-Values = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class PRDH(BitSearch):
@@ -71,16 +68,16 @@ class PRDH(BitSearch):
 
     n_objectives = (2, None)
 
-    def _start(self, n: int) -> Bits:
+    def _start(self, n: int) -> Mask:
         d = self.problem.n_var
         return random_strings(n, d, min(d, 3 * self.pop_size), self.random_state)
 
-    def _mate(self) -> Bits:
+    def _mate(self) -> Mask:
         n_pairs = self.pop_size // 2
         parents = self.X[tournament(self.standing, 2 * n_pairs, self.random_state)]
         return uniform_children(parents, self.random_state)
 
-    def _survive(self, X: Bits, F: Values) -> Integers:
+    def _survive(self, X: Mask, F: Matrix) -> Integers:
         distinct = first_of_equals(X)
         X, F = X[distinct], F[distinct]
         errors = F[:, beside_size(X, F)]
@@ -97,7 +94,7 @@ class PRDH(BitSearch):
         return distinct[feasible[selected.kept]]
 
 
-def _unlike(X: Bits, F: Values, errors: Values) -> Integers:
+def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
     """Return the rows that stay when of equal objectives, behind the first front, only the least alike are kept."""
     front, groups = front_numbers(F), group_numbers(F)
     first = front == 0
@@ -112,7 +109,7 @@ def _unlike(X: Bits, F: Values, errors: Values) -> Integers:
     return np.flatnonzero(kept)
 
 
-def _unlikeness(X: Bits, errors: Values, rows: Integers, first: Bits) -> tuple[Values, Values]:
+def _unlikeness(X: Mask, errors: Matrix, rows: Integers, first: Mask) -> tuple[Vector, Vector]:
     """Return o₁ and o₂ of these rows: how far they are from the first front's members near them."""
     sizes = np.count_nonzero(X, axis=1)
     distances = hamming_distances(X[rows], X[first])
@@ -124,8 +121,8 @@ def _unlikeness(X: Bits, errors: Values, rows: Integers, first: Bits) -> tuple[V
     return _mean_of_nearest(distances, by_size), _mean_of_nearest(lacking, by_error)
 
 
-def _mean_of_nearest(values: NDArray[np.floating], distances: NDArray[np.number]) -> Values:
+def _mean_of_nearest(values: NDArray[np.floating], distances: NDArray[np.number]) -> Vector:
     """Return each row's mean of the values whose distance is the least of the row."""
     nearest = distances == distances.min(axis=1, keepdims=True)
-    means: Values = (values * nearest).sum(axis=1) / nearest.sum(axis=1)
+    means: Vector = (values * nearest).sum(axis=1) / nearest.sum(axis=1)
     return means

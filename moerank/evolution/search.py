@@ -1,7 +1,7 @@
-"""The search loop: ask, evaluate, tell, with an exact archive, a history and a journal of what was evaluated.
+"""The search loop: ask, evaluate, tell, with an exact archive, a history and a journal of the evaluations.
 
-The population goes through the same states, bit for bit, as in ``pymoo.optimize.minimize`` with the same seed; what
-is added only watches. Resuming runs the same search again from its seed and takes the objectives from the journal.
+The population goes through the same states, bit for bit, as in ``pymoo.optimize.minimize`` with the same seed; archive,
+history and journal only watch. Resuming runs the search again from its seed and takes the objectives from the journal.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
+from moerank.arrays import Array, Matrix, Vector
 from moerank.evolution.archive import Archive, DigestDuplicates, row_digests
 from moerank.evolution.journal import Journal, Record
 
@@ -28,7 +29,7 @@ __all__ = ["Generation", "SearchResult", "search"]
 
 @dataclass(frozen=True)
 class Generation:
-    """What is known after one generation.
+    """State of a search after one generation.
 
     Attributes
     ----------
@@ -43,7 +44,7 @@ class Generation:
     n_gen: int
     n_eval: int
     elapsed: float
-    front: NDArray[np.float64]
+    front: Matrix
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class SearchResult:
     algorithm : pymoo Algorithm
         As it stands after its last generation, with its ``pop`` and ``opt``.
     archive : Archive
-        The non-dominated members of all evaluations, and of what was known before.
+        The non-dominated members of all evaluations, and of a given archive.
     history : tuple of Generation
         One entry per generation.
     """
@@ -69,7 +70,7 @@ class SearchResult:
         """The last population."""
         return self.algorithm.pop
 
-    def hypervolume(self, reference: ArrayLike) -> NDArray[np.float64]:
+    def hypervolume(self, reference: ArrayLike) -> Vector:
         """Return the hypervolume of the archive after each generation against the point `reference`.
 
         `reference` holds one value per objective; members that do not dominate it add nothing.
@@ -94,23 +95,22 @@ def search(
     Parameters
     ----------
     problem : pymoo Problem
-        May offer ``restore_cache(known)``, which is told the objectives that stand in a journal, a mapping of digests
+        May offer ``restore_cache(known)``, which is given the objectives of a journal, a mapping of digests
         (`row_digests`) to tuples; ``measure_again(X)``, which returns objectives without looking them up; and
         ``evaluate_rows(rows, digests)``, which returns F for a sequence of rows and spares copying them to one array.
     algorithm : pymoo Algorithm
         A fresh one; it is copied and stays as it is. Its ``sampling`` makes the initial population.
     termination : int, tuple or pymoo Termination
-        A number of generations, or what pymoo takes: ("n_gen", 50), ("n_eval", 5000), ("time", "00:01:00"),
-        a Termination object.
+        A number of generations, or a termination of pymoo: ("n_gen", 50), ("n_eval", 5000), ("time", "00:01:00"), a
+        Termination object.
     seed : int or None
         Seed of all random draws; None draws a fresh one.
     archive : Archive, optional
-        What is known before, and stays where nothing dominates it; it is the result's archive and grows.
+        Members known before, which stay where nothing dominates them; it becomes the archive of the result.
     journal : Journal, optional
-        Where each batch of individuals is written down once it is evaluated. If its file exists, the search is run
-        again from its seed with the objectives and times that are found there, and goes on where the file ends. It
-        stays until the caller, who knows when the whole run has ended, removes it. A seed that was drawn stands in
-        it, and has to be given to go on.
+        Each batch of individuals is written to it once it is evaluated. If its file exists, the search is run again
+        from its seed with the objectives and times in the file, and goes on where the file ends. It stays until the
+        caller removes it. A seed that was drawn stands in it, and has to be given to go on.
     progress : callable, optional
         Called after each generation as ``progress(fraction, n_gen, n_eval)`` with the fraction done, in [0, 1]; not
         for generations that are repeated from a journal.
@@ -129,18 +129,18 @@ def search(
 
     Notes
     -----
-    Whatever ends the search, an interrupt from the keyboard or a kill included, all that was evaluated before is in
-    the journal. A resumed search has the bits of an undisturbed one if the problem gives equal individuals equal
+    Whatever ends the search, an interrupt from the keyboard or a kill included, the journal holds all that was
+    evaluated before. A resumed search has the bits of an undisturbed one if the problem gives equal individuals equal
     values, and if chance comes from the algorithm's random state and time from ``algorithm.start_time`` alone, as in
-    all of pymoo; a search that goes another way than its journal is refused. Of a search that time ends, what stands
-    in the journal is repeated. What a problem returns beyond F, G and H is not kept.
+    all of pymoo; a search that goes another way than its journal is refused. A search that time ends repeats all that
+    the journal holds. Values of a problem beyond F, G and H are not kept.
 
     At its end a resumed search measures its archive again, and refuses a journal that holds other values (for
-    problems without ``measure_again`` equal to nine digits, as their last bits may depend on the batch). Other
-    individuals are not measured again: whoever may not write to the journal's folder cannot deceive, others could.
+    problems without ``measure_again`` equal to nine digits, as their last bits may depend on the batch). It does not
+    measure other individuals again, so that a user who may write to the journal's folder could deceive it.
 
-    The clock is monotonic. It is read once for each batch, and what asks pymoo for the time since
-    ``algorithm.start_time`` is told that reading.
+    The clock is monotonic and read once for each batch; pymoo is told that reading as the time since
+    ``algorithm.start_time``.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def search(
     algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose)
     history: list[Generation] = []
     archive = Archive() if archive is None else archive
-    clock = _Clock()
+    clock = _Clock(time.time())
     try:
         if journal is not None:
             journal.open(_about(problem, algorithm), sum(_sizes(problem)))
@@ -181,9 +181,9 @@ def search(
 
 
 def _advance(problem: Problem, algorithm: Algorithm, archive: Archive, clock: _Clock, journal: Journal | None) -> None:
-    """Ask, evaluate, tell, and put what was evaluated into the archive."""
+    """Ask, evaluate, tell, and put the evaluated individuals into the archive."""
     offspring = algorithm.ask()
-    algorithm.start_time = clock.start
+    algorithm.start_time = clock
     members = np.empty(0, object) if offspring is None else np.atleast_1d(offspring)
     if journal is None:
         _evaluate(problem, algorithm, offspring, members)
@@ -201,7 +201,7 @@ def _advance(problem: Problem, algorithm: Algorithm, archive: Archive, clock: _C
         archive.add([individual.X for individual in feasible], np.array([individual.F for individual in feasible]))
 
 
-def _evaluate(problem: Problem, algorithm: Algorithm, offspring: Any, members: NDArray[np.object_]) -> None:
+def _evaluate(problem: Problem, algorithm: Algorithm, offspring: object, members: NDArray[np.object_]) -> None:
     evaluator, elimination = algorithm.evaluator, getattr(algorithm, "eliminate_duplicates", None)
     if offspring is None:
         return
@@ -220,7 +220,7 @@ def _evaluate(problem: Problem, algorithm: Algorithm, offspring: Any, members: N
 def _evaluate_once(
     problem: Problem,
     algorithm: Algorithm,
-    offspring: Any,
+    offspring: object,
     members: NDArray[np.object_],
     clock: _Clock,
     journal: Journal,
@@ -250,13 +250,13 @@ def _evaluate_once(
 
 
 def _put(
-    values: NDArray[np.float64],
+    values: Matrix,
     sizes: tuple[int, int, int],
     evaluator: Evaluator,
-    offspring: Any,
+    offspring: object,
     members: NDArray[np.object_],
 ) -> None:
-    """Do what pymoo's evaluator does, with values that are known: it would put all rows into one large array."""
+    """Act as pymoo's evaluator with known values; pymoo's own would put all rows into one large array."""
     needed = set(evaluator.evaluate_values_of) if evaluator.skip_already_evaluated else None
     new = [i for i, individual in enumerate(members) if needed is None or not needed <= individual.evaluated]
     parts = np.split(values[new], np.cumsum(sizes)[:2], axis=1)
@@ -292,8 +292,8 @@ def _check_end(problem: Problem, algorithm: Algorithm, archive: Archive, journal
         )
 
 
-def _about(problem: Problem, algorithm: Algorithm) -> dict[str, Any]:
-    """Return what a journal has to agree in with the search, beside the configuration of the run."""
+def _about(problem: Problem, algorithm: Algorithm) -> dict[str, object]:
+    """Return the properties of the search that a journal has to share, beside the configuration of the run."""
     return {
         "algorithm class": type(algorithm).__name__,
         "seed of the search": algorithm.seed,
@@ -306,44 +306,38 @@ def _sizes(problem: Problem) -> tuple[int, int, int]:
     return problem.n_obj, problem.n_ieq_constr, problem.n_eq_constr
 
 
-def _values(problem: Problem, members: NDArray[np.object_]) -> NDArray[np.float64]:
+def _values(problem: Problem, members: NDArray[np.object_]) -> Vector:
     """Return F, G and H of the individuals side by side."""
     names = [name for name, size in zip("FGH", _sizes(problem), strict=True) if size]
     rows = [np.concatenate([np.ravel(getattr(individual, name)) for name in names]) for individual in members]
     return np.array(rows, np.float64).reshape(len(members), sum(_sizes(problem)))
 
 
-def _row(X: NDArray[Any]) -> NDArray[Any]:
-    """Return what to make a digest of: the row itself, or the text that shows one of strings or other objects."""
+def _row(X: Array) -> Array:
+    """Return the row to make a digest of: itself, or the text of a row of strings or other objects."""
     return X if X.dtype.kind in "biufc" else np.frombuffer(repr(X.tolist()).encode(), np.uint8)
 
 
-class _Clock:
-    """Seconds of the search, which stand still between two readings, so that a repeated search can be told the same.
+class _Clock(float):
+    """The moment at which a search began, in seconds since 1970, for pymoo's ``start_time``.
 
-    `start` takes the place of the moment at which pymoo began: the time from then on is what this clock shows.
+    Subtracted from the present it gives the seconds of the search, which stand still between two readings, so that a
+    repeated search is told the same.
     """
 
-    def __init__(self) -> None:
-        self.elapsed = 0.0
-        self.start = _Start(time.time())
-        self.start.clock = self
-        self._begin = time.monotonic()
+    elapsed = 0.0
 
-    def read(self) -> None:
-        """Move on to now."""
-        self.elapsed = max(self.elapsed, time.monotonic() - self._begin)
-
-    def put(self, elapsed: float) -> None:
-        """Show what was read when the search was first here, and count on from there."""
-        self.elapsed = elapsed
-        self._begin = time.monotonic() - elapsed
-
-
-class _Start(float):
-    """The moment at which a search began, in seconds since 1970; what is subtracted from now gives its clock."""
-
-    clock: _Clock
+    def __init__(self, now: float) -> None:
+        self.begin = time.monotonic()
 
     def __rsub__(self, now: float) -> float:
-        return self.clock.elapsed
+        return self.elapsed
+
+    def read(self) -> None:
+        """Move on to the present."""
+        self.elapsed = max(self.elapsed, time.monotonic() - self.begin)
+
+    def put(self, elapsed: float) -> None:
+        """Show an earlier reading, and count on from there."""
+        self.elapsed = elapsed
+        self.begin = time.monotonic() - elapsed

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 from pymoo.core.population import Population
 
+from moerank.arrays import Integers, Mask, Matrix
 from moerank.evolution.bit_search import (
     BitSearch,
     first_of_equals,
@@ -18,10 +18,6 @@ from moerank.evolution.bit_search import (
 )
 
 __all__ = ["SparseEA"]
-
-Bits = NDArray[np.bool_]
-Integers = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 
 class SparseEA(BitSearch):
@@ -76,13 +72,13 @@ class SparseEA(BitSearch):
     def _infill(self) -> Population | None:
         return super()._initialize_infill() if self.n_iter == 2 else super()._infill()
 
-    def _start(self, n: int) -> Bits:
+    def _start(self, n: int) -> Mask:
         X = np.zeros((n, self.problem.n_var), np.bool_)
         for row, share in zip(X, self.random_state.random(n), strict=True):
             row[tournament(self.score, ceil(share * len(row)), self.random_state)] = True
         return X
 
-    def _mate(self) -> Bits:
+    def _mate(self) -> Mask:
         parents = tournament(self.standing, 2 * self.pop_size, self.random_state)
         p, q = np.split(self.X[parents], 2)
         children = p.copy()
@@ -92,7 +88,7 @@ class SparseEA(BitSearch):
         self._flip_one(children, children == off, off)
         return children
 
-    def _survive(self, X: Bits, F: Values) -> Integers:
+    def _survive(self, X: Mask, F: Matrix) -> Integers:
         if not len(self.X):
             self.score = _scores(X, F)
             return np.arange(len(X))
@@ -101,11 +97,11 @@ class SparseEA(BitSearch):
         self.standing = selected.standing
         return distinct[selected.kept]
 
-    def _coins(self) -> Bits:
-        coins: Bits = self.random_state.random((self.pop_size, 1)) < 0.5
+    def _coins(self) -> Mask:
+        coins: Mask = self.random_state.random((self.pop_size, 1)) < 0.5
         return coins
 
-    def _flip_one(self, children: Bits, candidates: Bits, off: Bits) -> None:
+    def _flip_one(self, children: Mask, candidates: Mask, off: Mask) -> None:
         """Flip one of the candidates of each row that has some: the better to switch on, or the worse to switch off."""
         able = np.flatnonzero(candidates.any(axis=1))
         first, second = random_members(candidates[able], 2, self.random_state)
@@ -114,7 +110,7 @@ class SparseEA(BitSearch):
         children[able, winner] ^= True
 
 
-def _scores(X: Bits, F: Values) -> Integers:
+def _scores(X: Mask, F: Matrix) -> Integers:
     """Return for each bit the best front among the single strings that hold it, where a repair has added others."""
     front = front_numbers(F)
     scores: Integers = np.where(X, front[:, None], front.max() + 1).min(axis=0)

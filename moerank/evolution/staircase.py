@@ -1,16 +1,15 @@
-"""Staircase search: near mates, small moves, and for each size the few strings that are least above the best known."""
+"""Staircase search: a front over all sizes at once, by near mates, small moves and a few strings of each size."""
 
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import moocore
 import numpy as np
-from numpy.typing import NDArray
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.evolution.bit_search import (
     BitSearch,
     beside_size,
@@ -23,42 +22,39 @@ from moerank.evolution.operators import SubsetSizeSampling
 
 __all__ = ["Staircase", "gaps", "select_by_gap"]
 
-Bits = NDArray[np.bool_]
-Values = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
-OF_A_SIZE = 3
-"""Members of one size at most."""
+MOST_OF_A_SIZE = 3
+"""Most members of one size."""
 
-NEAREST = 5
-"""How many places away in the order of size a near mate is at most."""
+FARTHEST_PLACE = 5
+"""Most places between a string and its near mate, in the order of size."""
 
 OPERATORS = NEAR, ANY, MOVED, FLIP, SWAP = range(5)
-"""How a child is made: from a near mate, any, or either and then moved; by a flip; by an exchange of two bits."""
+"""Ways to make a child: from a near mate, from any, from either with moves; by a flip; by an exchange of two bits."""
 
 ADD, DROP, EXCHANGE = range(3)
 """The moves."""
 
-DIGITS = 12
-"""Decimals to which objectives are compared."""
+DECIMALS = 12
+"""Decimals by which objectives are compared."""
 
-FURTHER = 1 / 3
+P_FURTHER_MOVE = 1 / 3
 """Probability of one more move after each."""
 
 LEAST_SHARE, MEMORY = 0.05, 0.9
-"""Share that each operator keeps, whatever its success, and the weight of the past when a generation is added to it."""
+"""Least share of each operator, and the factor by which earlier successes fade each generation."""
 
-STALE = 12
+STALE_GENERATIONS = 12
 """Generations without progress after which the search begins anew."""
 
-AT = 10_000
+FULL_SIZE_AT = 10_000
 """Evaluations after which the population has its nominal size."""
 
-SMALLEST, LARGEST = 1 / 4, 4
-"""Least and largest share of its nominal size that the population has."""
+SMALLEST_SHARE, LARGEST_SHARE = 1 / 4, 4
+"""Least and largest size of the population, as shares of its nominal size."""
 
 TRIES = 6
-"""Batches that are drawn at most to fill one; in the last two each child takes two moves more."""
+"""Most attempts to fill a batch; in the last two each child takes two moves more."""
 
 
 class Staircase(BitSearch):
@@ -99,7 +95,7 @@ class Staircase(BitSearch):
        together; the next time the population is put aside again.
 
     A generation of P strings takes O(P (d + log P)) with one objective beside the size, and O(P²) for each of
-    several. The population is not the result: what is not dominated by any string evaluated stands in ``opt``.
+    several. The population is not the result: ``opt`` holds the non-dominated strings of all evaluations.
 
     Examples
     --------
@@ -112,43 +108,43 @@ class Staircase(BitSearch):
     [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
 
-    def __init__(self, pop_size: int = 100, *, adaptive: bool = True, **settings: Any) -> None:
+    def __init__(self, pop_size: int = 100, *, adaptive: bool = True, **settings: object) -> None:
         super().__init__(pop_size, **settings)
         self.nominal_size = pop_size
         self.adaptive = adaptive
 
-    def _setup(self, problem: Problem, **settings: Any) -> None:
+    def _setup(self, problem: Problem, **settings: object) -> None:
         super()._setup(problem, **settings)
         self.n_sent = self.stale = 0
         self.pop_size = self._size_now()
         self.used, self.survived = np.zeros((2, len(OPERATORS)))
-        self.aside: tuple[Population, Bits, Values] | None = None
+        self.aside: tuple[Population, Mask, Matrix] | None = None
         self._forget()
 
     def _size_now(self) -> int:
-        growth = np.sqrt(self.n_sent / AT)
-        return max(2, int(self.nominal_size * np.clip(growth, SMALLEST, LARGEST)))
+        growth = np.sqrt(self.n_sent / FULL_SIZE_AT)
+        return max(2, int(self.nominal_size * np.clip(growth, SMALLEST_SHARE, LARGEST_SHARE)))
 
     def _forget(self) -> None:
         self.sent = set(_keys(np.zeros((1, self.problem.n_var), np.bool_)))  # the empty string is never to be sent
         self.made_by: dict[bytes, int] = {}
 
-    def _start(self, n: int) -> Bits:
+    def _start(self, n: int) -> Mask:
         offer = getattr(self.problem, "starting_strings", None)
         given = np.empty((0, self.problem.n_var), np.bool_) if offer is None else offer(n // 2)
         return np.concatenate((given, self._random_strings(n - len(given))))
 
-    def _random_strings(self, n: int) -> Bits:
+    def _random_strings(self, n: int) -> Mask:
         largest = getattr(self.problem, "most_ones", None)
         return SubsetSizeSampling(largest)._do(self.problem, n, random_state=self.random_state)
 
-    def _mate(self) -> Bits:
-        if self.stale > STALE:
+    def _mate(self) -> Mask:
+        if self.stale > STALE_GENERATIONS:
             self.stale = 0
             if self.aside is None:
                 return self._begin_anew()
             self._unite()
-        rows: list[Bits] = []
+        rows: list[Mask] = []
         self.made_by = {}
         for attempt in range(TRIES):
             operators = self._operators(self.pop_size)
@@ -160,7 +156,7 @@ class Staircase(BitSearch):
             if len(rows) >= self.pop_size:
                 break
         if not rows:  # all strings within reach have been sent
-            self.stale = STALE + 1
+            self.stale = STALE_GENERATIONS + 1
             return self._mate()
         return np.array(rows[: self.pop_size])
 
@@ -170,13 +166,13 @@ class Staircase(BitSearch):
         shares = LEAST_SHARE + (1 - LEAST_SHARE * len(OPERATORS)) * success / success.sum()
         return self.random_state.choice(len(OPERATORS), n, p=shares / shares.sum())
 
-    def _children(self, operators: Integers, further: int) -> Bits:
+    def _children(self, operators: Integers, further: int) -> Mask:
         """Return a child for each operator, with so many further moves."""
         n, rng = len(operators), self.random_state
         parents = tournament(self.gap, n, rng)
         by_size = np.argsort(np.count_nonzero(self.X, axis=1), kind="stable")
         place = np.argsort(by_size)[parents]
-        away = rng.integers(1, NEAREST, n, endpoint=True) * rng.choice([-1, 1], n)
+        away = rng.integers(1, FARTHEST_PLACE, n, endpoint=True) * rng.choice([-1, 1], n)
         near = by_size[np.clip(place + away, 0, len(self.X) - 1)]
         is_near = (operators == NEAR) | ((operators == MOVED) & (rng.random(n) < 0.5))
         mates = np.where(is_near, near, tournament(self.gap, n, rng))
@@ -186,7 +182,9 @@ class Staircase(BitSearch):
         children = np.where(taken, self.X[mates], children)
         flipped = np.flatnonzero(operators == FLIP)
         children[flipped, rng.integers(children.shape[1], size=len(flipped))] ^= True
-        n_moves = np.select([operators == MOVED, operators == SWAP], [rng.geometric(1 - FURTHER, n), 1], 0) + further
+        n_moves = (
+            np.select([operators == MOVED, operators == SWAP], [rng.geometric(1 - P_FURTHER_MOVE, n), 1], 0) + further
+        )
         for step in range(int(n_moves.max())):
             rows = np.flatnonzero(n_moves > step)
             kinds = rng.integers(3, size=len(rows))
@@ -205,12 +203,12 @@ class Staircase(BitSearch):
         # Where a repair has left nothing new the search goes on and grows stale.
         return distinct[new] if new else distinct
 
-    def _survive(self, X: Bits, F: Values) -> Integers:
+    def _survive(self, X: Mask, F: Matrix) -> Integers:
         n_old = len(self.X)
         self.n_sent += len(X) - n_old
         self.pop_size = self._size_now()
-        sizes, values = np.count_nonzero(X, axis=1), _beside_size(X, F)
-        climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DIGITS))))[n_old:].any()
+        sizes, values = np.count_nonzero(X, axis=1), _values_beside_size(X, F)
+        climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))[n_old:].any()
         self.stale = 0 if climbed else self.stale + 1
         kept, self.gap = select_by_gap(sizes, values, self.pop_size)
         operators = np.array([self.made_by.get(key, -1) for key in _keys(X[n_old:])], np.int64)
@@ -220,7 +218,7 @@ class Staircase(BitSearch):
             sums += np.bincount(operators[counted], minlength=len(OPERATORS))
         return kept
 
-    def _begin_anew(self) -> Bits:
+    def _begin_anew(self) -> Mask:
         """Put the population aside and return the first strings of another one."""
         self.aside = self.pop, self.X, self.F
         self.pop, self.X, self.F = Population.empty(), self.X[:0], self.F[:0]
@@ -232,7 +230,7 @@ class Staircase(BitSearch):
         assert self.aside is not None
         pop, X, F = self.aside
         pop, X, F = Population.merge(self.pop, pop), np.concatenate((self.X, X)), np.concatenate((self.F, F))
-        kept, self.gap = select_by_gap(np.count_nonzero(X, axis=1), _beside_size(X, F), self.pop_size)
+        kept, self.gap = select_by_gap(np.count_nonzero(X, axis=1), _values_beside_size(X, F), self.pop_size)
         self.pop, self.X, self.F, self.aside = pop[kept], X[kept], F[kept], None
 
     def _set_optimum(self) -> None:
@@ -241,17 +239,11 @@ class Staircase(BitSearch):
         self.opt = known[[F[:, 0].argmin()]] if F.shape[1] == 1 else known[moocore.is_nondominated(F)]
 
 
-def gaps(sizes: Integers, values: Values) -> Values:
-    """Return how far each member lies above the staircase of the members of at most its size, shape (n,).
+def gaps(sizes: Integers, values: Matrix) -> Vector:
+    """Return the gap of each member above the staircase of the members of at most its size, shape (n,).
 
-    That is the least amount that all its values would have to fall by for no such member to be less in all of them;
-    with a single value the difference from the least one.
-
-    Parameters
-    ----------
-    sizes : ndarray of int, shape (n,)
-    values : ndarray, shape (n, n_values)
-        Minimised; the same amount means as much in each.
+    That is the least amount that all its values (n, n_values) would have to fall by for no such member to be less in
+    all of them; with a single value the difference from the least one.
 
     Examples
     --------
@@ -266,11 +258,11 @@ def gaps(sizes: Integers, values: Values) -> Values:
         return values[:, 0] - np.minimum.accumulate(least)[sizes]
     falls = reduce(np.minimum, (value[:, None] - value for value in values.T))  # faster than one cube of differences
     falls[sizes[None, :] > sizes[:, None]] = -np.inf
-    most: Values = falls.max(axis=1)
+    most: Vector = falls.max(axis=1)
     return most
 
 
-def select_by_gap(sizes: Integers, values: Values, n: int) -> tuple[Integers, Values]:
+def select_by_gap(sizes: Integers, values: Matrix, n: int) -> tuple[Integers, Vector]:
     """Return the first `n` members by gap, then size, then crowding within the size, and their gaps.
 
     At most three of a size stay, and of several with the same size and values the first. If more than `n` of these are
@@ -281,7 +273,7 @@ def select_by_gap(sizes: Integers, values: Values, n: int) -> tuple[Integers, Va
     >>> select_by_gap(np.array([1, 2, 2, 2]), np.array([[0.5], [1.0], [0.25], [0.25]]), 3)
     (array([0, 2, 1]), array([0.  , 0.  , 0.75]))
     """
-    distinct = first_of_equals(np.column_stack((sizes, values.round(DIGITS))))
+    distinct = first_of_equals(np.column_stack((sizes, values.round(DECIMALS))))
     sizes, values = sizes[distinct], values[distinct]
     gap = gaps(sizes, values)
     order = np.lexsort((-crowding_distances(values, sizes), sizes, gap))
@@ -289,13 +281,13 @@ def select_by_gap(sizes: Integers, values: Values, n: int) -> tuple[Integers, Va
     first = np.searchsorted(sizes[order][grouped], sizes[order][grouped])
     place = np.empty(len(order), np.int64)
     place[grouped] = np.arange(len(order)) - first
-    kept = order[place < OF_A_SIZE]
+    kept = order[place < MOST_OF_A_SIZE]
     kept = kept[: max(n, np.count_nonzero(gap[kept] <= 0))]
     return distinct[kept], gap[kept]
 
 
-def _beside_size(X: Bits, F: Values) -> Values:
-    """Return the objectives that are not the size; several as shares of their spans."""
+def _values_beside_size(X: Mask, F: Matrix) -> Vector:
+    """Return the objectives that are not the size, as shares of their spans if there are several."""
     values = F[:, beside_size(X, F)]
     if values.shape[1] == 1:
         return values
@@ -303,7 +295,7 @@ def _beside_size(X: Bits, F: Values) -> Values:
     return (values - values.min(axis=0)) / np.where(span > 0, span, 1.0)
 
 
-def _moved(X: Bits, kinds: Integers, random_state: np.random.Generator) -> Bits:
+def _moved(X: Mask, kinds: Integers, random_state: np.random.Generator) -> Mask:
     """Return the strings after one move each: a random zero added, a random one dropped, or both."""
     X = X.copy()
     adds = np.flatnonzero((kinds != DROP) & ~X.all(axis=1))
@@ -313,5 +305,5 @@ def _moved(X: Bits, kinds: Integers, random_state: np.random.Generator) -> Bits:
     return X
 
 
-def _keys(X: Bits) -> list[bytes]:
+def _keys(X: Mask) -> list[bytes]:
     return [row.tobytes() for row in np.packbits(X, axis=1)]

@@ -1,4 +1,4 @@
-"""Exports: a trained ranker in the formats of search engines and other systems, one file per system."""
+"""Exports of trained rankers to search engines and other systems, one file per system."""
 
 from moerank.exports.formats import FORMATS as FORMATS
 from moerank.exports.formats import export as export

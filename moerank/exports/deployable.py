@@ -1,4 +1,4 @@
-"""A model as other systems can compute it: of raw values, document by document; what none can compute is refused."""
+"""Models as other systems compute them: from raw values, document by document."""
 
 from __future__ import annotations
 
@@ -12,295 +12,79 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
+from moerank.arrays import Floats, Integers, Mask
 from moerank.checks import first_mistake
 from moerank.data.scaling import FittedScaling
 from moerank.files import read_text
 from moerank.rankers.model import Forest, Model
 
 __all__ = [
+    "Deployable",
+    "Deployment",
+    "Node",
+    "Normaliser",
     "SolrFeature",
     "TargetFeature",
     "TemplateFeature",
     "check_name",
+    "compact_json",
+    "deployable",
+    "depths",
+    "indented_json",
+    "largest_value",
     "names_there",
+    "nested_trees",
+    "normaliser",
     "plain_name",
     "read_features",
-    "largest_value",
     "single",
     "single_above",
     "single_at_most",
     "single_positive",
-    "Deployable",
-    "Deployment",
-    "deployable",
-    "Normaliser",
-    "normaliser",
-    "compact_json",
-    "depths",
-    "nested_trees",
 ]
 
-MOST_BYTES = 2**24
-"""Of a file of features."""
-
-NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
-
-Name = Annotated[str, StringConstraints(pattern=NAME)]
-Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class SolrFeature(_Table):
-    """A feature of Solr: the name of its class, that of the package left out or not, and its parameters."""
-
-    class_: Annotated[Line, Field(alias="class")]
-    params: dict[str, JsonValue] = Field(default_factory=dict)
-
-
-class TemplateFeature(_Table):
-    """A feature of Elasticsearch's plugin and OpenSearch's: a query whose score it is, and what that asks for."""
-
-    template: dict[str, JsonValue] | Line
-    params: tuple[str, ...] = ()
-    template_language: Line = "mustache"
-
-
-class TargetFeature(_Table):
-    """What a file says of a feature.
-
-    Attributes
-    ----------
-    name : str, optional
-        Its name there: letters, digits and _ of ASCII, no digit first.
-    solr : SolrFeature, optional
-    elasticsearch : TemplateFeature, optional
-        For OpenSearch, too.
-    vespa : str, optional
-        A ranking expression, as ``bm25(title)``.
-    """
-
-    name: Name | None = None
-    solr: SolrFeature | None = None
-    elasticsearch: TemplateFeature | None = None
-    vespa: Line | None = None
-
-
-_FEATURES = TypeAdapter(dict[str, TargetFeature])
-
-
-def read_features(features: str | Path | Mapping[str, Any] | None) -> dict[str, TargetFeature]:
-    """Read what a TOML file, or a mapping of the same content, says of features: a table each, by their names.
-
-    Raises
-    ------
-    ValueError
-        If it is no TOML file, or holds something else.
-    OSError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> read_features({"BM25 of the title": {"name": "bm25", "vespa": "bm25(title)"}})["BM25 of the title"].vespa
-    'bm25(title)'
-    """
-    where, values = "features", features
-    if isinstance(features, str | Path):
-        where = str(features)
-        try:
-            values = tomllib.loads(read_text(Path(features), MOST_BYTES))
-        except RecursionError:
-            raise ValueError(f"{where}: not a TOML file: nested too deeply") from None
-        except ValueError as error:
-            raise ValueError(f"{where}: not a TOML file: {error}") from None
-    try:
-        return _FEATURES.validate_python({} if values is None else values)
-    except ValidationError as error:
-        raise ValueError(f"{where}: {first_mistake(error)}") from None
-
-
-def plain_name(name: str) -> str:
-    """Return a name that every system can hold.
-
-    What is no letter, digit or _ of ASCII becomes _, and f goes before a first digit, and into an empty name.
-
-    Examples
-    --------
-    >>> plain_name("BM25 of title.en"), plain_name("46"), plain_name("")
-    ('BM25_of_title_en', 'f46', 'f')
-    """
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return plain if re.match(NAME, plain) else f"f{plain}"
-
-
-def names_there(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the names of features in a search engine: those that are given, else plain ones.
-
-    Raises
-    ------
-    ValueError
-        If two of them are the same.
-    """
-    there: dict[str, str] = {}
-    for name, told in zip(names, given, strict=True):
-        plain = told or plain_name(name)
-        if plain in there:
-            raise ValueError(
-                f"the features {there[plain]!r} and {name!r} are both called {plain!r} there; name one of them in a "
-                f'file, as ["{_basic(name)}"] with name = "{plain}_2", and give it by --features'
-            )
-        there[plain] = name
-    return tuple(there)
-
-
-def check_name(name: str) -> None:
-    """Raise a ValueError for what cannot name a model: small letters, digits and _ are taken, a letter first."""
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise ValueError(f"name must be of small letters, digits and _, a letter first, not {name!r}")
-
-
-def _basic(name: str) -> str:
-    """Return a name as TOML writes it between quotation marks."""
-    return "".join(
-        f"\\{sign}" if sign in '"\\' else f"\\u{ord(sign):04x}" if sign < " " or sign == "\x7f" else sign
-        for sign in name
-    )
-
-
-Floats: TypeAlias = NDArray[np.floating[Any]]
+Engine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
+Node: TypeAlias = dict[str, Any]
+"""An object of JSON."""
 
 LARGEST = float(np.finfo(np.float32).max)
 
+MOST_BYTES = 2**24
+"""Largest size of a file of features."""
 
-def single(value: float, what: str) -> float:
-    """Return the nearest number of single precision.
+NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+Name = Annotated[str, StringConstraints(pattern=NAME)]
+Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
 
-    Raises
-    ------
-    ValueError
-        If there is none, as for 1e39; `what` is what the message calls the number.
+MOST_OFFSET = 2.0**14
+"""Largest offset of a feature in units of its scale; beyond it single precision keeps under three digits."""
 
-    Examples
-    --------
-    >>> single(0.1, "the weight of 'price'")
-    0.10000000149011612
-    """
-    if abs(value) > LARGEST:
-        raise ValueError(f"{what} is {value:g}, too large for single precision; scale the features, and train again")
-    return float(np.float32(value))
-
-
-def single_positive(value: float, what: str) -> float:
-    """Return the nearest number of single precision to one that is divided by, and so must not become 0.
-
-    Raises
-    ------
-    ValueError
-        If it becomes 0, or is too large.
-    """
-    rounded = single(value, what)
-    if rounded <= 0.0:
-        raise ValueError(f"{what} is {value:g}, which is 0 in single precision; scale the features, and train again")
-    return rounded
-
-
-def single_at_most(value: float) -> float:
-    """Return the largest number of single precision that is at most `value`.
-
-    A number x of single precision is at most the one exactly if it is at most the other. Beyond the numbers of single
-    precision it is the outermost of them.
-
-    Examples
-    --------
-    >>> single_at_most(0.1), single_at_most(-1e300)
-    (0.09999999403953552, -3.4028234663852886e+38)
-    """
-    if abs(value) >= LARGEST:
-        return LARGEST if value > 0 else -LARGEST
-    nearest = np.float32(value)
-    return float(nearest if float(nearest) <= value else np.nextafter(nearest, np.float32(-np.inf)))
-
-
-def single_above(value: float) -> float:
-    """Return the smallest number of single precision above `value`: x ≤ value exactly if x is less than it.
-
-    Beyond the numbers of single precision it is the outermost of them.
-
-    Examples
-    --------
-    >>> single_above(0.5)
-    0.5000000596046448
-    """
-    below = np.float32(single_at_most(value))
-    return float(below if below == np.float32(LARGEST) else np.nextafter(below, np.float32(np.inf)))
-
-
-def largest_value(size: int, holds: Callable[[Floats], NDArray[np.bool_]], dtype: type[np.floating[Any]]) -> Floats:
-    """Return the largest finite numbers (size,) of a precision for which a condition holds, or the smallest of all.
-
-    Parameters
-    ----------
-    size : int
-    holds : callable
-        Says of numbers (size,) whether each fulfils its own condition; what fulfils it does so with anything smaller.
-    dtype : {np.float32, np.float64}
-
-    Notes
-    -----
-    Bisection over the numbers in their order, at most 64 calls: a search from one to the next never ends where
-    numbers lie as close together as around 0.
-
-    Examples
-    --------
-    >>> largest_value(1, lambda x: x + np.float32(1) <= 1, np.float32).tolist()  # which rounds their sum to 1
-    [5.960464477539063e-08]
-    """
-    bits: Any = np.int32 if dtype is np.float32 else np.int64
-
-    def number(place: NDArray[Any]) -> Floats:
-        return np.where(place < 0, -np.abs(place).view(dtype), np.abs(place).view(dtype))
-
-    last = np.array([np.finfo(dtype).max], dtype).view(bits)
-    most = np.repeat(last, size)
-    least = -most
-    while (least < most).any():
-        middle = (least | most) - ((least ^ most) >> 1)  # their mean, rounded up, of which no sum could overflow
-        found = holds(number(middle))
-        least, most = np.where(found, middle, least), np.where(found, most, np.maximum(middle - 1, least))
-    return number(least)
-
-
-Engine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
-
-COARSE = 2.0**14
-"""How many times its scale the offset of a feature may be, before single precision keeps under three digits of it."""
+CLOSE = 1e-6
+"""Share of its range that a feature may lose when its minimum and maximum are rounded to single precision."""
 
 
 @dataclass(frozen=True)
 class Deployable:
-    """A model to deploy; lists have one entry per feature.
+    """A model for another system, the target; tuples have one entry per feature.
 
     Attributes
     ----------
     name : str
-        Of the model in the other system.
+        Name of the model in the target.
     names : tuple of str
-        The names of the features here.
+        Names of the features in the training data.
     weights : tuple of float or None
-        Of a linear model.
+        Weights of a linear model.
     scaling : FittedScaling or None
-        What is applied to raw values before the weights.
+        Scaling of raw values before the weights are applied.
     trees : Forest or None
-        Over these features, from 0, and raw values.
+        Trees over raw values of these features, numbered from 0.
     missing : float or None
-        The value of a document that has none, before it is scaled; None where the training data had all.
+        Raw value that stands for a missing one; None if the training data had no missing values.
     features : tuple of TargetFeature
-        What is known of the features there.
+        Descriptions of the features in the target.
     """
 
     name: str
@@ -313,22 +97,16 @@ class Deployable:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Their names in a search engine.
-
-        Raises
-        ------
-        ValueError
-            If two of them are the same.
-        """
+        """Names of the features in the target; two equal names are a ValueError."""
         return names_there(self.names, [feature.name for feature in self.features])
 
     @property
     def absent(self) -> float:
-        """What search engines count a missing value as, whose rule is 0 where the training data say nothing."""
+        """Value that stands for a missing one in a search engine: 0 if the training data had none missing."""
         return 0.0 if self.missing is None else self.missing
 
     def remarks(self, engine: Engine) -> list[str]:
-        """Return the sentences about this model that whoever deploys it to a search engine should read."""
+        """Return the sentences that users should read before they deploy this model to a search engine."""
         said = []
         pairs = list(zip(self.names, self.labels, strict=True))
         if renamed := [f"{name!r} is {label}" for name, label in pairs if name != label]:
@@ -342,11 +120,11 @@ class Deployable:
 
     @property
     def coarse(self) -> list[str]:
-        """The sentence about features that are scaled and whose values single precision hardly tells apart."""
+        """The sentence about scaled features whose values hardly differ in single precision."""
         if self.scaling is None:
             return []
         values = zip(self.names, self.scaling.offset, self.scaling.scale, strict=True)
-        if not (found := [repr(name) for name, offset, scale in values if abs(offset) > COARSE * scale]):
+        if not (found := [repr(name) for name, offset, scale in values if abs(offset) > MOST_OFFSET * scale]):
             return []
         return [
             f"Single precision keeps under three digits of {', '.join(found)}, far from 0 beside the spread: subtract "
@@ -356,14 +134,14 @@ class Deployable:
 
 @dataclass(frozen=True)
 class Deployment:
-    """What an export writes.
+    """Files of an export.
 
     Attributes
     ----------
     files : dict of Path to bytes
-        The files, the model last.
+        Contents by path, the model last.
     next_step : str
-        How to upload them, and what to check.
+        Instructions to upload the files, and to check the result.
     """
 
     files: dict[Path, bytes]
@@ -371,20 +149,20 @@ class Deployment:
 
 
 def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -> Deployable:
-    """Prepare a model for another system, and refuse what none can compute.
+    """Prepare a model for another system.
 
     Parameters
     ----------
     model : Model
     name : str
-        What it will be called there.
+        Name of the model in the target.
     features : mapping
-        What is known of its features there, by their names; others are passed over.
+        Descriptions of features in the target, by name. Names that the model does not use are ignored.
 
     Raises
     ------
     ValueError
-        If the model is neither linear nor of trees, has no feature, or looks at other documents of a query.
+        If the model is neither linear nor of trees, uses no feature, or depends on other documents of a query.
     """
     check_name(name)
     if model.weights is None and model.trees is None:
@@ -418,10 +196,10 @@ def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -
 
 
 def _over_raw_values(trees: Forest, columns: tuple[int, ...], scaling: FittedScaling | None) -> Forest:
-    """Return the same trees over the features alone, with thresholds for raw values.
+    """Return the same trees with thresholds for raw values, over used features alone.
 
-    A threshold t of scaled values becomes the largest x with (x − offset) / scale ≤ t, as these are computed: the
-    same values go left, without a rounding before each comparison.
+    A threshold t of scaled values becomes the largest x with (x − offset) / scale ≤ t in floating point, so that the
+    same values go left.
     """
     place_of = {column: place for place, column in enumerate(columns)}
     places = tuple(place_of[column] for column in trees.columns)
@@ -433,12 +211,212 @@ def _over_raw_values(trees: Forest, columns: tuple[int, ...], scaling: FittedSca
     return replace(trees, columns=places, thresholds=tuple(thresholds.tolist()))
 
 
-CLOSE = 1e-6
-"""The share of its extent that a feature may lose where minimum and maximum are rounded to single precision."""
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class SolrFeature(_Table):
+    """A feature of Solr: its class, with or without the package name, and its parameters."""
+
+    class_: Annotated[Line, Field(alias="class")]
+    params: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class TemplateFeature(_Table):
+    """A feature of the plugins of Elasticsearch and OpenSearch: a query, whose score is the value."""
+
+    template: dict[str, JsonValue] | Line
+    params: tuple[str, ...] = ()
+    template_language: Line = "mustache"
+
+
+class TargetFeature(_Table):
+    """Description of a feature in a search engine.
+
+    Attributes
+    ----------
+    name : str, optional
+        Name in the engine: ASCII letters, digits and _, no digit first.
+    solr : SolrFeature, optional
+    elasticsearch : TemplateFeature, optional
+        Also used for OpenSearch.
+    vespa : str, optional
+        A ranking expression, such as ``bm25(title)``.
+    """
+
+    name: Name | None = None
+    solr: SolrFeature | None = None
+    elasticsearch: TemplateFeature | None = None
+    vespa: Line | None = None
+
+
+_FEATURES = TypeAdapter(dict[str, TargetFeature])
+
+
+def read_features(features: str | Path | Mapping[str, Any] | None) -> dict[str, TargetFeature]:
+    """Read descriptions of features by name, from a TOML file or a mapping of the same content.
+
+    Raises
+    ------
+    ValueError
+        If the file is not TOML, or has unknown keys or values of a wrong type.
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> read_features({"BM25 of the title": {"name": "bm25", "vespa": "bm25(title)"}})["BM25 of the title"].vespa
+    'bm25(title)'
+    """
+    where, values = "features", features
+    if isinstance(features, str | Path):
+        where = str(features)
+        try:
+            values = tomllib.loads(read_text(Path(features), MOST_BYTES))
+        except RecursionError:
+            raise ValueError(f"{where}: not a TOML file: nested too deeply") from None
+        except ValueError as error:
+            raise ValueError(f"{where}: not a TOML file: {error}") from None
+    try:
+        return _FEATURES.validate_python({} if values is None else values)
+    except ValidationError as error:
+        raise ValueError(f"{where}: {first_mistake(error)}") from None
+
+
+def plain_name(name: str) -> str:
+    """Return a name that every system accepts.
+
+    Characters other than ASCII letters, digits and _ become _; a name that begins with a digit, or is empty, gets the
+    prefix f.
+
+    Examples
+    --------
+    >>> plain_name("BM25 of title.en"), plain_name("46"), plain_name("")
+    ('BM25_of_title_en', 'f46', 'f')
+    """
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return plain if re.match(NAME, plain) else f"f{plain}"
+
+
+def names_there(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:
+    """Return the names of features in a search engine: given ones, else plain ones; two equal names are an error."""
+    there: dict[str, str] = {}
+    for name, told in zip(names, given, strict=True):
+        plain = told or plain_name(name)
+        if plain in there:
+            raise ValueError(
+                f"the features {there[plain]!r} and {name!r} are both called {plain!r} there; name one of them in a "
+                f'file, as ["{_basic(name)}"] with name = "{plain}_2", and give it by --features'
+            )
+        there[plain] = name
+    return tuple(there)
+
+
+def check_name(name: str) -> None:
+    """Raise a ValueError unless the name of a model has only small letters, digits and _, and begins with a letter."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ValueError(f"name must be of small letters, digits and _, a letter first, not {name!r}")
+
+
+def _basic(name: str) -> str:
+    """Return a name as TOML writes it in a basic string."""
+    return "".join(
+        f"\\{sign}" if sign in '"\\' else f"\\u{ord(sign):04x}" if sign < " " or sign == "\x7f" else sign
+        for sign in name
+    )
+
+
+def single(value: float, what: str) -> float:
+    """Return the nearest number of single precision; one that is too large is a ValueError, which names `what`.
+
+    Examples
+    --------
+    >>> single(0.1, "the weight of 'price'")
+    0.10000000149011612
+    """
+    if abs(value) > LARGEST:
+        raise ValueError(f"{what} is {value:g}, too large for single precision; scale the features, and train again")
+    return float(np.float32(value))
+
+
+def single_positive(value: float, what: str) -> float:
+    """Return the nearest number of single precision to a divisor; 0 is a ValueError, which names `what`."""
+    rounded = single(value, what)
+    if rounded <= 0.0:
+        raise ValueError(f"{what} is {value:g}, which is 0 in single precision; scale the features, and train again")
+    return rounded
+
+
+def single_at_most(value: float) -> float:
+    """Return the largest number of single precision that is at most `value`, or else the smallest of all.
+
+    Examples
+    --------
+    >>> single_at_most(0.1), single_at_most(-1e300)
+    (0.09999999403953552, -3.4028234663852886e+38)
+    """
+    if abs(value) >= LARGEST:
+        return LARGEST if value > 0 else -LARGEST
+    nearest = np.float32(value)
+    return float(nearest if float(nearest) <= value else np.nextafter(nearest, np.float32(-np.inf)))
+
+
+def single_above(value: float) -> float:
+    """Return the smallest number of single precision above `value`, or else the largest of all.
+
+    For x in single precision, x ≤ value exactly if x is less than the result.
+
+    Examples
+    --------
+    >>> single_above(0.5)
+    0.5000000596046448
+    """
+    below = np.float32(single_at_most(value))
+    return float(below if below == np.float32(LARGEST) else np.nextafter(below, np.float32(np.inf)))
+
+
+def largest_value(size: int, holds: Callable[[Floats], Mask], dtype: type[np.float32 | np.float64]) -> Floats:
+    """Return the largest finite numbers for which a condition holds, or the smallest of all.
+
+    Parameters
+    ----------
+    size : int
+    holds : callable
+        ``holds(x)``, with x of shape (size,), tells for each number whether its own condition holds. A condition that
+        holds for a number must hold for all smaller ones.
+    dtype : {np.float32, np.float64}
+
+    Returns
+    -------
+    ndarray, shape (size,)
+
+    Notes
+    -----
+    Bisection over the ordered bit patterns of the numbers: at most 64 calls.
+
+    Examples
+    --------
+    >>> largest_value(1, lambda x: x + np.float32(1) <= 1, np.float32).tolist()  # the sum is rounded to 1
+    [5.960464477539063e-08]
+    """
+    bits = np.int32 if dtype is np.float32 else np.int64
+
+    def number(place: Integers) -> Floats:
+        magnitude = np.abs(place).view(dtype)
+        return np.where(place < 0, np.negative(magnitude), magnitude)
+
+    last = np.array([np.finfo(dtype).max], dtype).view(bits)
+    most = np.repeat(last, size)
+    least = np.negative(most)
+    while (least < most).any():
+        middle = (least | most) - ((least ^ most) >> 1)  # the mean rounded up, without overflow
+        found = holds(number(middle))
+        least, most = np.where(found, middle, least), np.where(found, most, np.maximum(middle - 1, least))
+    return number(least)
 
 
 class Normaliser(NamedTuple):
-    """A feature is scaled to (x − offset) / scale, and, where `maximum` is given, by (maximum − offset), too."""
+    """Scaling (x − offset) / scale; where `maximum` is given, scale equals maximum − offset."""
 
     offset: float
     scale: float
@@ -446,25 +424,10 @@ class Normaliser(NamedTuple):
 
 
 def normaliser(scaling: FittedScaling, place: int, name: str) -> Normaliser:
-    """Return what scales a feature in single precision.
+    """Return the scaling of the feature at `place` in single precision.
 
-    Parameters
-    ----------
-    scaling : FittedScaling
-    place : int
-        The feature.
-    name : str
-        Its name, for messages.
-
-    Returns
-    -------
-    Normaliser
-        With a maximum if minimum and maximum were fitted and rounding them keeps their difference.
-
-    Raises
-    ------
-    ValueError
-        If one of them is too large, or the scale too small.
+    It has a maximum if minimum and maximum were fitted and their difference survives rounding. Numbers that single
+    precision cannot hold are a ValueError, which names the feature.
 
     Examples
     --------
@@ -482,13 +445,8 @@ def normaliser(scaling: FittedScaling, place: int, name: str) -> Normaliser:
     return Normaliser(offset, scale, maximum if abs(divided_by - scale) < CLOSE * scale else None)
 
 
-Node = dict[str, Any]
-
-
 def nested_trees(trees: Forest, leaf: Callable[[int], Node], split: Callable[[int, Node, Node], Node]) -> list[Node]:
-    """Return the root of each tree, with all that is below it.
-
-    They are made from the leaves up, so that no depth is too much.
+    """Return the root of each tree as a nested object, built from the leaves up, whatever the depth.
 
     Parameters
     ----------
@@ -515,7 +473,7 @@ def nested_trees(trees: Forest, leaf: Callable[[int], Node], split: Callable[[in
 
 
 def depths(trees: Forest) -> list[int]:
-    """Return how many splits lie above each split."""
+    """Return the depth of each split."""
     depth = [0] * len(trees.columns)
     for number, below in enumerate(zip(trees.left, trees.right, strict=True)):
         for child in below:
@@ -524,17 +482,16 @@ def depths(trees: Forest) -> list[int]:
     return depth
 
 
-def compact_json(values: Any) -> bytes:
-    """Return the JSON text of trees, without spaces.
-
-    Raises
-    ------
-    ValueError
-        If a tree is so deep that no reader would take it.
-    """
+def compact_json(values: Node) -> bytes:
+    """Return trees as JSON without spaces; trees that are too deep for readers are a ValueError."""
     try:
         return (json.dumps(values, separators=(",", ":"), allow_nan=False) + "\n").encode()
     except RecursionError:
         raise ValueError(
             "a tree is hundreds of splits deep, which no reader of JSON takes; train with fewer leaves"
         ) from None
+
+
+def indented_json(values: Node | list[Node]) -> bytes:
+    """Return JSON for people to read."""
+    return (json.dumps(values, indent=1, allow_nan=False) + "\n").encode()

@@ -1,8 +1,8 @@
-"""Elasticsearch's plugin for learning to rank (o19s): a feature set, and a linear model or trees over it.
+"""Export to the learning-to-rank plugins of Elasticsearch (o19s) and OpenSearch: a feature set and a model.
 
-A value of a feature is the score of its query. The plugin computes Σ wᵢ zᵢ over the features in the order of the set,
-zᵢ what a normaliser makes of the value, or the sum of a leaf per tree, all in single precision. A value goes left where
-it is less than the threshold, so the next number above is written; one that is absent goes where the split says.
+The value of a feature is the score of its query. The plugins compute in single precision: a linear model as Σ wᵢ zᵢ
+over normalised values zᵢ in the order of the set, trees as the sum of one leaf each. A value goes left if it is less
+than the threshold, so the next number above the threshold is written; each split says where an absent value goes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from moerank.exports.deployable import (
     Node,
     compact_json,
     depths,
+    indented_json,
     nested_trees,
     normaliser,
     single,
@@ -31,18 +32,9 @@ URL = "http://localhost:9200"
 
 
 def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
-    """Write a model in the format of Elasticsearch's plugin, and its feature set beside it.
+    """Return the model as JSON for Elasticsearch, and its feature set in a file of the same name with ``-features``.
 
-    Parameters
-    ----------
-    ranker : Deployable
-    path : Path
-        Of the model; the features go to the same name with ``-features``.
-
-    Raises
-    ------
-    ValueError
-        If a number is too large, or a scale too small, for single precision, or what is missing counts as less than 0.
+    Numbers that single precision cannot hold are a ValueError, and so is a missing value that counts as less than 0.
 
     Examples
     --------
@@ -56,23 +48,23 @@ def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
 
 
 def plugin_files(ranker: Deployable, path: Path, system: str, *remarks: str) -> Deployment:
-    """Write feature set and model; the next step is for a `system`, with its own remarks last."""
+    """Return feature set and model, with instructions for a `system` that end with its own remarks."""
     features = path.with_name(f"{path.stem}-features{path.suffix}")
-    text = json.dumps({"featureset": {"features": _feature_set(ranker)}}, indent=1, allow_nan=False) + "\n"
+    text = indented_json({"featureset": {"features": _feature_set(ranker)}})
     if ranker.trees is not None:
         definition = _trees(ranker, ranker.trees)
         content = compact_json(_named(ranker, {"type": "model/xgboost+json", "definition": definition}))
     else:
-        content = (json.dumps(_named(ranker, _linear(ranker)), indent=1, allow_nan=False) + "\n").encode()
+        content = indented_json(_named(ranker, _linear(ranker)))
     said = [*ranker.remarks("elasticsearch"), *remarks]
     if ranker.trees is None and ranker.absent != 0 and any(known.elasticsearch for known in ranker.features):
         said.append(f"A query of --features that does not match counts as 0, not as {ranker.absent:g}: let all match.")
     step = "\n".join([_next_step(ranker, features, path, system), *said])
-    return Deployment({features: text.encode(), path: content}, step)
+    return Deployment({features: text, path: content}, step)
 
 
 def _feature_set(ranker: Deployable) -> list[Node]:
-    """Return the features: what a file says of them, else the value of a field of their name."""
+    """Return the features: as described by the user, else the value of a field of the same name."""
     features: list[Node] = []
     for name, label, known in zip(ranker.names, ranker.labels, ranker.features, strict=True):
         if known.elasticsearch is not None:
@@ -83,11 +75,11 @@ def _feature_set(ranker: Deployable) -> list[Node]:
 
 
 def _field_value(ranker: Deployable, name: str, field: str) -> Node:
-    """Return the query whose score is the value of a field, or what a missing one counts as."""
+    """Return the query whose score is the value of a field, with a default for documents without a value."""
     if ranker.absent >= 0:
         value: Node = {"field": field, "missing": single(ranker.absent, "the value of what is missing")}
         query: Node = {"match_all": {}}
-    elif ranker.trees is not None:  # which say themselves where it goes
+    elif ranker.trees is not None:  # each split says where an absent value goes
         value, query = {"field": field}, {"exists": {"field": field}}
     else:
         raise ValueError(
@@ -102,7 +94,6 @@ def _named(ranker: Deployable, model: Node) -> Node:
 
 
 def _linear(ranker: Deployable) -> Node:
-    """Return a linear model."""
     assert ranker.weights is not None
     norms: dict[str, Any] = {}
     weights = {}
@@ -115,14 +106,14 @@ def _linear(ranker: Deployable) -> Node:
 
 
 def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
-    """Return (x − minimum) / (maximum − minimum), whose minimum must not be below 0, or (x − mean) / deviation."""
+    """Return a min_max normaliser, whose minimum must not be negative, or a standard one."""
     if maximum is not None and offset >= 0:
         return {"min_max": {"minimum": offset, "maximum": maximum}}
     return {"standard": {"mean": offset, "standard_deviation": scale}}
 
 
 def _trees(ranker: Deployable, trees: Forest) -> list[Node]:
-    """Return trees in the format of XGBoost; leaves are numbered behind the splits."""
+    """Return trees in XGBoost's format; the numbers of leaves follow those of splits."""
     n_splits, depth = len(trees.columns), depths(trees)
     values = [single(value, "a leaf") for value in trees.leaves]
 
@@ -168,21 +159,10 @@ def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> s
 
 
 def opensearch(ranker: Deployable, path: Path) -> Deployment:
-    """Write a model in the format of OpenSearch's plugin, and its feature set beside it.
+    """Return the model as JSON for OpenSearch; files and errors are those of `elasticsearch`.
 
-    Up to version 3.7 a value that is absent goes right in every tree, whatever the split says. The queries written
-    here always have a value, unless what is missing counts as less than 0.
-
-    Parameters
-    ----------
-    ranker : Deployable
-    path : Path
-        Of the model; the features go to the same name with ``-features``.
-
-    Raises
-    ------
-    ValueError
-        As `elasticsearch` does.
+    Up to version 3.7 an absent value goes right in every tree, whatever the split says. The queries written here always
+    have a value, unless a missing value counts as less than 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The formats of other systems, and the export of a ranker in one of them."""
+"""Formats of other systems, and the export of rankers to them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 from moerank.checks import check_at_least, unknown
-from moerank.exports.deployable import Deployable, Deployment, deployable, read_features
-from moerank.exports.elasticsearch import elasticsearch, opensearch
-from moerank.exports.json import plain_json
-from moerank.exports.onnx import onnx_graph
-from moerank.exports.python import python
-from moerank.exports.solr import solr
-from moerank.exports.vespa import vespa
 from moerank.files import prepare_folder, remove_old_remains, replace_file
-from moerank.rankers.model import Model
+from moerank.solvers import plugins
 from moerank.systems import open_regular
 
-__all__ = ["FORMATS", "Format", "export"]
+if TYPE_CHECKING:
+    from moerank.exports.deployable import Deployable, Deployment
+    from moerank.rankers.model import Model
+
+__all__ = ["FORMATS", "Format", "export", "find_format"]
 
 
 @dataclass(frozen=True)
@@ -29,25 +27,43 @@ class Format:
 
     Attributes
     ----------
-    write : callable
-        Makes the files of a `Deployable`, given the path of the first.
     file : str
-        Its name where none is asked for; {} stands for the name of the model.
+        Default name of the model's file; {} stands for the name of the model.
+    writer : callable or str
+        ``writer(deployable, path)`` returns a `Deployment` whose model is the file `path`. A string
+        "package.module:function" is imported at first use.
     """
 
-    write: Callable[[Deployable, Path], Deployment]
     file: str
+    writer: Callable[[Deployable, Path], Deployment] | str
+
+    def write(self, model: Deployable, path: Path) -> Deployment:
+        """Return the files of a model."""
+        writer = resolve_name(self.writer) if isinstance(self.writer, str) else self.writer
+        deployment: Deployment = writer(model, path)
+        return deployment
 
 
 FORMATS: Mapping[str, Format] = {
-    "solr": Format(solr, "solr.json"),
-    "elasticsearch": Format(elasticsearch, "elasticsearch.json"),
-    "opensearch": Format(opensearch, "opensearch.json"),
-    "vespa": Format(vespa, "{}.profile"),
-    "onnx": Format(onnx_graph, "ranker.onnx"),
-    "python": Format(python, "score.py"),
-    "json": Format(plain_json, "ranker.json"),
+    "solr": Format("solr.json", "moerank.exports.solr:solr"),
+    "elasticsearch": Format("elasticsearch.json", "moerank.exports.elasticsearch:elasticsearch"),
+    "opensearch": Format("opensearch.json", "moerank.exports.elasticsearch:opensearch"),
+    "vespa": Format("{}.profile", "moerank.exports.vespa:vespa"),
+    "onnx": Format("ranker.onnx", "moerank.exports.onnx:onnx_graph"),
+    "python": Format("score.py", "moerank.exports.python:python"),
+    "json": Format("ranker.json", "moerank.exports.json:plain_json"),
 }
+"""The package's own formats. Installed packages add `Format` objects as entry points ``moerank.exports``."""
+
+
+def find_format(name: str) -> Format:
+    """Return a format of this package or of another installed one; an unknown name is a ValueError."""
+    known = {**plugins("moerank.exports"), **FORMATS}
+    if name not in known:
+        raise ValueError(unknown("format", name, known))
+    if not isinstance(known[name], Format):
+        raise ValueError(f"entry point moerank.exports: {name} is a {type(known[name]).__name__}, not a Format")
+    return known[name]
 
 
 def export(
@@ -59,36 +75,37 @@ def export(
     name: str = "moerank",
     features: str | Path | Mapping[str, Any] | None = None,
 ) -> Deployment:
-    """Write a ranker in the format of another system, which then scores documents as it does.
+    """Write a ranker in the format of another system, which then computes the same scores.
 
     Parameters
     ----------
     ranker : Model, or fitted estimator
         A ranker, a selector or `MOFSRank`.
-    format : {"solr", "elasticsearch", "opensearch", "vespa", "onnx", "python", "json"}
+    format : str
+        "solr", "elasticsearch", "opensearch", "vespa", "onnx", "python", "json", or a format of an installed package.
     out : path, optional
-        The file of the model; by default one named after the format in the current folder. Some formats have a second
-        file, beside it.
+        The file of the model; by default one named after the format in the current folder. Some formats write a second
+        file beside it.
     member : int, optional
         A row of ``ranker.front_``, from 0; by default the chosen one.
     name : str, default "moerank"
-        What the model is called there: small letters, digits and _.
+        Name of the model in the other system: small letters, digits and _.
     features : path or mapping, optional
-        A TOML file, or a mapping like it, with a table for each feature of which something is known: its ``name``
-        there, and what it is for ``solr`` (class and params), ``elasticsearch`` (params and template) or ``vespa`` (an
-        expression). Without it a feature is a field of the same name, in which _ stands for whatever is no letter or
-        digit of ASCII.
+        A TOML file, or a mapping like it, with a table for each described feature: its ``name`` in the other system,
+        and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template) or ``vespa`` (an
+        expression). A feature without a description is a field of the same name, with _ in place of all characters
+        but ASCII letters and digits.
 
     Returns
     -------
     Deployment
-        ``print(export(…).next_step)`` says how to upload the files, and what to check.
+        ``print(export(…).next_step)`` says how to upload the files and what to check.
 
     Raises
     ------
     ValueError
-        For a ranker that no other system can compute document by document, a name that is not possible there, two
-        features of one name, a number that the format cannot hold, and a file that holds something else already.
+        If no other system can compute the ranker document by document, if a name is invalid or taken twice, if the
+        format cannot hold a number, or if a file exists with other content.
     OSError
         If a file cannot be read or written.
     ImportError
@@ -108,18 +125,21 @@ def export(
     ...     print(*sorted(path.name for path in files))
     solr-features.json solr.json
     """
-    if format not in FORMATS:
-        raise ValueError(unknown("format", format, FORMATS))
-    known = read_features(features)
+    from moerank.exports.deployable import deployable, read_features
+    from moerank.rankers.model import Model
+
+    chosen = find_format(format)
     model = ranker if isinstance(ranker, Model) else _model_of(ranker, member)
-    path = Path(FORMATS[format].file.format(name) if out is None else out)
-    deployment = FORMATS[format].write(deployable(model, name, known), path)
+    path = Path(chosen.file.format(name) if out is None else out)
+    deployment = chosen.write(deployable(model, name, read_features(features)), path)
     _write(deployment)
     return deployment
 
 
 def _model_of(solver: Any, member: int | None) -> Model:
     """Return the model of a fitted estimator, or of a member of its front."""
+    from moerank.rankers.model import Model
+
     if not hasattr(solver, "support_"):
         raise ValueError(f"{type(solver).__name__} is not fitted: call fit first")
     if member is not None:
@@ -135,15 +155,7 @@ def _model_of(solver: Any, member: int | None) -> Model:
 
 
 def _write(deployment: Deployment) -> None:
-    """Write the files, each at one stroke, and the model last.
-
-    Raises
-    ------
-    ValueError
-        If one of them holds something else already.
-    OSError
-        If one cannot be written.
-    """
+    """Write each file atomically, the model last; a file that exists with other content is a ValueError."""
     for path, content in deployment.files.items():
         try:
             with open_regular(path, through_links=True) as file:

@@ -1,19 +1,18 @@
-"""Plain JSON: everything that a program in any language needs to score a document, in double precision."""
+"""Export to plain JSON, from which a program in any language can score documents in double precision."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from moerank.exports.deployable import Deployable, Deployment
+from moerank.exports.deployable import Deployable, Deployment, indented_json
 from moerank.version import VERSION
 
 __all__ = ["plain_json"]
 
 FORMAT = 1
-"""Number of the format; raised whenever older readers would misread it."""
+"""Number of the format; it grows when older readers would misread a file."""
 
 LINEAR = "the sum, over the features in their order, of weight * ((value - offset) / scale); the largest ranks first"
 TREES = (
@@ -24,16 +23,11 @@ TREES = (
 
 
 def plain_json(ranker: Deployable, path: Path) -> Deployment:
-    """Write a model with a sentence that says how to score by it.
-
-    Parameters
-    ----------
-    ranker : Deployable
-    path : Path
-        Of the file.
+    """Return a model with a sentence that says how to compute its scores.
 
     Examples
     --------
+    >>> import json
     >>> from moerank.exports.deployable import deployable
     >>> from moerank.rankers.model import Model
     >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
@@ -62,4 +56,4 @@ def plain_json(ranker: Deployable, path: Path) -> Deployment:
         "as that is not there (null: there was none in the training data).\n"
         "Check that it is given raw values, as the training data had them before scaling."
     )
-    return Deployment({path: (json.dumps(values, indent=1, allow_nan=False) + "\n").encode()}, step)
+    return Deployment({path: indented_json(values)}, step)

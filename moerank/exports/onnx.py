@@ -1,7 +1,7 @@
-"""ONNX: a graph of a few operators, in single precision, for any runtime that has the operators of 2021.
+"""Export to ONNX: a graph in single precision, for runtimes with the operators of 2021 or later.
 
-Linear models are (X − offset) / scale · weights, trees one TreeEnsembleRegressor of ai.onnx.ml 3. In a number of single
-precision a value is at most a threshold exactly if it is at most the largest such number that is not above it.
+Linear models are (X − offset) / scale · weights, trees one TreeEnsembleRegressor of ai.onnx.ml 3. Thresholds are
+rounded down to single precision, which changes no comparison with values of single precision.
 """
 
 from __future__ import annotations
@@ -20,28 +20,15 @@ __all__ = ["onnx_graph"]
 
 OPSETS = {"": 13, "ai.onnx.ml": 3}
 IR_VERSION = 8
-"""Of the file; newer ones are refused by older runtimes, and nothing of them is needed."""
+"""Version of the file format; older runtimes refuse newer ones."""
 
 
 def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
-    """Write a graph with the input ``X`` (n_documents, n_features) and the output ``score`` (n_documents, 1).
+    """Return a graph with the input ``X`` (n_documents, n_features) and the output ``score`` (n_documents, 1).
 
-    Parameters
-    ----------
-    ranker : Deployable
-    path : Path
-        Of the file. The names of the features, in the order of the columns of X, are its metadata ``features``.
-
-    Raises
-    ------
-    ImportError
-        If onnx is not installed.
-    ValueError
-        If a number is too large, or a scale too small, for single precision.
-
-    Notes
-    -----
-    NaN is what is missing. Where the training data have no rule for it, it makes the score NaN.
+    The metadata ``features`` are the names of the features in the order of the columns of X. NaN is a missing value; if
+    the training data had none, it makes the score NaN. Numbers that single precision cannot hold are a ValueError; onnx
+    that is not installed is an ImportError.
 
     Examples
     --------
@@ -75,7 +62,7 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
     if ranker.trees is not None:
         trees = _trees(ranker.trees)
         add("TreeEnsembleRegressor", [values], "sum", domain="ai.onnx.ml", **trees)
-        # A comparison takes NaN for a large number: 0 times the values makes the score NaN instead.
+        # Trees treat NaN as a large number: adding 0 times the values makes the score NaN instead.
         zeros = add("Mul", [values, constant("zero", 0.0)], "zeros")
         add("Add", ["sum", add("ReduceSum", [zeros, constant("axes", [1], np.int64)], "nothing")], "score")
     else:
@@ -107,7 +94,7 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
 
 
 def _scaled(ranker: Deployable, values: str, add: Any, constant: Any) -> str:
-    """Add (x − offset) / scale to the graph, if there is a scaling."""
+    """Add (x − offset) / scale to the graph if the model has a scaling."""
     if ranker.scaling is None:
         return values
     named = list(zip(ranker.scaling.offset, ranker.scaling.scale, ranker.names, strict=True))
@@ -118,12 +105,12 @@ def _scaled(ranker: Deployable, values: str, add: Any, constant: Any) -> str:
 
 
 def _trees(trees: Forest) -> dict[str, Any]:
-    """Return the attributes of a TreeEnsembleRegressor: an entry per node, numbered from 0 in each tree."""
+    """Return the attributes of a TreeEnsembleRegressor, whose nodes are numbered from 0 in each tree."""
     nodes: list[tuple[int, int, int, float, str, int, int]] = []
     targets: list[tuple[int, int, float]] = []
     for tree, root in enumerate(trees.roots):
         waiting = [root]
-        for number, node in enumerate(waiting):  # which grows: the nodes below stand at its end
+        for number, node in enumerate(waiting):  # the list grows: children are appended
             if node < 0:
                 nodes.append((tree, number, 0, 0.0, "LEAF", 0, 0))
                 targets.append((tree, number, single(trees.leaves[-1 - node], "a leaf")))

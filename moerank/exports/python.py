@@ -1,4 +1,4 @@
-"""Python: one function without dependencies, which scores a document as the model does."""
+"""Export to Python: one function without dependencies that scores a document."""
 
 from __future__ import annotations
 
@@ -57,13 +57,7 @@ TREES = """\
 
 
 def python(ranker: Deployable, path: Path) -> Deployment:
-    """Write a module with one function.
-
-    Parameters
-    ----------
-    ranker : Deployable
-    path : Path
-        Of the module.
+    """Return a module with one function.
 
     Examples
     --------
@@ -81,7 +75,7 @@ def python(ranker: Deployable, path: Path) -> Deployment:
     else:
         missing = f"A missing one (NaN, None or not there) counts as {float(ranker.missing)!r}."
         replacement = f"value = {float(ranker.missing)!r}"
-    names = ascii(ranker.names)  # whatever they are, they stand between quotation marks
+    names = ascii(ranker.names)  # quoted, whatever characters they contain
     text = BEGIN.format(version=VERSION, missing=missing, names=names, replacement=replacement)
     if (trees := ranker.trees) is not None:
         lists = ("columns", "thresholds", "left", "right", "leaves", "roots")
@@ -100,5 +94,5 @@ def python(ranker: Deployable, path: Path) -> Deployment:
 
 
 def _plain(values: Sequence[float]) -> tuple[float, ...]:
-    """Return Python's own numbers: those of numpy write themselves as calls."""
+    """Return Python's own numbers, because numpy's are printed as calls."""
     return tuple(map(float, values))

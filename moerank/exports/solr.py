@@ -1,8 +1,8 @@
-"""Apache Solr's module ltr: a feature store, and a LinearModel or MultipleAdditiveTreesModel over it.
+"""Export to Apache Solr's module ltr: a feature store, and a LinearModel or MultipleAdditiveTreesModel.
 
-Solr computes a linear model as Σ wᵢ zᵢ over its features in their order, zᵢ what the feature's normaliser makes of its
-value, and of trees the sum of one leaf each; all in single precision. A value goes left where it is at most the
-threshold plus 1e-6, so thresholds are written that much smaller.
+Solr computes in single precision: a linear model as Σ wᵢ zᵢ over normalised values zᵢ in the order of the features,
+trees as the sum of one leaf each. A value goes left if it is at most the threshold plus 1e-6, so thresholds are written
+smaller by 1e-6.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from moerank.arrays import Floats, Mask
 from moerank.exports.deployable import (
     Deployable,
     Deployment,
-    Floats,
     Node,
     compact_json,
+    indented_json,
     largest_value,
     nested_trees,
     normaliser,
@@ -36,18 +37,9 @@ URL = "http://localhost:8983/solr/COLLECTION"
 
 
 def solr(ranker: Deployable, path: Path) -> Deployment:
-    """Write a model in Solr's format, and its feature store beside it.
+    """Return the model as JSON for Solr, and its feature store in a file of the same name with ``-features``.
 
-    Parameters
-    ----------
-    ranker : Deployable
-    path : Path
-        Of the model; the features go to the same name with ``-features``.
-
-    Raises
-    ------
-    ValueError
-        If a number is too large, or a scale too small, for single precision.
+    Numbers that single precision cannot hold are a ValueError.
 
     Examples
     --------
@@ -58,16 +50,15 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
     {'weights': {'price': -0.5}}
     """
     store = path.with_name(f"{path.stem}-features{path.suffix}")
-    features = json.dumps(_store(ranker), indent=1, allow_nan=False) + "\n"
     if ranker.trees is not None:
         content = compact_json(_trees_model(ranker, ranker.trees))
     else:
-        content = (json.dumps(_linear_model(ranker), indent=1, allow_nan=False) + "\n").encode()
-    return Deployment({store: features.encode(), path: content}, _next_step(ranker, store, path))
+        content = indented_json(_linear_model(ranker))
+    return Deployment({store: indented_json(_store(ranker)), path: content}, _next_step(ranker, store, path))
 
 
 def _store(ranker: Deployable) -> list[Node]:
-    """Return the features: what a file says of them, else the value of a field of their name."""
+    """Return the features: as described by the user, else the value of a field of the same name."""
     features = []
     for label, known in zip(ranker.labels, ranker.features, strict=True):
         name, params = "FieldValueFeature", dict[str, Any](field=label)
@@ -81,7 +72,7 @@ def _store(ranker: Deployable) -> list[Node]:
 
 
 def _linear_model(ranker: Deployable) -> Node:
-    """Return a linear model: weights are numbers, and the values of normalisers texts, as Solr takes them."""
+    """Return a linear model, with weights as numbers and parameters of normalisers as text, as Solr reads them."""
     assert ranker.weights is not None
     features: list[Node] = []
     weights = {}
@@ -109,10 +100,7 @@ def _normaliser(ranker: Deployable, place: int) -> Node | None:
 
 
 def _trees_model(ranker: Deployable, trees: Forest) -> Node:
-    """Return a model of trees, whose numbers Solr takes as texts.
-
-    No value is absent there: the store has one for what is missing, and Solr 0 for what has none.
-    """
+    """Return a model of trees, with numbers as text. No value is absent: the store or Solr has a default."""
     thresholds = [repr(value) for value in _thresholds(trees)]
     values = [repr(single(value, "a leaf")) for value in trees.leaves]
 
@@ -133,14 +121,13 @@ def _trees_model(ranker: Deployable, trees: Forest) -> Node:
 
 
 def _thresholds(trees: Forest) -> list[float]:
-    """Return the largest thresholds v for which v + 1e-6 is at most that of the tree, in single precision."""
+    """Return the largest thresholds v with v + 1e-6 at most the tree's threshold, in single precision."""
     most = np.array([single_at_most(value) for value in trees.thresholds], np.float32)
 
-    def low_enough(v: Floats) -> Any:
+    def low_enough(v: Floats) -> Mask:
         return v + np.float32(1e-6) <= most
 
-    thresholds: list[float] = largest_value(len(most), low_enough, np.float32).astype(np.float64).tolist()
-    return thresholds
+    return [float(value) for value in largest_value(len(most), low_enough, np.float32)]
 
 
 def _next_step(ranker: Deployable, store: Path, path: Path) -> str:

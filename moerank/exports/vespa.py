@@ -1,7 +1,7 @@
-"""Vespa: a rank profile, whose second phase scores by a linear expression or by trees in LightGBM's format.
+"""Export to Vespa: a rank profile whose second phase is a linear expression, or trees in LightGBM's format.
 
-Expressions are computed in double precision. A value goes left where it is less than the threshold, so the next number
-of single precision above it is written: fields of floats are parted where the trees do it.
+Vespa computes expressions in double precision. A value goes left if it is less than the threshold, so the next number
+of single precision above the threshold is written; values of float fields then take the same branches.
 """
 
 from __future__ import annotations
@@ -36,18 +36,9 @@ FUNCTION = """\
 
 
 def vespa(ranker: Deployable, path: Path) -> Deployment:
-    """Write a rank profile, and for trees the file of the model beside it.
+    """Return a rank profile, and trees in a file of the model's name with ``.json`` beside it.
 
-    Parameters
-    ----------
-    ranker : Deployable
-    path : Path
-        Of the profile; the trees go to the name of the model with ``.json``.
-
-    Raises
-    ------
-    ValueError
-        If the profile would have the name of the file of the trees.
+    A profile of the same name as the file of the trees is a ValueError.
 
     Examples
     --------
@@ -70,7 +61,7 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     if ranker.trees is not None:
         trees = path.with_name(f"{ranker.name}.json")
         if trees == path:
-            raise ValueError(f"{path} is what the trees are called; choose another file for the profile with --out")
+            raise ValueError(f"{path} is the file of the trees; choose another file for the profile with --out")
         files[trees] = compact_json(_dump(ranker.trees, functions))
         expression = f'lightgbm("{trees.name}")'
     else:
@@ -82,7 +73,7 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
 
 
 def _terms(ranker: Deployable, functions: list[str]) -> list[str]:
-    """Return what is added up for each feature."""
+    """Return the summand of each feature."""
     assert ranker.weights is not None
     terms = []
     for place, (weight, function) in enumerate(zip(ranker.weights, functions, strict=True)):
@@ -95,14 +86,14 @@ def _terms(ranker: Deployable, functions: list[str]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number as an expression, which is read as the same: as Java writes it, in brackets below 0."""
+    """Return a number as an expression with the same value: as Java writes it, negative numbers in brackets."""
     digits, exponent, power = repr(float(value)).partition("e")
     text = f"{digits}{'' if '.' in digits else '.0'}{exponent.upper()}{int(power) if power else ''}"
     return f"({text})" if text.startswith("-") else text
 
 
 def _dump(trees: Forest, functions: list[str]) -> Node:
-    """Return the trees as LightGBM dumps them, as far as Vespa reads it; no value is absent, as functions have one."""
+    """Return the keys of LightGBM's dump that Vespa reads. No value is absent: each function has a default."""
     thresholds = [single_above(value) for value in trees.thresholds]
 
     def leaf(number: int) -> Node:

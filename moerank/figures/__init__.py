@@ -1,1 +1,1 @@
-"""Figures, drawn from results alone: of one run in `of_run`, of a study in `of_study`, a file for each."""
+"""Figures drawn from results: of one run in `of_run`, of a study in `of_study`, one file per figure."""

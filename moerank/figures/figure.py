@@ -1,4 +1,4 @@
-"""Descriptions of figures: of a run, of a study, and of a folder of either, whose files load on demand."""
+"""Classes for figures of a run, figures of a study, and folders of figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from moerank.studies.problem import Problem
-    from moerank.studies.result import RunResult
+    from moerank.studies.result import Result
     from moerank.studies.results import Results
 
 
@@ -30,10 +30,9 @@ Kind = TypeVar("Kind")
 
 
 class FigureFolder(Mapping[str, Kind]):
-    """The figures of a package by the names of its files.
+    """Figures of a package by the names of their files, which each define ``FIGURE``.
 
-    Names are known without loading anything, so that ``moerank plot --help`` answers at once. Each file has its figure
-    as ``FIGURE``.
+    Files are loaded on access, so that ``moerank plot --help`` lists the names at once.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ class FigureFolder(Mapping[str, Kind]):
     path : sequence of str
         The ``__path__`` of the package.
     kind : type
-        What its figures are.
+        Class of the figures.
     """
 
     def __init__(self, package: str, path: Sequence[str], kind: type[Kind]) -> None:
@@ -71,11 +70,11 @@ class RunFigure:
     draw : callable
         ``draw(result)`` returns the matplotlib figure.
     shows : callable
-        ``shows(result)`` tells whether the result has something of the kind.
+        ``shows(result)`` tells whether the result has data for the figure.
     """
 
-    draw: Callable[[RunResult], Figure]
-    shows: Callable[[RunResult], bool] = lambda result: True
+    draw: Callable[[Result], Figure]
+    shows: Callable[[Result], bool] = lambda result: True
 
 
 Section = Literal["results", "tests", "features", "ablations"]
@@ -84,20 +83,20 @@ Section = Literal["results", "tests", "features", "ablations"]
 
 @dataclass(frozen=True)
 class View:
-    """What a figure of a study is asked to show.
+    """Selection of results that a figure of a study shows.
 
     Attributes
     ----------
     results : Results
-        Of the problem and the solvers that are asked for.
+        Results of the selected problem and solvers.
     problem : Problem or None
-        None for a figure of all problems.
+        None for all problems.
     solvers : sequence of str
-        The labels that are asked for; none for all.
+        Labels of the selected solvers; empty for all.
     fold : int or None
-        None for the first there is, see `fold_of`.
+        None for the first fold with results, see `fold_of`.
     metric : str
-        By default that of the error.
+        The metric of the error unless another is selected.
     """
 
     results: Results
@@ -107,7 +106,7 @@ class View:
     metric: str
 
     def fold_of(self, results: Results) -> int:
-        """Return the fold to show: the one that is asked for, or the first of these results."""
+        """Return the selected fold, or the first of these results."""
         return min(results.folds) if self.fold is None else self.fold
 
     @property
@@ -123,19 +122,19 @@ class StudyFigure:
     Attributes
     ----------
     make : callable
-        ``make(view, **options)`` returns the matplotlib figure; the options are those of recipes.
+        ``make(view, **options)`` returns the matplotlib figure.
     caption : str
-        What it shows, for a report.
+        Caption in reports.
     takes : tuple of str
-        Whether it is of one "fold", of any "metric", or neither.
+        Options that apply: "fold", "metric", or none.
     of_problem : bool
-        Whether it is of one problem; else of several, or one if it is named.
+        Whether the figure needs one problem; others show all problems, or a selected one.
     section : str
-        The section of a report that shows it.
+        Section of reports with the figure.
     place : int
-        Figures of a section are in this order.
+        Position among the figures of the section.
     reported : callable
-        ``reported(results)`` tells whether reports of these results of a problem show it.
+        ``reported(results)`` tells whether reports show the figure for these results of a problem.
     """
 
     make: Callable[..., Figure]
@@ -156,29 +155,29 @@ class StudyFigure:
         metric: str | None = None,
         **options: Any,
     ) -> Figure:
-        """Draw it.
+        """Draw the figure.
 
         Parameters
         ----------
         results : Results
-            Of any problems.
+            Results of any problems.
         problem : Problem, optional
-            What it is of; only a figure of several problems does without.
+            The problem to show; only figures of several problems can do without.
         solvers : sequence of str
-            Labels, in the order in which they are shown; by default all, in the order of the study.
+            Labels in the order of the figure; by default all, in the order of the study.
         fold : int, optional
-            For figures that take it; by default the first there is.
+            By default the first fold with results.
         metric : str, optional
-            For figures that take it; by default that of the error.
+            By default the metric of the error.
         **options
-            Further ones of the figure; see its file.
+            Further options of the figure, described in its file.
 
         Raises
         ------
         NoResultsError
-            If there is nothing of the kind that it shows.
+            If the results have no data for the figure.
         ValueError
-            For a solver, fold or metric without results, or a fold or metric that it does not take.
+            For a solver, fold or metric without results, or a fold or metric that does not apply.
         """
         if problem is None and self.of_problem:
             raise ValueError("this figure is of one problem; say which")

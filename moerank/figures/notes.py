@@ -1,4 +1,4 @@
-"""Words and choices that figures share: notes below them, titles of objectives, and members in front of others."""
+"""Notes below figures, titles of objectives, and fronts shared by several figures."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
+from moocore import is_nondominated
 
+from moerank.arrays import Integers, Matrix
 from moerank.figures.figure import View
-from moerank.mofsrank.objectives import OBJECTIVES
-from moerank.studies.result import RunResult
+from moerank.mofsrank.objectives import known_objectives
+from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
 
 __all__ = ["errors_noted", "fronts_of_fold", "named", "non_dominated", "pairs_of", "title_of", "two_of"]
@@ -22,7 +23,7 @@ def named(why: str, solvers: Collection[str]) -> str:
 
 
 def errors_noted(results: Results, metric: str) -> str:
-    """Return the sentence that says how far means over folds may be off; "" where there is one fold."""
+    """Return the sentence on standard errors of means over folds; "" for a single fold."""
     means = [solver for solver in results.means().values() if len(solver.folds) > 1]
     errors = [f"{solver.mean(f'test {metric}')[1]:.3f}" for solver in means]
     if not errors:
@@ -31,7 +32,7 @@ def errors_noted(results: Results, metric: str) -> str:
     return f"Standard error over folds of the test {metric} of chosen rankers: {span}."
 
 
-def fronts_of_fold(view: View) -> tuple[dict[str, RunResult], list[str]]:
+def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
     """Return the first run on the fold to show by each solver that offers several sizes, and two sentences on others.
 
     The first names the solvers that have not run there, the second those that offer one size; "" for none of them.
@@ -59,14 +60,7 @@ def two_of(results: Results) -> str:
 
 
 def title_of(objective: str, metric: str) -> str:
-    """Return how an axis calls an objective.
-
-    Parameters
-    ----------
-    objective : str
-        Its name; one that is not known here is called by it.
-    metric : str
-        The metric of the error.
+    """Return the label of an objective on axes; `metric` is that of the error.
 
     Examples
     --------
@@ -75,8 +69,8 @@ def title_of(objective: str, metric: str) -> str:
     """
     if objective == "error":
         return f"1 − {metric}"
-    if objective in OBJECTIVES:
-        return OBJECTIVES[objective].title
+    if objective in (known := known_objectives()):
+        return known[objective].title
     return objective.replace("_", " ").capitalize()
 
 
@@ -91,18 +85,7 @@ def pairs_of(objectives: Sequence[str]) -> list[tuple[str, str]]:
     return list(combinations(objectives, 2))
 
 
-def non_dominated(points: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the rows that no other one beats in two objectives, by the first of them, ascending.
-
-    Equal ones are all there. O(n log n).
-
-    Parameters
-    ----------
-    points : ndarray, shape (n_members, 2)
-    """
-    order = np.lexsort((points[:, 1], points[:, 0]))
-    x, y = points[order].T
-    before = np.searchsorted(x, x, side="left")  # how many are smaller in the first objective
-    least_before = np.concatenate([[np.inf], np.minimum.accumulate(y)])[before]
-    least_here = y[before]  # the first of those with the same first objective has the least second
-    return np.asarray(order[(y < least_before) & (y == least_here)])
+def non_dominated(points: Matrix) -> Integers:
+    """Return the rows of points (n_members, 2) that no other one dominates, equal ones included, by their first."""
+    rows = np.flatnonzero(is_nondominated(points, keep_weakly=True))
+    return rows[np.argsort(points[rows, 0], kind="stable")]

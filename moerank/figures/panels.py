@@ -1,4 +1,4 @@
-"""Panels of many solvers: a few lines in each, by family, those of the other panels faint behind."""
+"""Panels for figures of many solvers, divided by family, with the lines of other panels faint behind."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from moerank.arrays import Mask, Vector
 from moerank.figures.style import WIDTH, fit_height, put_legend, put_note
 from moerank.solvers import FAMILIES, with_ablations
 from moerank.solvers import solvers as solver_table
@@ -21,7 +22,7 @@ from moerank.solvers import solvers as solver_table
 __all__ = ["FEW_LINES", "MOST_LINES", "TITLES", "Look", "Panels", "by_family", "family_of", "solver_style"]
 
 MOST_LINES = 8
-"""More lines than these in one panel cannot be told apart."""
+"""Most lines in one panel that readers can distinguish."""
 
 FEW_LINES = 5
 """Families with so few lines together share a panel."""
@@ -36,16 +37,16 @@ DASHES: tuple[Any, ...] = (
 FAINT = "0.84"
 
 GIVEN = "given"
-"""What stands for the family of a solver that is not in the table."""
+"""Family of solvers that are not in the table."""
 
 TITLES: dict[str, str] = {**dict(FAMILIES.items()), GIVEN: "Given in Python"}
-"""What panels and keys call the families."""
+"""Titles of the families in panels and legends."""
 
 PAD = 0.05
 """Inches between rows."""
 
 THIN = 1e-3
-"""Inches of a row that is there for what stands above it."""
+"""Inches of a row that only carries the title or legend above it."""
 
 
 def solver_style(number: int) -> dict[str, Any]:
@@ -131,7 +132,7 @@ class Look:
 
     @property
     def faint(self) -> bool:
-        """Whether it is only there to compare with."""
+        """Whether it is drawn only for comparison."""
         return self.number is None
 
     @property
@@ -153,7 +154,7 @@ class Look:
         axes.plot(x, y, **{**style, **changes})
 
 
-def _corners(y: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _corners(y: Vector) -> Mask:
     """Return which points of a line are needed to draw it: not those in the middle of a level piece."""
     level = np.zeros(len(y), bool)
     level[1:-1] = (y[1:-1] == y[:-2]) & (y[1:-1] == y[2:])

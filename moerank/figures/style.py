@@ -1,4 +1,4 @@
-"""One look for all figures: a column of a paper wide, legible in colour, to the colour-blind, and in grey."""
+"""Style of all figures: one column of a paper wide, and legible in colour, to colour-blind readers and in grey."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
-from numpy.typing import NDArray
 
+from moerank.arrays import Vector
 from moerank.files import replace_file
 
 __all__ = [
@@ -78,7 +78,7 @@ FORMATS: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None},
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
 }
-"""What files can be written, and what of their metadata is left out."""
+"""Formats of files, with the metadata that they omit."""
 
 
 def in_style() -> AbstractContextManager[None]:
@@ -111,48 +111,24 @@ def encode(figure: Figure, kind: str) -> bytes:
     content = io.BytesIO()
     with in_style():
         figure.savefig(content, format=kind, metadata=FORMATS[kind])
-    return _smaller(content.getvalue()) if kind == "svg" else content.getvalue()
+    return _reproducible(content.getvalue()) if kind == "svg" else content.getvalue()
 
 
-def _smaller(svg: bytes) -> bytes:
-    """Leave out what is less than a hundredth of a point, and indentation; lines become steps from point to point.
-
-    That halves the file. Sizes of letters are factors, and stay. The layout is not the same to the last bit each time,
-    so the names that are made of it become numbers. Names that nothing refers to, and turns by nothing, go.
-    """
+def _reproducible(svg: bytes) -> bytes:
+    """Return SVG with numbered clip paths and rounded coordinates, for layouts differ in their last bits."""
     for number, name in enumerate(dict.fromkeys(re.findall(rb"url\(#(p[0-9a-f]{10})\)", svg))):
         svg = svg.replace(name, b"clip%d" % number)
-    svg = re.sub(rb"\n *(?=<)", b"\n", svg)
     svg = re.sub(rb'(<g|<text) id="[^"]*"', rb"\1", svg)
-    svg = re.sub(rb' transform="rotate\(-0 [^)]*\)"', b"", svg)
-    svg = re.sub(rb"M [-\d.]+ [-\d.]+ \n(?:L [-\d.]+ [-\d.]+ \n)+", _steps, svg)
-    svg = re.sub(
-        rb'<g([^>]*)>\n((?:<use [^>]* style="([^"]*)"/>\n)(?:<use [^>]* style="\3"/>\n)*)</g>', _one_style, svg
-    )
-    places = re.compile(rb' (?:d|x|y|width|height)="[^"]*"|translate\([^)]*\)')
-    return places.sub(lambda found: re.sub(rb"(\.\d\d)\d+", rb"\1", found[0]).replace(b" \n", b" "), svg)
-
-
-def _one_style(group: re.Match[bytes]) -> bytes:
-    """Write the style that all markers of a line share once."""
-    style = b' style="' + group[3] + b'"'
-    return b"<g" + group[1] + style + b">\n" + group[2].replace(style, b"") + b"</g>"
-
-
-def _steps(path: re.Match[bytes]) -> bytes:
-    """Write a line as a point and steps from each point to the next, exact to a hundredth: errors do not add up."""
-    values = np.rint(100.0 * np.array(path[0].translate(None, b"ML").split(), float)).astype(int).reshape(-1, 2)
-    first, steps = values[0], np.diff(values, axis=0)
-    words = [f"h{dx / 100:g}" if dy == 0 else f"l{dx / 100:g} {dy / 100:g}" for dx, dy in steps.tolist()]
-    return f"M{first[0] / 100:g} {first[1] / 100:g}{''.join(words)}".replace(" -", "-").encode()
+    places = rb' (?:d|x|y|width|height)="[^"]*"|translate\([^)]*\)'
+    return re.sub(places, lambda found: re.sub(rb"(\.\d\d)\d+", rb"\1", found[0]), svg)
 
 
 LEGEND_SIZE = NOTE_SIZE = 6
 MOST_COLUMNS = 4
-OVER = 0.25
+LEGEND_LEFT = 0.25
 """Inches that a legend begins left of its panels, above the numbers of the y axis."""
 
-LEGEND_WIDTH = WIDTH - 0.65 + OVER
+LEGEND_WIDTH = WIDTH - 0.65 + LEGEND_LEFT
 """Inches of a legend at most."""
 
 NOTE_WIDTH = WIDTH - 0.15
@@ -165,7 +141,7 @@ def lines_of(label: str) -> int:
 
 
 def shorten(name: str) -> str:
-    """Leave out the end of a name that would take most of the figure."""
+    """Return a name cut to `LONGEST` characters."""
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
@@ -180,7 +156,7 @@ def put_legend(place: Axes, lines: Axes, title: str = "") -> None:
             [fill(label, 44) for label in labels],
             loc="lower left",
             bbox_to_anchor=(0.0, 0.0),
-            bbox_transform=place.transAxes + ScaledTranslation(-OVER, 0.0, figure.dpi_scale_trans),
+            bbox_transform=place.transAxes + ScaledTranslation(-LEGEND_LEFT, 0.0, figure.dpi_scale_trans),
             title=title or None,
             title_fontproperties={"size": 7, "weight": "bold"},
             alignment="left",
@@ -198,7 +174,7 @@ def put_legend(place: Axes, lines: Axes, title: str = "") -> None:
 
 
 def put_note(figure: Figure, text: str) -> None:
-    """Write what the figure leaves out below it; an empty text is no note."""
+    """Write a note below the figure, unless the text is empty."""
     if not text:
         return
     note = figure.supxlabel("", x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3")
@@ -209,9 +185,10 @@ def put_note(figure: Figure, text: str) -> None:
 
 
 def fit_height(figure: Figure, axes: Axes, height: float) -> None:
-    """Make a figure so high that these axes have a height in inches, whatever legends, names and notes take.
+    """Set the height of a figure so that these axes have the given height in inches.
 
-    All that is not axes keeps its height, so that of the axes is linear in the figure's: two layouts tell it.
+    Legends, names and notes keep their heights, so the height of the axes is linear in that of the figure, and two
+    layouts determine it.
     """
     layout = figure.get_layout_engine()
     assert layout is not None
@@ -221,30 +198,25 @@ def fit_height(figure: Figure, axes: Axes, height: float) -> None:
         layout.execute(figure)
         return axes.get_position().height * figure_height
 
-    high = 4.0 * figure.get_figheight()  # so that nothing collapses
+    high = 4.0 * figure.get_figheight()  # high enough for every layout
     tall, taller = laid_out(high), laid_out(high + 1.0)
     figure.set_figheight(high + (height - tall) / (taller - tall))
 
 
-Values = Mapping[str, NDArray[np.float64]]
+Values = Mapping[str, Vector]
 
 FAR = 3.0
-"""Distances between the quartiles below the lower one where a solver would flatten all others."""
+"""Solvers further below the lower quartile, in interquartile ranges, would flatten all others."""
 
 FEWEST = 9
-"""Of fewer solvers each one counts, however poor."""
+"""Least number of solvers for which poor ones may lie outside the axis."""
 
 
 def far_below(best: Mapping[str, float]) -> dict[str, float]:
-    """Return the solvers, with their value, that lie so far below the others that an axis cannot show both.
+    """Return the solvers, with their values, that lie too far below the others to share an axis.
 
-    They are below the lower quartile of the solvers by more than three times the distance of the quartiles, and would
-    make the axis of the others longer by more than half.
-
-    Parameters
-    ----------
-    best : mapping of str to float
-        One value of each solver; larger is better.
+    They are below the lower quartile by more than three interquartile ranges, and would lengthen the axis of the others
+    by more than half. `best` has one value per solver; larger is better.
     """
     if len(best) < FEWEST:
         return {}

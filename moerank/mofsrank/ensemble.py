@@ -1,4 +1,4 @@
-"""MOEN, the third stage of MOFSRank: a weighted sum of the front's rankers on some of their features."""
+"""MOEN, the third stage of MOFSRank: weighted sums of the front's rankers on some of their features."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from moerank.arrays import Mask, Matrix
 from moerank.data import RankingData
 from moerank.evolution import DigestDuplicates, KeepAsIs, MixedCrossover, MixedMutation, MixedSampling
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import Metric
 from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
@@ -35,12 +36,12 @@ class Ensemble(Stage):
         The rankers of the front, 0 off their features.
     metric : Metric, default NDCG(10)
     objectives : sequence of str or Objective, default ("features", "error")
-        What is minimised; see `moerank.mofsrank.objectives`.
+        Minimised; see `moerank.mofsrank.objectives`.
     limits, by_group : optional
         See `FeatureSelection`. An included feature counts, and costs, even if its weight is 0; if bits stand for
         groups, all features of a group do if one of them has a weight.
     backend : fitness backend, optional
-        What trained the rankers, for objectives that compare with another ranker of its kind.
+        Trained the rankers; for objectives that compare with another ranker of its kind.
     inject : bool, default False
         Start with the members themselves in the population, so that the ensemble cannot do worse than they do on
         the training data. The paper does not.
@@ -60,6 +61,7 @@ class Ensemble(Stage):
     Examples
     --------
     >>> import numpy as np
+    >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
     >>> stage = Ensemble(train, coefs=[[1.0, 0.0], [2.0, -1.0]], metric=NDCG(2))
     >>> stage.weights(np.array([[1.0, 1.0, 0.5, 0.25]]))
@@ -91,10 +93,10 @@ class Ensemble(Stage):
             )
         n_var = len(self.used) + len(coefs)
         n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var
-        super().__init__(train, n_var, objectives, workers=workers, n_counted=n_counted, xl=0.0, xu=1.0)
-        self.backend = backend
+        super().__init__(
+            train, backend, metric, n_var, objectives, workers=workers, n_counted=n_counted, xl=0.0, xu=1.0
+        )
         self.coefs = coefs
-        self.metric = metric or NDCG(10)
         self.inject = inject
 
     @property
@@ -112,12 +114,12 @@ class Ensemble(Stage):
             "eliminate_duplicates": DigestDuplicates(),
         }
 
-    def members(self) -> NDArray[np.float64]:
+    def members(self) -> Matrix:
         """Return the strings (n_members, n_var) that stand for the members of the front themselves."""
         bits = self.strings.bits(self.coefs != 0)[:, self.used]
         return np.hstack([bits, np.eye(len(self.coefs))]).astype(np.float64)
 
-    def weights(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weights(self, X: Matrix) -> Matrix:
         """Return the combined rankers (n_individuals, n_features), formula (7).
 
         Summed member by member: a matrix product's last bits would depend on the size of the batch.
@@ -127,27 +129,27 @@ class Ensemble(Stage):
             total += X[:, self.n_bits + member, None] * coefs
         return np.where(self.strings.columns(self._feature_strings(X)), total, 0.0)
 
-    def feature_mask(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def feature_mask(self, X: Matrix) -> Mask:
         """Return the features that count for each individual, shape (n_individuals, n_features)."""
         return self._counted(self.weights(X))
 
-    def check(self, X: NDArray[np.float64]) -> None:
+    def check(self, X: Matrix) -> None:
         """Raise a ValueError that names the first string (n, n_var) which breaks a limit."""
         if self.strings.limits.given:
             self.strings.check(self._feature_strings(X) | self.strings.included_bits)
 
-    def _feature_strings(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _feature_strings(self, X: Matrix) -> Mask:
         """Return the bits of the strings, and zeros for the features that no member has."""
         strings = np.zeros((len(X), self.strings.n_bits), np.bool_)
         strings[:, self.used] = X[:, : self.n_bits] > 0.5
         return strings
 
-    def _counted(self, W: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _counted(self, W: Matrix) -> Mask:
         return self.strings.columns(self.strings.bits(W != 0)) | self.strings.included
 
-    def _is_empty(self, X: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _is_empty(self, X: Matrix) -> Mask:
         return np.logical_not(np.any(self.weights(X), axis=1))
 
-    def _candidates(self, X: NDArray[np.float64]) -> Candidates:
+    def _candidates(self, X: Matrix) -> Candidates:
         W = self.weights(X)
         return Candidates(self.train, self.metric, self._counted(W), lambda: LinearPopulation(W), backend=self.backend)

@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, cast, get_args
+from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.checks import check_at_least, check_choice, check_positive, check_switch
+from moerank.arrays import Matrix, Vector
 from moerank.data import FeatureCosts, RankingData
-from moerank.data.shards import ShardedData
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.front import Final, Front, advice_against, best_of_each_size, choose_member
-from moerank.mofsrank.limits import FeatureLimits, FeatureStrings, allowed_features, with_costs
+from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
 from moerank.mofsrank.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
-from moerank.mofsrank.refit import read_refit, refit_front
-from moerank.mofsrank.searching import Plans, Progress, StagedSearch, check_algorithm, check_on_shards
-from moerank.mofsrank.settings import KINDS, StageArgument, listed_settings, merged_settings, read_plan
+from moerank.mofsrank.refit import refit_front
+from moerank.mofsrank.searching import StagedSearch
+from moerank.mofsrank.settings import (
+    Progress,
+    Settings,
+    StageArgument,
+    check_on_shards,
+    listed_settings,
+    merged_settings,
+    read_refit,
+)
 from moerank.rankers import (
     AnyRanker,
     FitnessBackend,
-    RankerAdapter,
     RankingEstimator,
     SelectionPath,
-    as_backend,
     on_all_columns,
     require_weights,
     train_population,
@@ -40,33 +44,7 @@ from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.model import Forest
 from moerank.verdict import MARGIN, Part, Verdict, judge
 
-__all__ = ["read_backend", "tuned_backend", "MOFSRank"]
-
-
-def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instances: bool) -> FitnessBackend:
-    """Return what judges the individuals of a search; None stands for RankRLS.
-
-    Raises
-    ------
-    ValueError
-        For what is no ranker, and for one that is adapted where `selects_instances`; the message says what to do.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> read_backend(Ridge(), selects_instances=False)
-    RankerAdapter(ranker=Ridge())
-    """
-    found = as_backend(backend)
-    if selects_instances and isinstance(found, RankerAdapter):
-        name = type(found.ranker).__name__
-        raise ValueError(
-            f"{name} is trained on documents, one individual after the other: it serves feature selection without "
-            "instance selection, so give instance_selection=False, and ensemble=False unless it has weights (coef_). "
-            f"Sooner done is to search with another backend and train it on the members of the front, refit={name}(…), "
-            f'or let a small search go on with it from there, refit={{"ranker": {name}(…), "evaluations": 200}}'
-        )
-    return found
+__all__ = ["MOFSRank", "tuned_backend"]
 
 
 def tuned_backend(backend: FitnessBackend, train: RankingData, validation: RankingData | None) -> FitnessBackend:
@@ -93,7 +71,7 @@ class MOFSRank(RankingEstimator):
     feature_selection : True or mapping
         Settings of the second stage.
     objectives : sequence of str or Objective, default ("features", "error")
-        What the second and the third stage minimise; see `moerank.mofsrank.objectives`. The first stage minimises the
+        Minimised by the second and the third stage; see `moerank.mofsrank.objectives`. The first stage minimises the
         number of preference pairs kept and the error.
     max_features : int, optional
         Most features of a selection. Like the next two a limit that every string of the second and the third stage
@@ -103,16 +81,15 @@ class MOFSRank(RankingEstimator):
     include : sequence of int or str, default ()
         Columns, from 0, or names of features that belong to every selection, and count even if their weight is 0.
     exclude : sequence of int or str, default ()
-        Columns or names of features that are out of the question: nothing looks at them, the reference of the verdict
-        included.
+        Columns or names of features that leave the data before the search, also for the reference of the verdict.
     costs : array-like or mapping, shape (n_features,), optional
-        What each feature costs, in the order of the columns or by name, for the objective "cost" and for `max_cost`;
-        by default what the data say. A `FeatureCosts` has groups, too.
+        Cost of each feature, in the order of the columns or by name, for the objective "cost" and for `max_cost`; by
+        default that of the data. A `FeatureCosts` has groups, too.
     groups : sequence or mapping, optional
         The group of features that are computed together, None for no group; left out, features cost 0 by themselves.
         With ``feature_selection={"by_group": True}`` a group is selected as a whole.
     group_costs : mapping, optional
-        What each group costs once, however many of its features are used.
+        Cost of each group, paid once however many of its features are used.
     adaptive_mutation : bool, default True
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
@@ -126,10 +103,10 @@ class MOFSRank(RankingEstimator):
         features. All but the first look at the validation data where these are given; "auto" is "validation" then.
     refit : ranker, its name or a mapping, optional
         The ranker that serves: after the search it is trained on the features of each member of the last front, and
-        these rankers are what is chosen among, judged and predicts. A name is that of a ranker in the table of solvers,
-        as "lambdamart"; its parameters are chosen by validation MAP over its published grid, once, with all features.
-        So are those of an estimator with such a grid, unless ``tune=False``. The number of LambdaMART's trees is chosen
-        by validation for each member. Without validation data the training metric chooses the member, as for
+        one of these rankers is chosen, judged and predicts. A name is that of a ranker in the table of solvers, as
+        "lambdamart"; validation MAP chooses its parameters from its published grid, once, with all features. The same
+        holds for an estimator with such a grid, unless ``tune=False``. Validation chooses the number of LambdaMART's
+        trees for each member. Without validation data the training metric chooses the member, as for
         ``final="train"``: of rankers that learn their training data by heart most likely the largest. With
         ``{"ranker": "lambdamart", "evaluations": 200}`` the search goes on before, the ranker itself being the judge;
         see `moerank.mofsrank.refit`.
@@ -143,11 +120,11 @@ class MOFSRank(RankingEstimator):
     workers : int, default 1
         Threads. The result is the same to the bit for any number.
     journal : path, optional
-        Where the run writes down what it evaluates, one file per stage with this name as the beginning. The files stay
-        when it ends, since what becomes of its result is not its own; remove them once that is safe.
+        Beginning of the names of the files, one per stage, to which the run writes its evaluations. The files stay
+        when it ends; remove them once the result is safe.
     resume : bool, default False
-        Go on from the journal if there is one: the run is repeated, without training again what stands there. It
-        needs the same data, arguments and `random_state`.
+        Go on from the journal if there is one: the run is repeated, without training its individuals again. It needs
+        the same data, arguments and `random_state`.
     progress : callable, optional
         Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, the fraction of the stage
         in [0, 1].
@@ -180,9 +157,9 @@ class MOFSRank(RankingEstimator):
     backend_ : ranker
         The backend with the regularisation that was used.
     refit_ : ranker or None
-        What `refit` stands for, with the parameters that were used.
+        The ranker that `refit` gives, with the parameters that were used.
     instance_unit_ : {"pair", "document", "query"} or None
-        What the first stage chose among; None without it.
+        Unit of the first stage; None without it.
     fronts_ : dict of ndarray, shape (n_members, n_objectives)
         The front of each stage.
     history_ : dict of DataFrame
@@ -276,7 +253,7 @@ class MOFSRank(RankingEstimator):
     def path(self, train: RankingData) -> SelectionPath:
         """Return for each k the member of the front with at most k features that is best by the rule of `final`.
 
-        `train` is what the search was fitted on.
+        The search was fitted on `train`.
         """
         check_is_fitted(self, "front_")
         return best_of_each_size(self.front_support_, self.front_rankers_, self._quality)
@@ -286,49 +263,35 @@ class MOFSRank(RankingEstimator):
         return as_metric(self.metric, NDCG(10))
 
     def _check_parameters(self) -> None:
-        self._backend = read_backend(self.backend, selects_instances=self.instance_selection is not False)
-        self._metric = self._scored_by
-        self._objectives = read_objectives(self.objectives)
-        self._limits = FeatureLimits(self.max_features, self.max_cost, self.include)
-        if self.feature_selection is False:
-            raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
-        self._plans = Plans(**{stage: read_plan(kind, stage, getattr(self, stage)) for stage, kind in KINDS.items()})
-        population = self._plans.feature_selection.settings.population
-        check_algorithm(self.algorithm, population, len(self._objectives))
-        check_choice(get_args(Final), final=self.final)
-        read_refit(self.refit)
-        check_positive(margin=self.margin)
-        check_at_least(1, workers=self.workers)
-        check_switch(adaptive_mutation=self.adaptive_mutation, tune=self.tune, resume=self.resume, verbose=self.verbose)
-        if self.random_state is not None:
-            check_at_least(0, random_state=self.random_state)
+        self._settings = Settings.of(self)
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         if self.final == "validation" and validation is None:
             raise ValueError('final="validation" needs validation data; pass validation=… to fit')
-        if isinstance(train, ShardedData):
-            check_on_shards(self.backend, self._plans.instance_selection.settings.unit, self.refit)
-        drawn = np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state
-        self.random_state_ = int(drawn)
+        settings = self._settings
+        if train.in_shards:
+            unit = settings.instance_selection.unit if settings.instance_selection else "auto"
+            check_on_shards(self.backend, unit, self.refit)
+        self.random_state_ = settings.random_state
         kept, included = allowed_features(train, self.include, self.exclude)
-        self._limits = replace(self._limits, include=included)
         allowed = with_costs(train, self.costs, self.groups, self.group_costs).with_features(kept)
-        # Refuses what no selection can keep before anything takes time.
-        FeatureStrings(allowed, self._limits, by_group=self._plans.feature_selection.settings.by_group)
+        settings = settings.model_copy(update={"include": included})
+        # Refuses limits that no selection can keep before anything takes time.
+        FeatureStrings(allowed, settings.limits, by_group=settings.feature_selection.by_group)
         with one_blas_thread():
             held_out = None if validation is None else validation.with_features(kept)
-            self.backend_ = tuned_backend(self._backend, allowed, held_out if self.tune else None)
+            self.backend_ = tuned_backend(settings.backend, allowed, held_out if self.tune else None)
             reference = train_population(self.backend_, allowed)
-            if self.ensemble is not False:  # find out before the search, not after two stages of it
+            if settings.ensemble is not None:  # find out before the search, not after two stages of it
                 require_weights(reference, self.backend_)
-            stages = self._stages(allowed)
-            pair_masks = None if self.instance_selection is False else stages.select_instances()
+            stages = StagedSearch(allowed, settings.model_copy(update={"backend": self.backend_}))
+            pair_masks = None if settings.instance_selection is None else stages.select_instances()
             front = stages.select_features(pair_masks)
-            if self.ensemble is not False:
+            if settings.ensemble is not None:
                 front = stages.combine(front)
             self.refit_ = None
             if (plan := read_refit(self.refit, self.random_state_)) is not None:
-                served = refit_front(plan, stages, front, held_out, tune=self.tune)
+                served = refit_front(plan, stages, front, held_out)
                 self.refit_, front, reference = served.ranker, served.front, served.reference
             self.instance_unit_ = stages.instance_unit
             self.fronts_, self.history_ = stages.fronts, stages.history
@@ -336,42 +299,25 @@ class MOFSRank(RankingEstimator):
             self._n_allowed, self._reference = allowed.n_features, on_all_columns(reference, kept)
             self._choose(front.on_all_columns(kept), train, validation)
 
-    def _stages(self, train: RankingData) -> StagedSearch:
-        return StagedSearch(
-            train,
-            self.backend_,
-            self._metric,
-            self._objectives,
-            self._plans,
-            self._limits,
-            self.algorithm,
-            adaptive_mutation=self.adaptive_mutation,
-            random_state=self.random_state_,
-            workers=self.workers,
-            journal=self.journal,
-            resume=self.resume,
-            progress=self.progress,
-            verbose=self.verbose,
-        )
-
-    def _scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
     def _choose(self, front: Front, train: RankingData, validation: RankingData | None) -> None:
-        front, errors = front.by_size(self._objectives, train, self._metric)
-        held_out = None if validation is None else values_of(validation, self._metric, front.population)
+        metric, objectives = self._scored_by, read_objectives(self.objectives)
+        front, errors = front.by_size(objectives, train, metric)
+        held_out = None if validation is None else values_of(validation, metric, front.population)
         quality = np.full(len(errors), np.nan) if held_out is None else mean_over_queries(held_out)
-        self.front_ = front.table(self._objectives, errors, quality)
+        self.front_ = front.table(objectives, errors, quality)
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_ = front.population
-        # What a member is chosen by; the paper's rule looks at the training data alone.
+        # The paper's rule looks at the training data alone.
         by_training = held_out is None or self.final == "train"
         if by_training and self.refit_ is not None:
-            errors = errors_of(train, self._metric, front.population)
+            errors = errors_of(train, metric, front.population)
         self._quality = -errors if by_training else quality
 
-        def per_query() -> NDArray[np.float64]:
-            return values_of(train, self._metric, front.population) if held_out is None else held_out
+        def per_query() -> Matrix:
+            return values_of(train, metric, front.population) if held_out is None else held_out
 
         self.chosen_ = choose_member(self.final, front.sizes, self._quality, per_query)
         self.support_ = self.front_support_[self.chosen_]
@@ -381,7 +327,7 @@ class MOFSRank(RankingEstimator):
             del self.coef_
         self._advice, self.verdict_ = "", None
         if validation is not None and held_out is not None:
-            reference = values_of(validation, self._metric, self._reference)[:, 0]
+            reference = values_of(validation, metric, self._reference)[:, 0]
             self._advice = advice_against(self.chosen_, front.sizes, held_out, reference)
             self.verdict_ = self._judged(held_out[:, self.chosen_], reference, "validation")
 
@@ -416,9 +362,9 @@ class MOFSRank(RankingEstimator):
         data = X if isinstance(X, RankingData) else as_ranking_data(X, y, qid, name="test data")
         table = self._table(data)
         scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
-        selection, reference = self._metric.per_query(data, scores).T
+        selection, reference = self._scored_by.per_query(data, scores).T
         return self._judged(selection, reference, "test")
 
-    def _judged(self, selection: NDArray[np.float64], reference: NDArray[np.float64], part: Part) -> Verdict:
+    def _judged(self, selection: Vector, reference: Vector, part: Part) -> Verdict:
         sizes = int(self.support_.sum()), self._n_allowed
-        return judge(selection, reference, part, self._metric.name, *sizes, margin=self.margin, advice=self._advice)
+        return judge(selection, reference, part, self._scored_by.name, *sizes, margin=self.margin, advice=self._advice)

@@ -1,4 +1,4 @@
-"""MOFS, the second stage of MOFSRank: which features are worth computing."""
+"""MOFS, the second stage of MOFSRank: selection of features."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pymoo.core.mutation import Mutation
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.evolution import (
     DECAY,
@@ -26,7 +26,7 @@ from moerank.evolution import (
     importance_degrees,
     redundancy_degrees,
 )
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import Unit, train_on_units
 from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
@@ -40,7 +40,7 @@ from moerank.training.moments import Order, PairMoments, backward_path, forward_
 __all__ = ["FeatureSelection"]
 
 MOST_BACKWARD = 1_000
-"""Features up to which the backward path is worth its time: some seconds."""
+"""Largest number of features for the backward path, which takes some seconds for them."""
 
 
 class FeatureSelection(Stage):
@@ -59,11 +59,11 @@ class FeatureSelection(Stage):
     pair_masks : ndarray of bool, shape (n_subsets, n_units), optional
         The instance subsets of the first stage; None trains on all pairs.
     unit : {"pair", "document", "query"}, default "pair"
-        What a column of `pair_masks` stands for; see `InstanceSelection`.
+        Unit of the columns of `pair_masks`; see `InstanceSelection`.
     objectives : sequence of str or Objective, default ("features", "error")
-        What is minimised; see `moerank.mofsrank.objectives`.
+        Minimised; see `moerank.mofsrank.objectives`.
     limits : FeatureLimits, optional
-        What every string has to keep: the repair of `operators` sees to it, and strings that do not are refused.
+        Every string keeps them: the repair of `operators` sees to it, and other strings are refused.
     by_group : bool, default False
         A bit stands for all features that are computed together, as the costs of `train` group them; then importance
         is that of the group's best feature, redundancy the sum of its features'.
@@ -87,6 +87,7 @@ class FeatureSelection(Stage):
     Examples
     --------
     >>> import numpy as np
+    >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
     >>> FeatureSelection(train, metric=NDCG(2)).evaluate(np.array([[True, False], [True, True], [False, False]]))
     array([[1., 0.],
@@ -99,7 +100,7 @@ class FeatureSelection(Stage):
         train: RankingData,
         backend: FitnessBackend | AnyRanker | None = None,
         metric: Metric | None = None,
-        pair_masks: NDArray[np.bool_] | None = None,
+        pair_masks: Mask | None = None,
         *,
         unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = FRONT,
@@ -112,10 +113,16 @@ class FeatureSelection(Stage):
     ) -> None:
         train.require_pairs()
         self.strings = FeatureStrings(train, limits, by_group=by_group)
-        n_bits, n_features = self.strings.n_bits, train.n_features
-        super().__init__(train, n_bits, objectives, workers=workers, n_counted=n_features, vtype=bool)
-        self.backend = as_backend(backend)
-        self.metric = metric or NDCG(10)
+        super().__init__(
+            train,
+            as_backend(backend),
+            metric,
+            self.strings.n_bits,
+            objectives,
+            workers=workers,
+            n_counted=train.n_features,
+            vtype=bool,
+        )
         self.pair_masks = pair_masks
         self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]
         self.unit = unit
@@ -145,7 +152,7 @@ class FeatureSelection(Stage):
         """Ones that a string can have within the limits."""
         return self.strings.most_ones
 
-    def starting_strings(self, n: int) -> NDArray[np.bool_]:
+    def starting_strings(self, n: int) -> Mask:
         """Return at most `n` nested strings to start a search from, no metric being measured.
 
         The first half are the beginning of the forward path of the ridge regression on all pairs, from one feature on;
@@ -162,13 +169,13 @@ class FeatureSelection(Stage):
         ends = np.linspace(0, len(backward) - 1, min(n - half, len(backward))).round().astype(np.int64)
         return np.concatenate((forward, backward[np.unique(ends)]))
 
-    def _strings_of(self, path: Order) -> NDArray[np.bool_]:
+    def _strings_of(self, path: Order) -> Mask:
         """Return the strings that keep the limits of the beginnings of a path, from one feature on."""
         X = self.strings.bits(nested_masks(path, self.train.n_features)) | self.strings.included_bits
         X = X[first_of_equals(X)]
         return X[self.strings.keeps_limits(X)]
 
-    def _ridge_system(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _ridge_system(self) -> tuple[Matrix, Vector]:
         """Return G + alpha I and the moment of all pairs."""
         moments = PairMoments.of(self.train)
         if isinstance(self.backend, RankRLS) and self.backend.loss == "pair":
@@ -177,28 +184,27 @@ class FeatureSelection(Stage):
             alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features, UNIT
         return moments.gram + alpha * np.eye(self.train.n_features), moments.moment(target)
 
-    def rankers(self, X: NDArray[np.bool_]) -> Population:
+    def rankers(self, X: Mask) -> Population:
         """Return each individual's ranker, the most accurate over the pair subsets."""
         return self._candidates(X).population
 
-    def check(self, X: NDArray[np.bool_]) -> None:
+    def check(self, X: Mask) -> None:
         """Raise a ValueError that names the first string (n, n_var) which breaks a limit."""
         if self.strings.limits.given:
             self.strings.check(X)
 
-    def measure(self, X: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def measure(self, X: Mask) -> Matrix:
         """Return the objectives of individuals that are not empty; see `Stage.measure`.
 
-        The threads share the individuals while these are trained, and then the queries: going through all documents is
-        what costs most.
+        The threads share the individuals in training, and then the queries, as passes over all documents cost most.
         """
         return self._measure(X) if len(X) else super().measure(X)
 
-    def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
+    def _candidates(self, X: Mask) -> Candidates:
         n_subsets, feature_mask = len(self._subsets), self.strings.columns(X)
         # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
         trained = side_by_side(self._in_pieces(self._train, feature_mask))
-        if trained.coefs is None:  # each scores all documents as it pleases
+        if trained.coefs is None:
             errors = np.concatenate(self._in_pieces(partial(self._errors_of_rows, trained), np.arange(len(trained))))
         else:
             errors = errors_of(self.train, self.metric, trained, workers=self.workers)
@@ -207,18 +213,18 @@ class FeatureSelection(Stage):
         least = errors.min(axis=1)
         return Candidates(self.train, self.metric, feature_mask, lambda: best, errors=least, backend=self.backend)
 
-    def _train(self, masks: NDArray[np.bool_]) -> Population:
+    def _train(self, masks: Mask) -> Population:
         """Train each set of features on each subset of the instances, its rankers one after the other."""
         populations = [train_on_units(self.backend, self.train, self.unit, subset, masks) for subset in self._subsets]
         order = np.arange(len(populations) * len(masks)).reshape(len(populations), -1).T.ravel()
         return side_by_side(populations).take(order)
 
-    def _errors_of_rows(self, population: Population, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _errors_of_rows(self, population: Population, rows: Integers) -> Vector:
         return errors_of(self.train, self.metric, population.take(rows))
 
 
-def _frozen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a copy that nobody can write to, so that what is remembered for a mask is found without reading it."""
+def _frozen(mask: Mask) -> Mask:
+    """Return a read-only copy, so that values remembered for a mask are found without reading it."""
     copy = mask.copy()
     copy.setflags(write=False)
     return copy

@@ -1,4 +1,4 @@
-"""The table of a front, which shows all of its columns when it is printed."""
+"""Fronts of a search: their members, the choice of the final one, and their table."""
 
 from __future__ import annotations
 
@@ -9,68 +9,88 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import FRONT, Objective, errors_of
 from moerank.rankers import Population, SelectionPath, on_all_columns
 from moerank.statistics import mean_and_error, smallest_within_error
 
-__all__ = ["FrontTable", "Final", "advice_against", "best_of_each_size", "choose_member", "knee", "Front"]
-
-PLAIN_WIDTH = 120
-"""Columns where a table is printed to a file or a pipe."""
-
-
-class FrontTable(pd.DataFrame):
-    """A DataFrame whose text has every column: what a terminal has no room for goes below the rest, not into dots.
-
-    Examples
-    --------
-    >>> table = FrontTable({"n_features": [1, 2], "error": [0.5, 0.25], "features": [(7,), (3, 7)]})
-    >>> print(table)
-       n_features  error features
-    0           1   0.50     (7,)
-    1           2   0.25   (3, 7)
-    >>> type(table.head(1)).__name__
-    'FrontTable'
-    """
-
-    @property
-    def _constructor(self) -> Any:
-        return FrontTable
-
-    def __repr__(self) -> str:
-        """Return the table as text, as wide as the terminal."""
-        width = shutil.get_terminal_size((PLAIN_WIDTH, 0)).columns
-        longest = max(width // 3, 20)  # of a list of features, which must leave room for the other columns
-        text = self.to_string(line_width=width, max_rows=pd.get_option("display.max_rows"), max_colwidth=longest)
-        return str(text)
-
-    __str__ = __repr__
-
+__all__ = ["Final", "Front", "FrontTable", "advice_against", "best_of_each_size", "choose_member", "knee"]
 
 Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee"]
-"""By what the final member of the front is chosen; see `MOFSRank`."""
-
-Values = NDArray[np.float64]
+"""Rules for the final member of the front; see `MOFSRank`."""
 
 
-def choose_member(rule: Final, sizes: NDArray[np.int64], means: Values, per_query: Callable[[], Values]) -> int:
-    """Return which member of a front is chosen.
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Non-dominated members.
+
+    Attributes
+    ----------
+    F : ndarray, shape (n_members, n_objectives)
+    feature_mask : ndarray of bool, shape (n_members, n_features)
+    population : Population
+        Their rankers.
+    """
+
+    F: Matrix
+    feature_mask: Mask
+    population: Population
+
+    @property
+    def sizes(self) -> Integers:
+        """Number of features of each member, shape (n_members,)."""
+        return np.count_nonzero(self.feature_mask, axis=1)
+
+    def on_all_columns(self, kept: Mask) -> Front:
+        """Return the members of a search on the features in `kept` (n_features,) as members on all features."""
+        feature_mask = np.zeros((len(self.F), len(kept)), np.bool_)
+        feature_mask[:, kept] = self.feature_mask
+        return Front(self.F, feature_mask, on_all_columns(self.population, kept))
+
+    def by_size(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> tuple[Front, Vector]:
+        """Return the members by size, error, then objectives, and their errors (1 − metric) on the training data."""
+        errors = self._errors(objectives, train, metric)
+        order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
+        return Front(self.F[order], self.feature_mask[order], self.population.take(order)), errors[order]
+
+    def _errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> Vector:
+        for objective, values in zip(objectives, self.F.T, strict=True):
+            if objective.name == "error":
+                return np.asarray(values, np.float64)
+        return errors_of(train, metric, self.population)
+
+    def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> FrontTable:
+        """Return a row for each member, as `MOFSRank.front_` has it."""
+        further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
+        return FrontTable(
+            {
+                "n_features": self.sizes,
+                "error": errors,
+                **{name: values for name, values in further.items() if name not in FRONT},
+                "validation": validation,
+                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.feature_mask],
+            }
+        )
+
+
+def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Callable[[], Matrix]) -> int:
+    """Return the number of the chosen member of a front.
+
+    "one-se" is the smallest within one paired standard error of the best, "knee" the one at the front's bend; any other
+    rule is the best, the smallest of equals.
 
     Parameters
     ----------
     rule : str
-        "one-se" is the smallest within one paired standard error of the best, "knee" the one at the front's bend; any
-        other rule is the best, the smallest of equals.
     sizes : ndarray of int, shape (n_members,), ascending
         Number of features of each member.
     means : ndarray, shape (n_members,)
         The metric, larger is better, on the queries by which to choose.
     per_query : callable
-        Returns its value in each of these queries, shape (n_queries, n_members); asked for "one-se" alone.
+        Returns the metric of each of these queries, shape (n_queries, n_members); called for "one-se" alone.
 
     Examples
     --------
@@ -84,16 +104,8 @@ def choose_member(rule: Final, sizes: NDArray[np.int64], means: Values, per_quer
     return knee(sizes, means) if rule == "knee" else int(means.argmax())
 
 
-def best_of_each_size(feature_mask: NDArray[np.bool_], rankers: Population, means: Values) -> SelectionPath:
-    """Return for each k the member of a front with at most k features that is best by the metric.
-
-    Parameters
-    ----------
-    feature_mask : ndarray of bool, shape (n_members, n_features)
-    rankers : Population
-        One for each member.
-    means : ndarray, shape (n_members,)
-        The metric, larger is better; the first of equals is taken.
+def best_of_each_size(feature_mask: Mask, rankers: Population, means: Vector) -> SelectionPath:
+    """Return for each k the member of at most k features whose mean metric is largest, the first of equals.
 
     Examples
     --------
@@ -108,7 +120,7 @@ def best_of_each_size(feature_mask: NDArray[np.bool_], rankers: Population, mean
     return SelectionPath(feature_mask[best] & small[:, None], rankers.take(np.where(small, best, -1)))
 
 
-def knee(sizes: NDArray[np.int64], means: Values) -> int:
+def knee(sizes: Integers, means: Vector) -> int:
     """Return the member that is farthest above the line from the smallest member to the best one.
 
     Size and metric are scaled to [0, 1] between these two. Where nothing is above that line, the best is taken.
@@ -136,22 +148,11 @@ def knee(sizes: NDArray[np.int64], means: Values) -> int:
     return bend if above[bend] > 1e-12 else best
 
 
-def advice_against(chosen: int, sizes: NDArray[np.int64], per_query: Values, reference: Values) -> str:
-    """Return what to tell the user if validation shows that the chosen member does harm, else nothing.
+def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: Vector) -> str:
+    """Return advice if the chosen member is worse than all features by more than a paired standard error, else "".
 
-    Parameters
-    ----------
-    chosen : int
-    sizes : ndarray of int, shape (n_members,)
-    per_query : ndarray, shape (n_queries, n_members)
-        The metric on the validation queries.
-    reference : ndarray, shape (n_queries,)
-        The same of the ranker on all features.
-
-    Returns
-    -------
-    str
-        Empty unless the chosen member is worse by more than one paired standard error.
+    The metric on the validation queries is `per_query` (n_queries, n_members) for the members, of so many `sizes`, and
+    `reference` (n_queries,) for the ranker on all features.
     """
     gains, errors = np.transpose([mean_and_error(values - reference) for values in per_query.T])
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
@@ -164,61 +165,33 @@ def advice_against(chosen: int, sizes: NDArray[np.int64], per_query: Values, ref
     return f"{loss}; the smallest member of the front that is not has {smallest} features"
 
 
-@dataclass(frozen=True, eq=False)
-class Front:
-    """Non-dominated members.
+PLAIN_WIDTH = 120
+"""Width of a table that is printed to a file or a pipe."""
 
-    Attributes
-    ----------
-    F : ndarray, shape (n_members, n_objectives)
-    feature_mask : ndarray of bool, shape (n_members, n_features)
-    population : Population
-        Their rankers.
+
+class FrontTable(pd.DataFrame):
+    """A DataFrame that prints every column: those beyond the width of the terminal go below the rest.
+
+    Examples
+    --------
+    >>> table = FrontTable({"n_features": [1, 2], "error": [0.5, 0.25], "features": [(7,), (3, 7)]})
+    >>> print(table)
+       n_features  error features
+    0           1   0.50     (7,)
+    1           2   0.25   (3, 7)
+    >>> type(table.head(1)).__name__
+    'FrontTable'
     """
 
-    F: NDArray[np.float64]
-    feature_mask: NDArray[np.bool_]
-    population: Population
-
     @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Number of features of each member, shape (n_members,)."""
-        return np.count_nonzero(self.feature_mask, axis=1)
+    def _constructor(self) -> Any:
+        return FrontTable
 
-    def on_all_columns(self, kept: NDArray[np.bool_]) -> Front:
-        """Return the members of a search on the columns in `kept`, shape (n_features,), as members on all columns."""
-        feature_mask = np.zeros((len(self.F), len(kept)), np.bool_)
-        feature_mask[:, kept] = self.feature_mask
-        return Front(self.F, feature_mask, on_all_columns(self.population, kept))
+    def __repr__(self) -> str:
+        """Return the table as text, as wide as the terminal."""
+        width = shutil.get_terminal_size((PLAIN_WIDTH, 0)).columns
+        longest = max(width // 3, 20)  # of a list of features, which must leave room for the other columns
+        text = self.to_string(line_width=width, max_rows=pd.get_option("display.max_rows"), max_colwidth=longest)
+        return str(text)
 
-    def by_size(
-        self, objectives: Sequence[Objective], train: RankingData, metric: Metric
-    ) -> tuple[Front, NDArray[np.float64]]:
-        """Return the members by size, then by error, then by their objectives; and their errors on the training data.
-
-        The errors, 1 − metric, are measured unless they are one of the objectives.
-        """
-        errors = self._errors(objectives, train, metric)
-        order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
-        return Front(self.F[order], self.feature_mask[order], self.population.take(order)), errors[order]
-
-    def _errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> NDArray[np.float64]:
-        for objective, values in zip(objectives, self.F.T, strict=True):
-            if objective.name == "error":
-                return np.asarray(values, np.float64)
-        return errors_of(train, metric, self.population)
-
-    def table(
-        self, objectives: Sequence[Objective], errors: NDArray[np.float64], validation: NDArray[np.float64]
-    ) -> FrontTable:
-        """Return a row for each member, as `MOFSRank.front_` has it."""
-        further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
-        return FrontTable(
-            {
-                "n_features": self.sizes,
-                "error": errors,
-                **{name: values for name, values in further.items() if name not in FRONT},
-                "validation": validation,
-                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.feature_mask],
-            }
-        )
+    __str__ = __repr__

@@ -1,4 +1,4 @@
-"""What one bit of the first stage stands for: a preference pair, a document, or a query."""
+"""MOIS, the first stage of MOFSRank: selection of preference pairs, documents or queries to train on."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Array, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_choice, check_room
 from moerank.data import RankingData
 from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
@@ -23,29 +23,144 @@ from moerank.evolution import (
     UniformCrossover,
     unpack_rows,
 )
-from moerank.metrics import NDCG, Metric
+from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike
 from moerank.mofsrank.stage import PIECE, Stage
 from moerank.rankers import AnyRanker, FitnessBackend, LinearPopulation, Population, as_backend, train_population
 
 __all__ = [
     "MOST_PAIRS",
+    "InstanceSelection",
     "Unit",
     "count_units",
     "default_unit",
     "n_pairs_kept",
-    "train_on_units",
-    "InstanceSelection",
     "spread_along_front",
+    "train_on_units",
 ]
 
 Unit: TypeAlias = Literal["pair", "document", "query"]
 """A pair of documents counts where both are kept, a pair of a query where the query is."""
 
-Mask: TypeAlias = NDArray[np.bool_]
-
 MOST_PAIRS = 5_000_000
-"""Up to as many preference pairs have a bit each, unless the user says otherwise."""
+"""Largest number of preference pairs that have a bit each by default."""
+
+USUAL_POPULATION = 100
+"""Strings that have to fit into memory together."""
+
+
+class InstanceSelection(Stage):
+    """Minimise (|S|, 1 − RAcc(Train(S, all features))) over the subsets S of the preference pairs.
+
+    An individual is a bit string, one bit per preference pair in the order of ``train.pairs``, or per document or
+    query, which keep the pairs among them. RAcc is the metric on all training data of the ranker trained on the kept
+    pairs.
+
+    Parameters
+    ----------
+    train : RankingData
+        Training data with at least one preference pair.
+    backend : ranker, default RankRLS()
+        One with ``fit_population``, or any in the style of scikit-learn, in a `RankerAdapter` then.
+    metric : Metric, default NDCG(10)
+    unit : {"pair", "document", "query"}, default "pair"
+        Unit of a bit: a pair, as in the paper; a document, where a pair counts if both its documents are kept; or a
+        query with all its pairs.
+    objectives : sequence of str or Objective, default ("pairs", "error")
+        Minimised; see `moerank.mofsrank.objectives`.
+    density : (float, float), default (0.05, 0.5)
+        Each individual of the initial population keeps a share of the bits that is drawn log-uniformly from this
+        range. Selection cannot bring the share far down afterwards, so the lower end decides how few pairs are kept.
+    workers : int, default 1
+        Threads; the result does not depend on it.
+
+    Notes
+    -----
+    The paper leaves open the initial population and the operators; here sparse strings, uniform crossover with
+    probability 0.9 and bit flips with probability 1 / n_bits. An evaluation is one training by `backend` and one
+    metric on all documents: O(n_pairs + n_documents · n_features) for the linear backends.
+
+    References
+    ----------
+    F. Cheng, W. Guo, X. Zhang: MOFSRank. Complexity, 2018, formula (1) and Algorithm 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from moerank.metrics import NDCG
+    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
+    >>> InstanceSelection(train, metric=NDCG(2)).evaluate(np.array([[True, False, False], [True, True, True]]))
+    array([[1., 0.],
+           [3., 0.]])
+    """
+
+    def __init__(
+        self,
+        train: RankingData,
+        backend: FitnessBackend | AnyRanker | None = None,
+        metric: Metric | None = None,
+        *,
+        unit: Unit = "pair",
+        objectives: Sequence[ObjectiveLike] = ("pairs", "error"),
+        density: tuple[float, float] = DENSITY,
+        workers: int = 1,
+    ) -> None:
+        train.require_pairs()
+        check_choice(get_args(Unit), unit=unit)
+        if unit == "pair":
+            check_room(
+                f'{train.n_pairs:,} preference pairs with a bit each in {USUAL_POPULATION} strings (unit="query" has '
+                f"{train.n_queries:,} bits)",
+                USUAL_POPULATION * train.n_pairs,
+            )
+        n_units = count_units(train, unit)
+        super().__init__(train, as_backend(backend), metric, n_units, objectives, workers=workers, vtype=bool)
+        self.unit = unit
+        self.density = density
+
+    def operators(self) -> dict[str, Any]:
+        """Return sparse sampling, uniform crossover, bit flips and elimination of equal strings by digest."""
+        return {
+            "sampling": DensitySampling(*self.density),
+            "crossover": UniformCrossover(prob=0.9),
+            "mutation": SparseBitFlip(),
+            "repair": KeepAsIs(),
+            "eliminate_duplicates": DigestDuplicates(),
+        }
+
+    def packed_operators(self) -> dict[str, Any]:
+        """Return the same operators for the packed strings of a `PackedProblem`."""
+        return self.operators() | {
+            "sampling": PackedSampling(DensitySampling(*self.density)),
+            "crossover": PackedCrossover(prob=0.9),
+            "mutation": PackedBitFlip(),
+        }
+
+    def _is_empty(self, X: Array) -> Mask:
+        """Whether no pair is left to train on, though there may be documents or queries."""
+        if self.unit == "pair":
+            return super()._is_empty(X)
+        return n_pairs_kept(self.train, self.unit, self._unpacked(X)) == 0
+
+    def _measure(self, X: Array) -> Matrix:
+        if X.dtype == np.bool_:
+            return super()._measure(X)
+        # Packed: only strings that are trained together are unpacked at a time, so that they stay in the cache.
+        groups = (X[begin : begin + PIECE] for begin in range(0, len(X), PIECE))
+        return np.concatenate([self._measure(self._unpacked(group)) for group in groups])
+
+    def _unpacked(self, X: Array) -> Mask:
+        return X if X.dtype == np.bool_ else unpack_rows(X, self.n_var)
+
+    def _candidates(self, X: Mask) -> Candidates:
+        return Candidates(
+            self.train,
+            self.metric,
+            np.ones((len(X), self.train.n_features), bool),
+            lambda: train_on_units(self.backend, self.train, self.unit, X),
+            n_pairs=lambda: n_pairs_kept(self.train, self.unit, X),
+            backend=self.backend,
+        )
 
 
 def default_unit(train: RankingData) -> Unit:
@@ -54,12 +169,12 @@ def default_unit(train: RankingData) -> Unit:
 
 
 def count_units(train: RankingData, unit: Unit) -> int:
-    """Return how many there are: the length of a string."""
+    """Return the number of units of the data, the length of a string."""
     counts = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
     return counts[unit]
 
 
-def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> NDArray[np.int64]:
+def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
     """Return the number of preference pairs that each string of `masks` (n_individuals, n_units) keeps."""
     if unit == "pair":
         return np.array([np.count_nonzero(mask) for mask in masks], np.int64)
@@ -74,15 +189,11 @@ def train_on_units(
     Parameters
     ----------
     backend : ranker with ``fit_population``
-        One that has ``fit_queries`` or ``fit_documents``, too, trains on these without listing their pairs.
+        One that has ``fit_queries`` or ``fit_documents``, too, trains on these without listing their pairs; for another
+        one too many pairs are refused.
     masks : ndarray of bool, shape (n_individuals, n_units) or (n_units,)
         One string without the first axis is shared by all; None keeps everything.
     feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
-
-    Raises
-    ------
-    ValueError
-        If the pairs would have to be listed, and are too many for that.
     """
     if masks is None or (masks.ndim == 1 and masks.all()):
         return train_population(backend, train, feature_mask=feature_mask)
@@ -109,127 +220,7 @@ def _pair_mask(train: RankingData, unit: Unit, masks: Mask) -> Mask:
     return masks[..., query[better]]
 
 
-STRINGS = 100
-"""Individuals of a generation, as a rule."""
-
-
-class InstanceSelection(Stage):
-    """Minimise (|S|, 1 − RAcc(Train(S, all features))) over the subsets S of the preference pairs.
-
-    An individual is a bit string, one bit per preference pair in the order of ``train.pairs``, or per document or
-    query, which keep the pairs among them. RAcc is the metric on all training data of the ranker trained on the kept
-    pairs.
-
-    Parameters
-    ----------
-    train : RankingData
-        Training data with at least one preference pair.
-    backend : ranker, default RankRLS()
-        One with ``fit_population``, or any in the style of scikit-learn, in a `RankerAdapter` then.
-    metric : Metric, default NDCG(10)
-    unit : {"pair", "document", "query"}, default "pair"
-        What a bit stands for: a pair, as in the paper; a document, and a pair counts if both its documents are kept; or
-        a query with all its pairs.
-    objectives : sequence of str or Objective, default ("pairs", "error")
-        What is minimised; see `moerank.mofsrank.objectives`.
-    density : (float, float), default (0.05, 0.5)
-        Each individual of the initial population keeps a share of the bits that is drawn log-uniformly from this
-        range. Selection cannot bring the share far down afterwards, so the lower end decides how few pairs are kept.
-    workers : int, default 1
-        Threads; the result does not depend on it.
-
-    Notes
-    -----
-    The paper leaves open the initial population and the operators; here sparse strings, uniform crossover with
-    probability 0.9 and bit flips with probability 1 / n_bits. An evaluation is one training by `backend` and one
-    metric on all documents: O(n_pairs + n_documents · n_features) for the linear backends.
-
-    References
-    ----------
-    F. Cheng, W. Guo, X. Zhang: MOFSRank. Complexity, 2018, formula (1) and Algorithm 2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
-    >>> InstanceSelection(train, metric=NDCG(2)).evaluate(np.array([[True, False, False], [True, True, True]]))
-    array([[1., 0.],
-           [3., 0.]])
-    """
-
-    def __init__(
-        self,
-        train: RankingData,
-        backend: FitnessBackend | AnyRanker | None = None,
-        metric: Metric | None = None,
-        *,
-        unit: Unit = "pair",
-        objectives: Sequence[ObjectiveLike] = ("pairs", "error"),
-        density: tuple[float, float] = DENSITY,
-        workers: int = 1,
-    ) -> None:
-        train.require_pairs()
-        check_choice(get_args(Unit), unit=unit)
-        if unit == "pair":
-            check_room(
-                f'{train.n_pairs:,} preference pairs with a bit each in {STRINGS} strings (unit="query" has '
-                f"{train.n_queries:,} bits)",
-                STRINGS * train.n_pairs,
-            )
-        super().__init__(train, count_units(train, unit), objectives, workers=workers, vtype=bool)
-        self.unit = unit
-        self.backend = as_backend(backend)
-        self.metric = metric or NDCG(10)
-        self.density = density
-
-    def operators(self) -> dict[str, Any]:
-        """Return sparse sampling, uniform crossover, bit flips and elimination of equal strings by digest."""
-        return {
-            "sampling": DensitySampling(*self.density),
-            "crossover": UniformCrossover(prob=0.9),
-            "mutation": SparseBitFlip(),
-            "repair": KeepAsIs(),
-            "eliminate_duplicates": DigestDuplicates(),
-        }
-
-    def packed_operators(self) -> dict[str, Any]:
-        """Return the same operators for the packed strings of a `PackedProblem`."""
-        return self.operators() | {
-            "sampling": PackedSampling(DensitySampling(*self.density)),
-            "crossover": PackedCrossover(prob=0.9),
-            "mutation": PackedBitFlip(),
-        }
-
-    def _is_empty(self, X: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether nothing is left to train on: no pair, though there may be documents or queries."""
-        if self.unit == "pair":
-            return super()._is_empty(X)
-        return n_pairs_kept(self.train, self.unit, self._unpacked(X)) == 0
-
-    def _measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        if X.dtype == np.bool_:
-            return super()._measure(X)
-        # Packed: as many as are trained together are unpacked at a time, so that they need not leave the cache.
-        groups = (X[begin : begin + PIECE] for begin in range(0, len(X), PIECE))
-        return np.concatenate([self._measure(self._unpacked(group)) for group in groups])
-
-    def _unpacked(self, X: NDArray[Any]) -> NDArray[np.bool_]:
-        return X if X.dtype == np.bool_ else unpack_rows(X, self.n_var)
-
-    def _candidates(self, X: NDArray[np.bool_]) -> Candidates:
-        return Candidates(
-            self.train,
-            self.metric,
-            np.ones((len(X), self.train.n_features), bool),
-            lambda: train_on_units(self.backend, self.train, self.unit, X),
-            n_pairs=lambda: n_pairs_kept(self.train, self.unit, X),
-            backend=self.backend,
-        )
-
-
-def spread_along_front(
-    X: NDArray[np.bool_], F: NDArray[np.float64], most: int, *, include_all: bool
-) -> NDArray[np.bool_]:
+def spread_along_front(X: Mask, F: Matrix, most: int, *, include_all: bool) -> Mask:
     """Choose at most `most` instance subsets, evenly spaced in the order of their size on the front.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What `MOFSRank` is told of single features: which may be selected, which have to be, and what they cost."""
+"""Limits on the features of a selection: included and excluded features, their number, and their costs."""
 
 from __future__ import annotations
 
@@ -7,82 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 from pymoo.core.problem import Problem
 from pymoo.core.repair import Repair
 
+from moerank.arrays import Array, Integers, Mask, Vector
 from moerank.checks import check_at_least, check_not_negative
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import known_costs
 from moerank.data.inputs import column_mask, in_column_order, listed
 
-__all__ = ["allowed_features", "with_costs", "UNLIMITED", "FeatureLimits", "FeatureStrings", "KeepLimits"]
+__all__ = ["UNLIMITED", "FeatureLimits", "FeatureStrings", "KeepLimits", "allowed_features", "with_costs"]
 
-
-def allowed_features(
-    train: RankingData, include: Sequence[int | str] | int | str, exclude: Sequence[int | str] | int | str
-) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Return the columns that are not excluded (n_features,), and the names of the included features.
-
-    Names, because these have other columns where the excluded ones are gone.
-
-    Raises
-    ------
-    ValueError
-        If nothing is left, a feature is both, or one does not exist.
-
-    Examples
-    --------
-    >>> kept, included = allowed_features(RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc"), "c", [0])
-    >>> kept.tolist(), included
-    ([False, True, True], ('c',))
-    """
-    names = train.feature_names
-    kept, included = ~column_mask(exclude, names, "exclude"), column_mask(include, names, "include")
-    if not kept.any():
-        raise ValueError(f"exclude leaves none of the {train.n_features} features")
-    if (both := np.flatnonzero(included & ~kept)).size:
-        raise ValueError(f"feature {names[both[0]]!r} is both in include and in exclude")
-    return kept, tuple(names[column] for column in np.flatnonzero(included))
-
-
-def with_costs(
-    train: RankingData,
-    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = None,
-    groups: Sequence[Any] | Mapping[Any, Any] | None = None,
-    group_costs: Mapping[Any, float] | None = None,
-) -> RankingData:
-    """Return the data with costs and groups of their features; as they are where nothing is given.
-
-    Parameters
-    ----------
-    train : RankingData
-    costs, groups, group_costs
-        See `MOFSRank`.
-
-    Raises
-    ------
-    ValueError
-        For groups beside a `FeatureCosts`, which has its own, and for what does not fit the features.
-
-    Examples
-    --------
-    >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1])
-    >>> with_costs(data, groups=["top", "top"], group_costs={"top": 3.0}).costs.total
-    3.0
-    """
-    if costs is None and groups is None and group_costs is None:
-        return train
-    if isinstance(costs, FeatureCosts):
-        if groups is not None or group_costs is not None:
-            raise ValueError("costs is a FeatureCosts, which has groups of its own: leave groups and group_costs out")
-        return train.with_costs(costs)
-    names = train.feature_names
-    own = in_column_order(np.zeros(train.n_features) if costs is None else costs, names, "costs", complete=True)
-    return train.with_costs(FeatureCosts.of(own, in_column_order(groups, names, "groups"), group_costs))
-
-
-Bits = NDArray[np.bool_]
 
 ROUNDING = 1e-9
 """Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits."""
@@ -90,14 +27,14 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class FeatureLimits:
-    """What every selection has to keep, whatever is minimised.
+    """Limits that every selection keeps, whatever is minimised.
 
     Attributes
     ----------
     max_features : int, optional
         Most features, those of `include` counted.
     max_cost : float, optional
-        Most that the features cost together; the data must say what each costs.
+        Largest cost of all features together; the data must have costs.
     include : sequence of int or str
         Columns, counted from 0, or names of features that belong to every selection.
 
@@ -118,7 +55,7 @@ class FeatureLimits:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The limits that there are, by name."""
+        """The limits that are set, by name."""
         limits = {"max_features": self.max_features, "max_cost": self.max_cost, "include": self.include or None}
         return {name: limit for name, limit in limits.items() if limit is not None}
 
@@ -127,7 +64,7 @@ UNLIMITED = FeatureLimits()
 
 
 class FeatureStrings:
-    """The strings by which subsets of the features of some data are searched.
+    """The strings of a search for subsets of the features of some data.
 
     Parameters
     ----------
@@ -139,7 +76,7 @@ class FeatureStrings:
     Attributes
     ----------
     bit_of : ndarray of int64, shape (n_features,)
-        The bit that stands for each column. Bits are in the order of their first columns.
+        The bit that stands for each column. Mask are in the order of their first columns.
     n_bits : int
     included : ndarray of bool, shape (n_features,)
         The features that belong to every selection; all of a group's if one does and bits stand for groups.
@@ -149,8 +86,8 @@ class FeatureStrings:
     Raises
     ------
     ValueError
-        For limits that no string can keep, included features that are not there, a limit on costs that are not known,
-        and groups where there are none.
+        For limits that no string can keep, unknown included features, a limit on costs without costs, and `by_group`
+        without groups.
 
     Examples
     --------
@@ -176,15 +113,15 @@ class FeatureStrings:
             self.most_ones = int(np.count_nonzero(self._filled(self._cheapest_first()[None])))
 
     @property
-    def included_bits(self) -> Bits:
+    def included_bits(self) -> Mask:
         """The bits of the features that belong to every selection, shape (n_bits,)."""
         return np.bincount(self.bit_of, self.included, self.n_bits) > 0
 
-    def columns(self, X: Bits) -> Bits:
+    def columns(self, X: Mask) -> Mask:
         """Return the features that each string selects, shape (n, n_features)."""
         return X[:, self.bit_of] if self.by_group else X
 
-    def bits(self, feature_mask: Bits) -> Bits:
+    def bits(self, feature_mask: Mask) -> Mask:
         """Return the strings (n, n_bits) of the bits that some feature of each row belongs to."""
         if not self.by_group:
             return feature_mask
@@ -193,11 +130,11 @@ class FeatureStrings:
             X[:, bit] |= feature_mask[:, column]
         return X
 
-    def keeps_limits(self, X: Bits) -> Bits:
+    def keeps_limits(self, X: Mask) -> Mask:
         """Return which strings keep all limits, shape (n,)."""
         return self._keep(self.columns(X))
 
-    def check(self, X: Bits) -> None:
+    def check(self, X: Mask) -> None:
         """Raise a ValueError that names the first string which breaks a limit; an empty one selects nothing."""
         feature_mask = self.columns(X)
         broken = ~self._keep(feature_mask) & feature_mask.any(axis=1)
@@ -208,8 +145,8 @@ class FeatureStrings:
                 "the search the repair that operators() has"
             )
 
-    def repaired(self, X: Bits, random_state: np.random.Generator) -> Bits:
-        """Return the strings with the included features, and of the others, drawn in random order, those that fit.
+    def repaired(self, X: Mask, random_state: Generator) -> Mask:
+        """Return the strings with the included features, and with the others in random order as far as they fit.
 
         A string that keeps the limits comes back as it was.
         """
@@ -221,18 +158,18 @@ class FeatureStrings:
             X[broken] = self._filled(np.where(np.take_along_axis(X[broken], order, axis=1), order, -1))
         return X
 
-    def _keep(self, feature_mask: Bits) -> Bits:
+    def _keep(self, feature_mask: Mask) -> Mask:
         """Return which rows (n, n_features) keep all limits, shape (n,)."""
         limits = self.limits
-        keep: Bits = np.all(feature_mask | ~self.included, axis=1)
+        keep: Mask = np.all(feature_mask | ~self.included, axis=1)
         if limits.max_features is not None:
             keep &= np.count_nonzero(feature_mask, axis=1) <= limits.max_features
         if limits.max_cost is not None:
             keep &= self._costs(feature_mask) <= limits.max_cost * (1 + ROUNDING)
         return keep
 
-    def _breach(self, mask: Bits) -> str:
-        """Return what a selection that breaks a limit is called to account for."""
+    def _breach(self, mask: Mask) -> str:
+        """Say which limit a selection breaks."""
         limits, names = self.limits, self.data.feature_names
         if (lacking := np.flatnonzero(self.included & ~mask)).size:
             return f"lacks feature {names[lacking[0]]!r}, which is included in every selection"
@@ -241,11 +178,11 @@ class FeatureStrings:
             return f"has {size} features, and max_features is {limits.max_features}"
         return f"costs {self._costs(mask[None])[0]:g}, and max_cost is {limits.max_cost:g}"
 
-    def _costs(self, feature_mask: Bits) -> NDArray[np.float64]:
+    def _costs(self, feature_mask: Mask) -> Vector:
         return known_costs(self.data.costs, self.data.name, "max_cost").sums(feature_mask)
 
-    def _filled(self, order: NDArray[np.int64]) -> Bits:
-        """Return for each row the included bits and those of `order` (n, n_steps), −1 for none, that still fit."""
+    def _filled(self, order: Integers) -> Mask:
+        """Return for each row the included bits and the bits of `order` (n, n_steps), −1 for none, that still fit."""
         width = np.bincount(self.bit_of, minlength=self.n_bits)
         own, group, shared = self._prices()
         most = np.inf if self.limits.max_features is None else self.limits.max_features
@@ -267,16 +204,16 @@ class FeatureStrings:
             paid[rows[fits], group[bit[fits]]] = True
         return X
 
-    def _prices(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Return what each bit costs by itself, its group, and what each group shares; the last one shares nothing."""
+    def _prices(self) -> tuple[Array, Array, Array]:
+        """Return the own cost of each bit, its group, and the shared cost of each group, 0 for the last."""
         costs = self.data.costs or FeatureCosts.of(np.zeros(self.data.n_features))
         own = np.bincount(self.bit_of, costs.own, self.n_bits)
         group = np.full(self.n_bits, -1)
         group[self.bit_of] = costs.group
         return own, group % (len(costs.shared) + 1), np.append(costs.shared, 0.0)
 
-    def _cheapest_first(self) -> NDArray[np.int64]:
-        """Return the bits in the order in which the most of them fit, near enough."""
+    def _cheapest_first(self) -> Integers:
+        """Return the bits in an order in which nearly the most of them fit."""
         own, group, shared = self._prices()
         alone = own if self.limits.max_cost is None else own + shared[group]
         width = np.bincount(self.bit_of, minlength=self.n_bits)
@@ -296,35 +233,33 @@ class FeatureStrings:
 
 
 class KeepLimits(Repair):
-    """The repair that drops features at random from strings that break a limit, and adds those that are included.
+    """Repair of strings that break a limit: drops features at random, and adds the included ones.
 
     Parameters
     ----------
     strings : FeatureStrings
     used : ndarray of int, optional
-        The bits that a string begins with, if it is mixed or has not all of them.
+        The bits that a mixed string begins with; by default the string has all bits and nothing else.
     """
 
-    def __init__(self, strings: FeatureStrings, used: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, strings: FeatureStrings, used: Integers | None = None) -> None:
         super().__init__()
         self.strings = strings
         self.used = used
 
-    def _do(
-        self, problem: Problem, X: NDArray[Any], *args: Any, random_state: np.random.Generator, **kwargs: Any
-    ) -> NDArray[Any]:
+    def _do(self, problem: Problem, X: Array, *args: object, random_state: Generator, **kwargs: object) -> Array:
         if self.used is None:
             return self.strings.repaired(X, random_state)
         whole = np.zeros((len(X), self.strings.n_bits), np.bool_)
         whole[:, self.used] = X[:, : len(self.used)] > 0.5
         kept = self.strings.repaired(whole, random_state)
-        # An included feature may have no weight in a sum of rankers: its bit is the search's to set.
+        # An included feature may have no weight in a sum of rankers, so that its bit is free.
         X = X.copy()
         X[:, : len(self.used)] = (kept & whole)[:, self.used]
         return X
 
 
-def _bits_of_groups(data: RankingData) -> NDArray[np.int64]:
+def _bits_of_groups(data: RankingData) -> Integers:
     """Return the bit of each column where bits stand for groups, shape (n_features,)."""
     if data.costs is None or (data.costs.group < 0).all():
         raise ValueError(
@@ -334,3 +269,53 @@ def _bits_of_groups(data: RankingData) -> NDArray[np.int64]:
     keys = [("group", group) if group >= 0 else ("feature", column) for column, group in enumerate(data.costs.group)]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     return np.array([numbers[key] for key in keys])
+
+
+def allowed_features(
+    train: RankingData, include: Sequence[int | str] | int | str, exclude: Sequence[int | str] | int | str
+) -> tuple[Mask, tuple[str, ...]]:
+    """Return which features are not excluded (n_features,), and the names of the included features.
+
+    Names, because the columns have other numbers where the excluded ones are gone. Raises a ValueError if nothing is
+    left, a feature is both, or one does not exist.
+
+    Examples
+    --------
+    >>> kept, included = allowed_features(RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc"), "c", [0])
+    >>> kept.tolist(), included
+    ([False, True, True], ('c',))
+    """
+    names = train.feature_names
+    kept, included = ~column_mask(exclude, names, "exclude"), column_mask(include, names, "include")
+    if not kept.any():
+        raise ValueError(f"exclude leaves none of the {train.n_features} features")
+    if (both := np.flatnonzero(included & ~kept)).size:
+        raise ValueError(f"feature {names[both[0]]!r} is both in include and in exclude")
+    return kept, tuple(names[column] for column in np.flatnonzero(included))
+
+
+def with_costs(
+    train: RankingData,
+    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = None,
+    groups: Sequence[Any] | Mapping[Any, Any] | None = None,
+    group_costs: Mapping[Any, float] | None = None,
+) -> RankingData:
+    """Return the data with costs and groups as `MOFSRank` takes them; unchanged where none are given.
+
+    Raises a ValueError for groups beside a `FeatureCosts`, which has its own, and for costs that do not fit the data.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1])
+    >>> with_costs(data, groups=["top", "top"], group_costs={"top": 3.0}).costs.total
+    3.0
+    """
+    if costs is None and groups is None and group_costs is None:
+        return train
+    if isinstance(costs, FeatureCosts):
+        if groups is not None or group_costs is not None:
+            raise ValueError("costs is a FeatureCosts, which has groups of its own: leave groups and group_costs out")
+        return train.with_costs(costs)
+    names = train.feature_names
+    own = in_column_order(np.zeros(train.n_features) if costs is None else costs, names, "costs", complete=True)
+    return train.with_costs(FeatureCosts.of(own, in_column_order(groups, names, "groups"), group_costs))

@@ -1,4 +1,8 @@
-"""What a search minimises, as data: number of features, error, or whatever else a user adds."""
+"""Objectives of a search: number of features, error, cost, risk, or an objective of a user.
+
+An objective is a class with two methods, see `Objective`. `MOFSRank` takes objects of such classes, and problem files
+their names, where another package offers them by the entry point ``moerank.objectives``.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,13 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import known_costs
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, Population, train_population
+from moerank.solvers import plugins
 
 __all__ = [
     "FRONT",
@@ -25,41 +31,73 @@ __all__ = [
     "ObjectiveLike",
     "Risk",
     "errors_of",
-    "means_of",
+    "known_objectives",
     "read_objectives",
+    "values_of",
 ]
 
 FRONT = ("features", "error")
-"""What is minimised unless the user says otherwise: the front is one of error against number of features."""
+"""The default objectives: the front is one of error against number of features."""
 
-Vector: TypeAlias = NDArray[np.float64]
+GROUP = "moerank.objectives"
+"""Entry points of further objectives: an `Objective`, or a class that makes one without arguments."""
 
 T = TypeVar("T")
+
+
+class Objective(ABC):
+    """A quantity that a search minimises.
+
+    A subclass names itself and implements `values` and `bounds`. Equal objectives give equal values.
+
+    Attributes
+    ----------
+    name : str
+        Name in problem files, tables and columns.
+    title : str
+        Title of the axis of a figure.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    @abstractmethod
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Return the value of each candidate, shape (n_candidates,); finite, smaller is better."""
+
+    @abstractmethod
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return the least and the largest possible value, for strings of `n_var` entries.
+
+        Hypervolumes are shares of the box between them. Empty or infeasible individuals score the upper bound plus one.
+        """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+ObjectiveLike: TypeAlias = str | Objective
+"""An objective, or its name."""
 
 
 class _Once(Generic[T]):
     """A property that is computed when it is first asked for, and kept.
 
-    `functools.cached_property` of Python 3.11 holds one lock for the instances of all threads while it computes, so
-    that the pieces of a batch would be measured one after the other.
+    `functools.cached_property` of Python 3.11 locks out all other threads while it computes, so that the pieces of a
+    batch would be measured one after the other.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
-        self._compute = compute
+        self.compute = compute
         self.__doc__ = compute.__doc__
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
     def __get__(self, instance: Any, owner: type) -> T:
-        value = instance.__dict__[self._name] = self._compute(instance)
+        value = instance.__dict__[self.compute.__name__] = self.compute(instance)
         return value
 
 
 class Candidates:
-    """Rankers on one data set, as objectives look at them.
-
-    What costs something is computed when an objective first asks for it.
+    """Rankers on one data set, as objectives look at them; properties are computed when an objective first asks.
 
     Parameters
     ----------
@@ -75,27 +113,27 @@ class Candidates:
         Returns the number of preference pairs that each was trained on, shape (n_candidates,), where they have pairs
         of their own.
     backend : fitness backend, optional
-        What trained them, for objectives that compare with another ranker of its kind.
+        Trained them; for objectives that compare with another ranker of its kind.
     """
 
     def __init__(
         self,
         data: RankingData,
         metric: Metric,
-        feature_mask: NDArray[np.bool_],
+        feature_mask: Mask,
         train: Callable[[], Population],
         *,
         errors: Vector | None = None,
-        n_pairs: Callable[[], NDArray[np.int64]] | None = None,
+        n_pairs: Callable[[], Integers] | None = None,
         backend: FitnessBackend | None = None,
     ) -> None:
         self.data = data
         self.metric = metric
         self.feature_mask = feature_mask
-        self._n_pairs = n_pairs
         self.backend = backend
         self._train = train
         self._errors = errors
+        self._n_pairs = n_pairs
 
     def __len__(self) -> int:
         return len(self.feature_mask)
@@ -106,7 +144,7 @@ class Candidates:
         return self._train()
 
     @_Once
-    def n_pairs(self) -> NDArray[np.int64] | None:
+    def n_pairs(self) -> Integers | None:
         """Return the number of preference pairs that each was trained on; None if they have no pairs of their own."""
         return None if self._n_pairs is None else self._n_pairs()
 
@@ -116,53 +154,14 @@ class Candidates:
         return errors_of(self.data, self.metric, self.population) if self._errors is None else self._errors
 
     @_Once
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Matrix:
         """Return the scores of the documents by each ranker, shape (n_documents, n_candidates)."""
         return self.population.scores(self.data.X)
 
     @_Once
-    def per_query(self) -> NDArray[np.float64]:
+    def per_query(self) -> Matrix:
         """Return the metric of each query, shape (n_queries, n_candidates)."""
-        coefs = self.population.coefs
-        if coefs is None:
-            return self.metric.per_query(self.data, self.scores)
-        return self.metric.of_linear(self.data, coefs)  # whose scores are never all held at once
-
-
-class Objective(ABC):
-    """Something that a search minimises.
-
-    A subclass names itself and implements `values` and `bounds`. Equal objectives give equal values.
-
-    Attributes
-    ----------
-    name : str
-        How problem files, tables and columns call it.
-    title : str
-        How the axis of a figure calls it.
-    """
-
-    name: ClassVar[str]
-    title: ClassVar[str]
-
-    @abstractmethod
-    def values(self, candidates: Candidates) -> NDArray[np.number]:
-        """Return the value of each candidate, shape (n_candidates,); finite, smaller is better."""
-
-    @abstractmethod
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
-        """Return the least and the largest value there can be, for strings of `n_var` entries.
-
-        Hypervolumes are shares of the box between them. An individual that is empty or cannot be has one more than the
-        largest value in every objective, so that it is worse than all others.
-        """
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
-
-ObjectiveLike: TypeAlias = str | Objective
-"""An objective, or its name in `OBJECTIVES`."""
+        return values_of(self.data, self.metric, self.population)
 
 
 class Features(Objective):
@@ -215,7 +214,7 @@ class Error(Objective):
 
 
 class Cost(Objective):
-    """What the features cost; what a group of features shares is paid once."""
+    """Sum of the costs of the features; the shared cost of a group is paid once."""
 
     name = "cost"
     title = "Cost"
@@ -236,14 +235,14 @@ class Risk(Objective):
     """How much a ranker loses to a baseline, query by query, more than it gains.
 
     −(1 / Q) · [Σ gains − (1 + a) Σ losses] over the Q queries: with a = 0 the mean loss; the larger a, the more a query
-    that is hurt counts against one that gains. An individual below 0 is worth the risk.
+    that loses counts against one that gains. An individual below 0 is worth the risk.
 
     Parameters
     ----------
     a : float, default 1.0
         Extra weight of a loss, ≥ 0.
     baseline : array-like, shape (n_documents,), optional
-        Scores of the documents to compare with, as those of the ranker in use today; by default those of the
+        Scores of the documents to compare with, for example of the ranker in use today; by default the scores of the
         candidates' backend trained on all features.
 
     References
@@ -289,7 +288,13 @@ class Risk(Objective):
 OBJECTIVES: dict[str, Objective] = {
     objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk())
 }
-"""The objectives that have a name in problem files."""
+"""The objectives of this package by name."""
+
+
+def known_objectives() -> dict[str, Objective]:
+    """Return all objectives that have a name: those of this package, and those of others by their entry points."""
+    offered = {name: entry() if isinstance(entry, type) else entry for name, entry in plugins(GROUP).items()}
+    return {**offered, **OBJECTIVES}
 
 
 def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...]:
@@ -298,40 +303,39 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     Raises
     ------
     ValueError
-        For an unknown name, the nearest one being suggested, for two of one name, and for none.
+        For an unknown name, the nearest one being suggested, for an object that is no `Objective`, for two of one name,
+        and for none.
 
     Examples
     --------
     >>> read_objectives(("features", "error"))
     (Features(), Error())
     """
+    known = known_objectives()
     for entry in objectives:
-        if isinstance(entry, str) and entry not in OBJECTIVES:
-            raise ValueError(unknown("objective", entry, OBJECTIVES))
-    found = tuple(OBJECTIVES[entry] if isinstance(entry, str) else entry for entry in objectives)
+        if isinstance(entry, str) and entry not in known:
+            raise ValueError(unknown("objective", entry, known))
+    found = tuple(known[entry] if isinstance(entry, str) else entry for entry in objectives)
     if not found:
         raise ValueError("objectives: a search needs at least one")
+    for objective in found:
+        if not (hasattr(objective, "name") and hasattr(objective, "values") and hasattr(objective, "bounds")):
+            raise ValueError(f"objectives: {objective!r} is neither a name nor an Objective")
     names = [objective.name for objective in found]
     if len(set(names)) < len(names):
         raise ValueError(f"objectives: {', '.join(names)} are not all different")
     return found
 
 
-def values_of(data: RankingData, metric: Metric, population: Population) -> NDArray[np.float64]:
+def values_of(data: RankingData, metric: Metric, population: Population) -> Matrix:
     """Return the metric on each query of `data` of each ranker of a population, shape (n_queries, n_individuals)."""
     if population.coefs is None:
         return metric.per_query(data, population.scores(data.X))
-    return metric.of_linear(data, population.coefs)
-
-
-def means_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
-    """Return the metric on `data` of each ranker of a population, shape (n_individuals,); see `Metric.of_linear`."""
-    coefs = population.coefs
-    if coefs is None:
-        return metric.batch(data, population.scores(data.X))
-    return metric.mean_of_linear(data, coefs, workers=workers)
+    return metric.of_linear(data, population.coefs)  # whose scores are never all held at once
 
 
 def errors_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
     """Return 1 − metric on `data` of each ranker of a population, shape (n_individuals,)."""
-    return 1.0 - means_of(data, metric, population, workers=workers)
+    if population.coefs is None:
+        return 1.0 - metric.batch(data, population.scores(data.X))
+    return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)

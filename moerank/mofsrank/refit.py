@@ -1,8 +1,8 @@
-"""One ranker, always with the same settings, trained on many subsets of the features."""
+"""The ranker that serves: trained on the members of a front, after a search of its own where one is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from moerank.checks import check_at_least, unknown
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.folds import Draws
 from moerank.metrics import Metric
 from moerank.mofsrank.front import Front
 from moerank.mofsrank.searching import StagedSearch
+from moerank.mofsrank.settings import RefitPlan
 from moerank.rankers import (
     AnyRanker,
     FitnessBackend,
@@ -26,16 +26,13 @@ from moerank.rankers import (
     Population,
     RankerAdapter,
     RankingEstimator,
-    make_ranker,
     population_of,
     train_population,
     varying_for,
 )
 from moerank.rankers.arguments import read_masks
 
-__all__ = ["train_on", "train_on_each", "CrossFitting", "OutOfFold", "RefitPlan", "Served", "read_refit", "refit_front"]
-
-Mask = NDArray[np.bool_]
+__all__ = ["train_on", "train_on_each", "CrossFitting", "OutOfFold", "Served", "refit_front"]
 
 
 def train_on_each(
@@ -101,28 +98,19 @@ def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingDat
     return clone(ranker)._learn(part, held_out)
 
 
-Matrix = NDArray[np.float64]
-
 EARLY = 4
-"""A subset is given up after one in so many of the trees or rounds of its ranker."""
+"""Divisor of the size of a ranker for the first training of a subset."""
 
 
 @dataclass(frozen=True, eq=False)
 class OutOfFold:
-    """Scores of the training documents by rankers that were trained without their queries.
-
-    Attributes
-    ----------
-    X : ndarray, shape (n_documents, n_features)
-        The training table.
-    values : ndarray, shape (n_documents, n_individuals)
-    """
+    """Scores (n_documents, n_individuals) of the training table X by rankers trained without the queries scored."""
 
     X: Matrix
     values: Matrix
 
     def scores(self, X: Matrix) -> Matrix:
-        """Return the scores; of the training table alone, for of other documents there are none."""
+        """Return the scores. Only the training table can be scored."""
         if X is not self.X:
             raise ValueError("scores out of fold are known for the training data alone; train a ranker for others")
         return self.values
@@ -130,17 +118,16 @@ class OutOfFold:
 
 @dataclass(eq=False)
 class CrossFitting:
-    """Let a ranker judge feature subsets out of fold, and train it in full where it does not lag from the beginning.
+    """Let a ranker judge feature subsets out of fold, and train it in full only on subsets that do not lag early.
 
     The training queries are dealt into two halves, and each half is scored by the ranker that was trained on the other.
-    The error of a subset is thus not that of the documents the ranker has learnt by heart, validation data are still
+    So the error of a subset does not count documents that the ranker has learnt by heart, validation data are still
     fresh when they choose a member, and two halves cost little more than one training on all.
 
-    A ranker with a size (trees, rounds of boosting) is trained with a quarter of it first. Only if no rival of at most
-    as many features has a smaller error then, it is trained in full, and has the better of the two errors. A subset
-    that was given up is therefore dominated by a rival, and its value depends on nothing but itself and the rivals: not
-    on its batch, as it would if the worse half of each were dropped. So a search can be resumed, and its journal
-    checked.
+    A ranker with a size (trees, rounds of boosting) is trained with a quarter of it first. If a rival of at most as
+    many features has a smaller error then, the subset is given up. Otherwise the ranker is trained in full, and the
+    subset has the better of the two errors. A rival dominates each subset that was given up, and the value of a subset
+    depends on itself and the rivals alone, not on its batch, so that a search can be resumed and its journal checked.
 
     Parameters
     ----------
@@ -168,18 +155,7 @@ class CrossFitting:
     References
     ----------
     K. Jamieson, A. Talwalkar: Non-stochastic best arm identification and hyperparameter optimization. AISTATS 2016, for
-    giving up what lags with a small budget; the rivals are ours.
-
-    Examples
-    --------
-    >>> from moerank.data import make_planted
-    >>> from moerank.metrics import NDCG
-    >>> from moerank.rankers import LambdaMART
-    >>> train = make_planted(n_queries=8, n_documents=12, seed=1).data
-    >>> masks = np.eye(train.n_features, dtype=bool)
-    >>> backend = CrossFitting(LambdaMART(n_trees=8), NDCG(5), rivals=masks[:2])
-    >>> backend.fit_population(train, feature_mask=masks).scores(train.X).shape == (96, len(masks))
-    True
+    giving up subsets that lag with a small budget; the rivals are ours.
     """
 
     ranker: Any
@@ -187,7 +163,7 @@ class CrossFitting:
     rivals: Mask = field(repr=False)
     seed: int = 0
     workers: int = field(default=1, repr=False)
-    _least: NDArray[np.float64] | None = field(default=None, repr=False)
+    _least: Vector | None = field(default=None, repr=False)
 
     def fit_population(
         self,
@@ -197,13 +173,7 @@ class CrossFitting:
         feature_mask: Mask | None = None,
         start: Matrix | None = None,
     ) -> OutOfFold:
-        """Score the training documents by each row of `feature_mask`; see `FitnessBackend`. `start` is ignored.
-
-        Raises
-        ------
-        ValueError
-            For a `pair_mask`, a wrong `feature_mask`, or a single query.
-        """
+        """Score the training documents by each row of `feature_mask`; see `FitnessBackend`. `start` is ignored."""
         if pair_mask is not None:
             raise ValueError("cross-fitting deals whole queries, and takes no pair_mask")
         if train.n_queries < 2:
@@ -226,7 +196,7 @@ class CrossFitting:
         scores[:, going[better]] = full[:, better]
         return OutOfFold(train.X, scores)
 
-    def _errors(self, train: RankingData, scores: Matrix) -> NDArray[np.float64]:
+    def _errors(self, train: RankingData, scores: Matrix) -> Vector:
         return 1.0 - self.metric.batch(train, scores)
 
     def _scores(self, ranker: Any, train: RankingData, masks: Mask) -> Matrix:
@@ -240,7 +210,7 @@ class CrossFitting:
                     scores[rows, column] = found
         return scores
 
-    def _halves(self, train: RankingData) -> Iterator[tuple[RankingData, NDArray[np.int64]]]:
+    def _halves(self, train: RankingData) -> Iterator[tuple[RankingData, Integers]]:
         """Yield the documents of each half of the queries to train on, and the rows of the others."""
         second = np.zeros(train.n_queries, bool)
         second[Draws(self.seed).order(train.n_queries)[: train.n_queries // 2]] = True
@@ -249,7 +219,7 @@ class CrossFitting:
             yield train.with_rows(np.flatnonzero(half)), np.flatnonzero(~half)
 
 
-def _scored(ranker: Any, part: RankingData, held_out: RankingData, mask: Mask) -> NDArray[np.float64]:
+def _scored(ranker: Any, part: RankingData, held_out: RankingData, mask: Mask) -> Vector:
     """Return the scores (n_documents,) of held-out documents by a ranker trained on a part of the features."""
     trained: Any = train_on(ranker, part, mask)
     if trained is None:
@@ -257,72 +227,15 @@ def _scored(ranker: Any, part: RankingData, held_out: RankingData, mask: Mask) -
     return np.ravel(trained.predict(copy(held_out).with_features(mask).X))
 
 
-@dataclass(frozen=True)
-class RefitPlan:
-    """What is trained on the members of the front, and whether it takes part in a search of its own before.
-
-    Attributes
-    ----------
-    ranker : estimator
-        Not fitted yet.
-    named : bool
-        Whether it was given by its name, which leaves all parameters open.
-    evaluations : int
-        Feature subsets that the ranker itself judges; 0 for none.
-    """
-
-    ranker: Any
-    named: bool = False
-    evaluations: int = 0
-
-
-def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
-    """Read what `MOFSRank` was given as `refit`; None stays None.
-
-    A ranker that draws and has no seed of its own is given `random_state`.
-
-    Raises
-    ------
-    ValueError
-        For the name of no ranker, the nearest one being suggested, for what can neither be fitted nor predict, and for
-        an unknown key or a wrong value in a mapping.
-
-    Examples
-    --------
-    >>> read_refit("lambdamart")
-    RefitPlan(ranker=LambdaMART(), named=True, evaluations=0)
-    >>> read_refit({"ranker": "lambdamart", "evaluation": 200})
-    Traceback (most recent call last):
-        ...
-    ValueError: unknown setting of refit 'evaluation'; did you mean 'evaluations'?
-    """
-    if value is None:
-        return None
-    given: Mapping[str, Any] = value if isinstance(value, Mapping) else {"ranker": value}
-    for key in given:
-        if key not in ("ranker", "evaluations"):
-            raise ValueError(unknown("setting of refit", key, ("ranker", "evaluations")))
-    named, evaluations = given.get("ranker"), given.get("evaluations", 0)
-    check_at_least(0, evaluations=evaluations)
-    is_ranker = hasattr(named, "fit") and hasattr(named, "predict") and not isinstance(named, type)
-    if not isinstance(named, str) and not is_ranker:
-        raise ValueError(f"refit: the ranker must be a name or an estimator with fit and predict, not {named!r}")
-    ranker: Any = make_ranker(named) if isinstance(named, str) else clone(named)
-    if ranker.get_params().get("random_state", 0) is None:
-        ranker.set_params(random_state=random_state)
-    return RefitPlan(ranker, isinstance(named, str), evaluations)
-
-
 @dataclass(frozen=True, eq=False)
 class Served:
-    """What is left of a front when another ranker serves.
+    """A front whose members have the rankers that serve; its objectives stay those of the search.
 
     Attributes
     ----------
     ranker : estimator
         With the parameters that were used; the number of trees of LambdaMART is the largest there may be.
     front : Front
-        The members with its rankers. The objectives stay those of the search.
     reference : Population
         The ranker on all features.
     """
@@ -332,37 +245,35 @@ class Served:
     reference: Population
 
 
-def refit_front(
-    plan: RefitPlan, stages: StagedSearch, front: Front, validation: RankingData | None, *, tune: bool
-) -> Served:
+def refit_front(plan: RefitPlan, stages: StagedSearch, front: Front, validation: RankingData | None) -> Served:
     """Train a ranker on the features of each member of a front, and on all features.
 
-    The steps, by the names that the progress hears:
+    The steps, by the names that `progress` is told:
 
-    1. "refit_tuning": parameters are chosen from the published grid of the ranker by validation MAP with all features,
-       if `tune` or the ranker is known by its name alone. Without validation data, or a grid, they stay as they are.
+    1. "refit_tuning": validation MAP chooses parameters from the published grid of the ranker with all features, if
+       `tune` is set or the ranker was given by its name. Without validation data, or a grid, they stay as they are.
     2. "refit_search": with `plan.evaluations` the search goes on from the front, judged by the ranker itself; see
        `CrossFitting`. LambdaMART has the number of trees then that validation chooses with all features.
     3. "refit": the ranker is trained on the features of each member. LambdaMART has as many trees as validation chooses
        for each.
     """
-    train, ranker = stages.train, plan.ranker
-    tell = stages.progress or (lambda stage, share, number, n_eval: None)
-    if validation is not None and (tune or plan.named) and hasattr(ranker, "tune"):
+    train, settings, ranker = stages.train, stages.settings, plan.ranker
+    tell = settings.progress or (lambda stage, share, number, n_eval: None)
+    if validation is not None and (settings.tune or plan.named) and hasattr(ranker, "tune"):
         ranker = ranker.tune(train, validation, progress=lambda share: tell("refit_tuning", share, 0, 0))
     if isinstance(ranker, LambdaMART):
         ranker = clone(ranker).set_params(n_trees=plan.ranker.n_trees)
     F, masks = front.F, front.feature_mask
     if plan.evaluations:
         of_all = ranker.stopped(train, validation) if isinstance(ranker, LambdaMART) and validation else ranker
-        backend = CrossFitting(of_all, stages.metric, masks, stages.random_state, stages.workers)
+        backend = CrossFitting(of_all, settings.metric, masks, settings.random_state, settings.workers)
         F, masks = stages.select_again(backend, front, plan.evaluations)
     rankers = train_on_each(
         ranker,
         train,
         np.concatenate([masks, np.ones((1, train.n_features), bool)]),
         validation,
-        workers=stages.workers,
+        workers=settings.workers,
         progress=lambda share, number: tell("refit", share, number, number),
     )
     members, last = np.arange(len(masks)), np.array([len(masks)])

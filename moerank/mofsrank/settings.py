@@ -1,65 +1,179 @@
-"""What each stage of MOFSRank can be told: the sections of problem files and the arguments of MOFSRank alike."""
+"""Settings of a search: the arguments of `MOFSRank`, the tables of a problem file and the key of a journal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from math import inf
-from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
-from numpy.typing import ArrayLike
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
-from pymoo.core.sampling import Sampling
+import numpy as np
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
 from pymoo.core.termination import Termination
 from pymoo.termination import get_termination
 from pymoo.termination.max_time import TimeBasedTermination
+from sklearn.base import clone
 
-from moerank.checks import check_at_least, check_room, check_switch, unknown
-from moerank.evolution import DECAY, DENSITY, FORM, Decay, Form
+from moerank.checks import check_at_least, check_choice, check_positive, check_room, check_switch, unknown
+from moerank.data.shards import NOT_ON_SHARDS
+from moerank.evolution import ALGORITHMS, BIT_SEARCHES, DECAY, DENSITY, FORM, Decay, Factory, Form, make_algorithm
+from moerank.metrics import NDCG, Metric, as_metric
+from moerank.mofsrank.front import Final
+from moerank.mofsrank.limits import FeatureLimits
+from moerank.mofsrank.objectives import FRONT, read_objectives
+from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend, make_ranker
+from moerank.verdict import MARGIN
 
 __all__ = [
-    "KINDS",
     "STAGES",
     "EnsembleSettings",
     "FeatureSelectionSettings",
     "InstanceSelectionSettings",
+    "Progress",
+    "RefitPlan",
+    "SearchSettings",
+    "Section",
+    "Settings",
     "StageArgument",
-    "StagePlan",
     "StageSettings",
     "at_least",
-    "read_plan",
+    "check_on_shards",
+    "is_sparse",
     "listed_settings",
     "merged_settings",
+    "read_backend",
+    "read_refit",
 ]
 
 STAGES = ("instance_selection", "feature_selection", "ensemble")
 """The stages in their order, by the names of their sections and arguments."""
 
 MOST_GENERATIONS = 10**9
-"""More would not end in a lifetime."""
+"""Largest number of generations; more would not end in a lifetime."""
 
-INDIVIDUAL = 1024
+BYTES_OF_INDIVIDUAL = 1024
 """Bytes that an individual takes at least, whatever its length."""
+
+StageArgument: TypeAlias = bool | Mapping[str, Any]
+"""Whether the stage runs, or its settings."""
+
+Progress: TypeAlias = Callable[[str, float, int, int], object]
+"""Called with the stage, the fraction of it that is done, the generation and the evaluations."""
 
 
 def at_least(least: int, most: int | None = None) -> BeforeValidator:
-    """Return what refuses smaller and larger numbers, and what only looks like an integer: "5", 5.0 and true."""
+    """Return a validator of integers from `least` to `most`, which refuses "5", 5.0 and true."""
 
     def check(value: Any, info: ValidationInfo) -> int:
         check_at_least(least, most, **{str(info.field_name): value})
         return int(value)
 
-    # The type is what a JSON schema, and so the reference of the keys, shows of the range.
+    # The type gives the range to the JSON schema, from which the reference of the keys is made.
     return BeforeValidator(check, json_schema_input_type=Annotated[int, Field(ge=least, le=most)])
 
 
+def _checked_by(check: Callable[[Any], object], shown_as: object) -> BeforeValidator:
+    """Return a validator that calls `check`, which raises a ValueError; the JSON schema shows the type `shown_as`."""
+
+    def validate(value: object) -> object:
+        check(value)
+        return value
+
+    return BeforeValidator(validate, json_schema_input_type=shown_as)
+
+
+def _check_termination(termination: object) -> None:
+    """Refuse a termination that pymoo would misread or refuse without naming it."""
+    if termination is None or isinstance(termination, Termination):
+        return
+    kind, *arguments = termination if isinstance(termination, list | tuple) and termination else (termination,)
+    try:
+        if kind in ("n_gen", "n_iter", "n_eval", "n_evals"):
+            (number,) = arguments
+            check_at_least(1, **{kind: number})
+        elif kind == "time":
+            (limit,) = arguments
+            seconds = TimeBasedTermination(limit).max_time
+            if isinstance(limit, bool) or not 0 < seconds < inf:
+                raise ValueError
+        else:
+            get_termination(kind, *arguments)
+    except Exception:  # pymoo raises Exception itself
+        raise ValueError(
+            f'termination must be ("n_gen", 50), ("n_eval", 5000), ("time", "00:01:00"), another one that pymoo knows '
+            f"by name, or a pymoo Termination, not {termination!r}"
+        ) from None
+
+
+def _check_initial(initial: object) -> None:
+    if isinstance(initial, str | Mapping):
+        raise ValueError(f"initial must be an array of individuals or a pymoo Sampling, not {initial!r}")
+
+
+def _check_algorithm(algorithm: object) -> None:
+    if isinstance(algorithm, str):
+        if algorithm not in ALGORITHMS:
+            raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
+    elif not callable(algorithm):
+        raise ValueError(f"algorithm must be a name or a factory of pymoo algorithms, not {algorithm!r}")
+
+
+def _as_json(value: object) -> object:
+    """Return plain JSON for a value: objects become their text, arrays a digest."""
+    try:
+        json.dumps(value)
+    except TypeError:
+        if isinstance(value, np.ndarray):
+            return {"shape": value.shape, "digest": blake2b(value.tobytes(), digest_size=16).hexdigest()}
+        if isinstance(value, list | tuple):
+            return [_as_json(entry) for entry in value]
+        # An address in the text of an object differs from process to process.
+        return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    return value
+
+
+AsJson = PlainSerializer(_as_json, when_used="json")
+
+Positive: TypeAlias = Annotated[float, Field(gt=0)]
+
+
+class Section(BaseModel):
+    """A table of settings: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+
+    def check_plain(self) -> None:
+        """Raise a ValueError if a setting is an object, which no file can hold."""
+        for name, value in self:
+            if _as_json(value) is not value:
+                raise ValueError(f"{name} must be text, a number or a list of these, not {value!r:.80}")
+
+
 def _fits(population: int) -> int:
-    check_room(f"a population of {population:,} individuals", population * INDIVIDUAL)
+    check_room(f"a population of {population:,} individuals", population * BYTES_OF_INDIVIDUAL)
     return population
 
 
-class StageSettings(BaseModel):
-    """What every stage can be told.
+class StageSettings(Section):
+    """Settings of every stage.
 
     Attributes
     ----------
@@ -67,21 +181,30 @@ class StageSettings(BaseModel):
         Individuals per generation.
     generations : int
         Generations, the initial population counted.
+    termination : list, optional
+        When the search ends, instead of ``generations``, as pymoo users know it: ``("time", "00:01:00")``,
+        ``("n_eval", 5000)``, … or a pymoo Termination.
+    initial : ndarray or pymoo Sampling, optional
+        Initial population instead of the stage's own sampling.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     population: Annotated[int, at_least(2, 2**63), AfterValidator(_fits)] = 100
     generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 100
+    termination: Annotated[Any, _checked_by(_check_termination, list[str | int]), AsJson] = None
+    initial: SkipJsonSchema[Annotated[Any, _checked_by(_check_initial, list[list[bool]]), AsJson]] = None
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, object]:
+        return {name: value for name, value in serialise(self).items() if value is not None}
 
 
 class InstanceSelectionSettings(StageSettings):
-    """Settings of the first stage: what is chosen among, initial densities, and the subsets it hands on.
+    """Settings of the first stage: unit of selection, initial densities, and the subsets for the second stage.
 
     Attributes
     ----------
     unit : {"auto", "pair", "document", "query"}
-        What a bit stands for; see `InstanceSelection`. "auto" is a pair for up to five million of them, else a query.
+        Unit of a bit; see `InstanceSelection`. "auto" is a pair for up to five million of them, else a query.
     density : (float, float)
         Range of the shares of bits that are set in the initial population.
     max_subsets : int
@@ -98,7 +221,7 @@ class InstanceSelectionSettings(StageSettings):
 
 
 class FeatureSelectionSettings(StageSettings):
-    """Settings of the second stage: what a bit stands for, and the reading of equations (3) and (4).
+    """Settings of the second stage: features or groups as bits, and the reading of equations (3) and (4).
 
     Attributes
     ----------
@@ -114,7 +237,7 @@ class FeatureSelectionSettings(StageSettings):
 
 
 class EnsembleSettings(StageSettings):
-    """Settings of the third stage: what becomes of the members of the second stage's front.
+    """Settings of the third stage: use of the members of the second stage's front.
 
     Attributes
     ----------
@@ -129,94 +252,203 @@ class EnsembleSettings(StageSettings):
     inject: bool = False
 
 
-KINDS: dict[str, type[Any]] = dict(
-    zip(STAGES, (InstanceSelectionSettings, FeatureSelectionSettings, EnsembleSettings), strict=True)
-)
+KINDS: dict[str, type[StageSettings]] = {
+    "instance_selection": InstanceSelectionSettings,
+    "feature_selection": FeatureSelectionSettings,
+    "ensemble": EnsembleSettings,
+}
 """The settings of each stage."""
 
-Settings = TypeVar("Settings", bound=StageSettings)
 
-StageArgument: TypeAlias = bool | Mapping[str, Any]
-"""Whether there is a stage, or what it is told: keys of its settings, ``termination`` and ``initial``."""
+class SearchSettings(Section):
+    """Settings of all stages: algorithm, objectives, the rule for the final member, the ranker that serves, the margin.
+
+    See `MOFSRank`. The margin is that of other selections' verdicts, too.
+    """
+
+    algorithm: Annotated[str | Factory, _checked_by(_check_algorithm, str), AsJson] = "nsga2"
+    objectives: Annotated[tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson] = FRONT
+    final: Annotated[Final, _checked_by(lambda value: check_choice(get_args(Final), final=value), Final)] = "auto"
+    refit: Annotated[Any, _checked_by(lambda value: read_refit(value), str | dict[str, Any] | None), AsJson] = None
+    margin: Annotated[float, _checked_by(lambda value: check_positive(margin=value), Positive)] = MARGIN
+
+
+class Settings(SearchSettings):
+    """Everything that decides a search, and how it is run.
+
+    The attributes are the arguments of `MOFSRank` of these names. A stage that is left out is None, and the seed is
+    drawn where none is given.
+    """
+
+    backend: Annotated[FitnessBackend, AsJson]
+    metric: Annotated[Metric, AsJson]
+    instance_selection: InstanceSelectionSettings | None
+    feature_selection: FeatureSelectionSettings
+    ensemble: EnsembleSettings | None
+    max_features: int | None
+    max_cost: float | None
+    include: Annotated[Any, AsJson]
+    adaptive_mutation: bool
+    tune: bool
+    random_state: Annotated[int, at_least(0)]
+    workers: Annotated[int, at_least(1)] = Field(exclude=True)
+    journal: str | Path | None = Field(exclude=True)
+    resume: bool = Field(exclude=True)
+    progress: Progress | None = Field(exclude=True)
+    verbose: bool = Field(exclude=True)
+
+    @classmethod
+    def of(cls, solver: Any) -> Self:
+        """Return the checked settings of an estimator.
+
+        Raises a ValueError for a wrong value or an unknown key of a stage, which names the stage and the key.
+        """
+        given = {name: getattr(solver, name) for name in cls.model_fields}
+        given["backend"] = read_backend(solver.backend, selects_instances=solver.instance_selection is not False)
+        given["metric"] = as_metric(solver.metric, NDCG(10))
+        if solver.random_state is None:
+            given["random_state"] = int(np.random.SeedSequence().generate_state(1)[0])
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise ValueError(_sentence(error)) from None
+
+    @field_validator("adaptive_mutation", "tune", "resume", "verbose", mode="before")
+    @classmethod
+    def _is_switch(cls, value: object, info: ValidationInfo) -> object:
+        check_switch(**{str(info.field_name): value})
+        return value
+
+    @field_validator(*STAGES, mode="before")
+    @classmethod
+    def _read_stage(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, Mapping | StageSettings):
+            return value
+        check_switch(**{str(info.field_name): value})
+        if not value and info.field_name == "feature_selection":
+            raise ValueError("feature_selection cannot be switched off: it is what MOFSRank is for")
+        return {} if value else None
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        _ = self.limits  # checks them
+        if isinstance(self.algorithm, str) and is_sparse(self.algorithm):
+            make_algorithm(self.algorithm, self.feature_selection.population, {}, len(self.objectives))
+        return self
+
+    @property
+    def limits(self) -> FeatureLimits:
+        """The limits of every selection."""
+        return FeatureLimits(self.max_features, self.max_cost, self.include)
+
+    def configuration(self) -> dict[str, object]:
+        """Return the settings that decide the evaluations, as plain JSON values by dotted names."""
+        settings = self.model_dump(mode="json", exclude={"final", "margin", "refit", "tune"})
+        settings["objectives"] = [repr(objective) for objective in read_objectives(self.objectives)]
+        for stage in STAGES:
+            values = settings.pop(stage)
+            settings |= {stage: None} if values is None else {f"{stage}.{key}": values[key] for key in values}
+        return settings
+
+
+def _sentence(error: ValidationError) -> str:
+    """Return a sentence about the first wrong argument of an estimator, which names the stage."""
+    first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
+    name, *keys = map(str, first["loc"] or ("",))
+    if first["type"] == "extra_forbidden":
+        return unknown(f"setting of {name}", keys[0], KINDS[name].model_fields)
+    if first["type"] == "value_error":
+        return f"{name}: {first['ctx']['error']}" if keys else str(first["ctx"]["error"])
+    return f"{name}: {'.'.join(keys)} {first['msg'].removeprefix('Input ')}"
+
+
+def is_sparse(algorithm: str | Factory) -> bool:
+    """Whether an algorithm searches the feature strings of the second stage alone."""
+    return isinstance(algorithm, str) and algorithm in BIT_SEARCHES
+
+
+def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instances: bool) -> FitnessBackend:
+    """Return the ranker that judges the individuals of a search; None stands for RankRLS.
+
+    Raises a ValueError for an object that is no ranker, and for an adapted one where `selects_instances`.
+    """
+    found = as_backend(backend)
+    if selects_instances and isinstance(found, RankerAdapter):
+        name = type(found.ranker).__name__
+        raise ValueError(
+            f"{name} is trained on documents, one individual after the other: it serves feature selection without "
+            "instance selection, so give instance_selection=False, and ensemble=False unless it has weights (coef_). "
+            f"Sooner done is to search with another backend and train it on the members of the front, refit={name}(…), "
+            f'or let a small search go on with it from there, refit={{"ranker": {name}(…), "evaluations": 200}}'
+        )
+    return found
+
+
+def check_on_shards(backend: object, unit: str, refit: object = None) -> None:
+    """Raise a ValueError for settings that cannot search on data in shards; None stands for the default backend."""
+    if backend is not None and not getattr(backend, "on_shards", False):
+        raise ValueError(f"the backend {type(backend).__name__} {NOT_ON_SHARDS}")
+    if refit is not None:
+        raise ValueError(f"refit {NOT_ON_SHARDS}; train that ranker on the chosen features of a sample")
+    if unit == "pair":
+        raise ValueError(
+            'unit="pair" lists the preference pairs, which data in shards do not; take "query" or "document"'
+        )
 
 
 @dataclass(frozen=True)
-class StagePlan(Generic[Settings]):
-    """How a stage is run.
+class RefitPlan:
+    """The ranker that is trained on the members of the front.
 
     Attributes
     ----------
-    settings : StageSettings
-    termination : pymoo termination or tuple, optional
-        Instead of ``generations``, as pymoo users know it: ``("time", "00:01:00")``, ``("n_eval", 5000)``, …
-    initial : ndarray or pymoo Sampling, optional
-        Initial population instead of the stage's own sampling.
+    ranker : estimator
+        Not fitted yet.
+    named : bool
+        Whether it was given by its name, which leaves all parameters open.
+    evaluations : int
+        Feature subsets that the ranker itself judges in a search before; 0 for no search.
     """
 
-    settings: Settings
-    termination: Termination | tuple[Any, ...] | None = None
-    initial: ArrayLike | Sampling | None = None
+    ranker: Any
+    named: bool = False
+    evaluations: int = 0
 
 
-def read_plan(kind: type[Settings], name: str, value: StageArgument) -> StagePlan[Settings]:
-    """Read the argument of a stage.
+def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
+    """Read the argument `refit` of `MOFSRank`; None stays None.
 
-    Raises
-    ------
-    ValueError
-        For an unknown key, with the nearest that exists, or a wrong value; the message names the stage and the key.
+    A ranker that draws and has no seed of its own is given `random_state`. Raises a ValueError for an unknown name, the
+    nearest one being suggested, for an object without ``fit`` or ``predict``, and for a wrong mapping.
+
+    Examples
+    --------
+    >>> read_refit("lambdamart")
+    RefitPlan(ranker=LambdaMART(), named=True, evaluations=0)
+    >>> read_refit({"ranker": "lambdamart", "evaluation": 200})
+    Traceback (most recent call last):
+        ...
+    ValueError: unknown setting of refit 'evaluation'; did you mean 'evaluations'?
     """
-    if not isinstance(value, Mapping):
-        check_switch(**{name: value})
-        return StagePlan(kind())
-    known = [*kind.model_fields, "termination", "initial"]
-    for key in value:
-        if key not in known:
-            raise ValueError(unknown(f"setting of {name}", key, known))
-    try:
-        settings = kind(**{key: entry for key, entry in value.items() if key in kind.model_fields})
-    except ValidationError as error:
-        first = error.errors()[0]
-        if first["type"] == "value_error":
-            raise ValueError(f"{name}: {first['ctx']['error']}") from None
-        raise ValueError(f"{name}: {'.'.join(map(str, first['loc']))} {first['msg'].removeprefix('Input ')}") from None
-    termination, initial = value.get("termination"), value.get("initial")
-    _check_termination(name, termination)
-    if isinstance(initial, str | Mapping):
-        raise ValueError(f"{name}: initial must be an array of individuals or a pymoo Sampling, not {initial!r}")
-    return StagePlan(settings, termination, initial)
+    if value is None:
+        return None
+    given: Mapping[str, Any] = value if isinstance(value, Mapping) else {"ranker": value}
+    for key in given:
+        if key not in ("ranker", "evaluations"):
+            raise ValueError(unknown("setting of refit", key, ("ranker", "evaluations")))
+    named, evaluations = given.get("ranker"), given.get("evaluations", 0)
+    check_at_least(0, evaluations=evaluations)
+    is_ranker = hasattr(named, "fit") and hasattr(named, "predict") and not isinstance(named, type)
+    if not isinstance(named, str) and not is_ranker:
+        raise ValueError(f"refit: the ranker must be a name or an estimator with fit and predict, not {named!r}")
+    ranker: Any = make_ranker(named) if isinstance(named, str) else clone(named)
+    if ranker.get_params().get("random_state", 0) is None:
+        ranker.set_params(random_state=random_state)
+    return RefitPlan(ranker, isinstance(named, str), evaluations)
 
 
-def _check_termination(name: str, value: Any) -> None:
-    """Refuse what pymoo would take without a word or refuse without naming it."""
-    if value is None or isinstance(value, Termination):
-        return
-    kind, *arguments = value if isinstance(value, list | tuple) and value else (value,)
-    try:
-        if kind in ("n_gen", "n_iter", "n_eval", "n_evals"):
-            (number,) = arguments
-            check_at_least(1, **{kind: number})
-        elif kind == "time":
-            (limit,) = arguments
-            seconds = TimeBasedTermination(limit).max_time
-            if isinstance(limit, bool) or not 0 < seconds < inf:
-                raise ValueError
-        else:
-            get_termination(kind, *arguments)
-    except Exception:  # pymoo raises Exception itself
-        raise ValueError(
-            f'{name}: termination must be ("n_gen", 50), ("n_eval", 5000), ("time", "00:01:00"), another one that '
-            f"pymoo knows by name, or a pymoo Termination, not {value!r}"
-        ) from None
-
-
-def listed_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of all stages by their nested names, those that were not given with their defaults.
-
-    Parameters
-    ----------
-    parameters : mapping
-        Those of MOFSRank. A stage that is left out has no settings.
+def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
+    """Return the settings of all stages that run by their nested names, given ones and defaults.
 
     Examples
     --------
@@ -224,29 +456,18 @@ def listed_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
     >>> {name: value for name, value in listed_settings(stages).items() if "generations" in name}
     {'feature_selection__generations': 5}
     """
-    return {
-        f"{stage}__{key}": value
-        for stage, kind in KINDS.items()
-        if parameters[stage] is not False
-        for key, value in {**_defaults(kind), **_given(parameters[stage])}.items()
-    }
+    listed = {}
+    for stage, kind in KINDS.items():
+        if parameters[stage] is not False:
+            defaults = {key: field.default for key, field in kind.model_fields.items()}
+            listed.update({f"{stage}__{key}": value for key, value in (defaults | _given(parameters[stage])).items()})
+    return listed
 
 
-def merged_settings(parameters: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return changes of parameters in which those of a stage's settings have become one new mapping for the stage.
+def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
+    """Return changes of the parameters of MOFSRank, nested settings of a stage merged into one new mapping.
 
-    Parameters
-    ----------
-    parameters : mapping
-        Those of MOFSRank as they are.
-    changes : mapping
-        What ``set_params`` was given: parameters, and settings by their nested names.
-
-    Raises
-    ------
-    ValueError
-        For an unknown setting, the nearest one being suggested, for settings of a stage that is left out, and for
-        parameters of a backend or another object that is None.
+    Raises a ValueError for an unknown setting, for one of a stage that is left out, and for parameters of None.
 
     Examples
     --------
@@ -256,13 +477,13 @@ def merged_settings(parameters: Mapping[str, Any], changes: Mapping[str, Any]) -
     merged = {name: value for name, value in changes.items() if name.partition("__")[0] not in KINDS or name in KINDS}
     for name, value in changes.items():
         stage, _, key = name.partition("__")
-        if key and merged.get(stage, parameters.get(stage, ())) is None:
+        whole = merged.get(stage, parameters.get(stage, ()))
+        if key and whole is None:
             raise ValueError(f"{name}: {stage} is None, and so has no parameters of its own; set {stage} itself")
         if stage not in KINDS or not key:
             continue
-        known, whole = _defaults(KINDS[stage]), merged.get(stage, parameters.get(stage))
-        if key not in known:
-            raise ValueError(unknown(f"setting of {stage}", key, known))
+        if key not in KINDS[stage].model_fields:
+            raise ValueError(unknown(f"setting of {stage}", key, KINDS[stage].model_fields))
         if whole is False:
             raise ValueError(
                 f"{name}: the stage is left out ({stage}=False), and has no settings; set {stage}=True, too"
@@ -271,10 +492,5 @@ def merged_settings(parameters: Mapping[str, Any], changes: Mapping[str, Any]) -
     return merged
 
 
-def _given(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _defaults(kind: type[StageSettings]) -> dict[str, Any]:
-    """Return the keys of a stage's mapping with what each is if it is not given."""
-    return {**{key: field.default for key, field in kind.model_fields.items()}, "termination": None, "initial": None}
+def _given(stage: object) -> dict[str, object]:
+    return dict(stage) if isinstance(stage, Mapping) else {}

@@ -1,4 +1,4 @@
-"""What the three stages share: objective values by digest, and batches cut into pieces for the threads."""
+"""The base of the three stages: objective values by digest, and batches cut into pieces for the threads."""
 
 from __future__ import annotations
 
@@ -9,31 +9,36 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pymoo.core.problem import Problem
 
+from moerank.arrays import Array, Mask, Matrix
 from moerank.checks import check_at_least
 from moerank.data import RankingData
 from moerank.evolution import row_digests
+from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
+from moerank.rankers import FitnessBackend
 
 __all__ = ["Stage"]
 
 T = TypeVar("T")
 
 PIECE = 16
-"""Individuals of a piece at least: one vector of the pair passes."""
+"""Least number of individuals in a piece: one vector of the pair passes."""
 
 
 class Stage(Problem):  # type: ignore[misc]
     """A pymoo problem that minimises some objectives over strings.
 
-    A subclass says which rankers the strings stand for (`_candidates`) and which operators suit them (`operators`).
+    A subclass gives the rankers of the strings (`_candidates`) and the operators that suit them (`operators`).
 
     Parameters
     ----------
     train : RankingData
-        On what the objectives are measured.
+        The objectives are measured on it.
+    backend : fitness backend or None
+        Trains the rankers.
+    metric : Metric, default NDCG(10)
     n_var : int
         Length of an individual.
     objectives : sequence of str or Objective
@@ -41,7 +46,7 @@ class Stage(Problem):  # type: ignore[misc]
     workers : int, default 1
         Threads that share a batch. The objective values are the same to the bit for any number.
     n_counted : int, optional
-        What the objectives can count to, by default `n_var`.
+        Largest count of an objective, by default `n_var`.
     **settings
         Passed on to pymoo, as ``vtype`` or bounds.
     """
@@ -49,15 +54,19 @@ class Stage(Problem):  # type: ignore[misc]
     def __init__(
         self,
         train: RankingData,
+        backend: FitnessBackend | None,
+        metric: Metric | None,
         n_var: int,
         objectives: Sequence[ObjectiveLike],
         *,
         workers: int = 1,
         n_counted: int | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         check_at_least(1, workers=workers)
         self.train = train
+        self.backend: Any = backend  # None in an Ensemble alone
+        self.metric = metric or NDCG(10)
         self.objectives = read_objectives(objectives)
         super().__init__(n_var=n_var, n_obj=len(self.objectives), **settings)
         self.workers = workers
@@ -75,21 +84,21 @@ class Stage(Problem):  # type: ignore[misc]
         """
 
     @abstractmethod
-    def _candidates(self, X: NDArray[Any]) -> Candidates:
+    def _candidates(self, X: Array) -> Candidates:
         """Return the rankers of individuals that are not empty."""
 
-    def check(self, X: NDArray[Any]) -> None:
+    def check(self, X: Array) -> None:
         """Raise a ValueError that names the first string (n, n_var) which breaks a limit of the stage."""
 
     @property
     def worst(self) -> tuple[float, ...]:
-        """Objectives of an empty individual: worse than any other's in each."""
+        """Objectives of an empty individual: each upper bound plus one."""
         return tuple((self.bounds_of_objectives[1] + 1.0).tolist())
 
-    def _is_empty(self, X: NDArray[Any]) -> NDArray[np.bool_]:
+    def _is_empty(self, X: Array) -> Mask:
         return np.array([not row.any() for row in X])  # row by row, any() stops at the first bit that is set
 
-    def _evaluate(self, X: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+    def _evaluate(self, X: Array, out: dict[str, object], *args: object, **kwargs: object) -> None:
         if self.vtype is bool and X.dtype not in (np.bool_, np.uint8):
             raise ValueError(
                 f"{type(self).__name__}: strings must be bool, and the algorithm makes {X.dtype}; give it the "
@@ -97,7 +106,7 @@ class Stage(Problem):  # type: ignore[misc]
             )
         out["F"] = self.evaluate_rows(X, row_digests(X))
 
-    def evaluate_rows(self, rows: Sequence[NDArray[Any]] | NDArray[Any], digests: Sequence[bytes]) -> NDArray[Any]:
+    def evaluate_rows(self, rows: Sequence[Array] | Array, digests: Sequence[bytes]) -> Array:
         """Return the objectives (n, n_objectives) of individuals whose digests are known already."""
         first_row = {digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in self._known}
         if first_row:
@@ -111,14 +120,14 @@ class Stage(Problem):  # type: ignore[misc]
                 self._known[digests[row]] = tuple(objectives)
         return np.array([self._known[digest] for digest in digests])
 
-    def measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def measure(self, X: Array) -> Matrix:
         """Return the objectives (n, n_objectives) of individuals that are not empty, without looking them up.
 
         The rows are cut into pieces for the threads, which no result depends on.
         """
         return np.concatenate([np.empty((0, self.n_obj)), *self._in_pieces(self._measure, X)])
 
-    def _in_pieces(self, work: Callable[[NDArray[Any]], T], X: NDArray[Any]) -> list[T]:
+    def _in_pieces(self, work: Callable[[Array], T], X: Array) -> list[T]:
         """Return what `work` returns for each piece of the rows, in their order."""
         # Each piece goes through all documents once, so as few as there are threads; none is less than a vector.
         n_pieces = max(1, min(self.workers, len(X) // PIECE))
@@ -129,7 +138,7 @@ class Stage(Problem):  # type: ignore[misc]
         with ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(work, pieces))
 
-    def _measure(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def _measure(self, X: Array) -> Matrix:
         candidates = self._candidates(X)
         return np.column_stack([objective.values(candidates) for objective in self.objectives]).astype(np.float64)
 
@@ -137,11 +146,11 @@ class Stage(Problem):  # type: ignore[misc]
         """Take up objective values that were measured before, by the digests of their individuals."""
         self._known.update(known)
 
-    def measure_again(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the objectives (n, n_objectives) of any individuals, and forget what was known of them before."""
+    def measure_again(self, X: Array) -> Matrix:
+        """Return the objectives (n, n_objectives) of any individuals, and forget all values known before."""
         self._known.clear()
         return np.asarray(self.evaluate(X), np.float64)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Stage:
+    def __deepcopy__(self, memo: dict[int, object]) -> Stage:
         """Return itself: pymoo copies problems with their histories, and the data need not be copied along."""
         return self

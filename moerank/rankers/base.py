@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling, centre_in_queries
 from moerank.data.blocks import ROWS, add_up, blocks, column_block
-from moerank.data.shards import NOT_ON_SHARDS, ShardedData
+from moerank.data.shards import NOT_ON_SHARDS
 from moerank.kernels.columns import add_extents
 from moerank.kernels.lanes import lanes
 from moerank.kernels.newton import MAX_STEPS
@@ -429,7 +429,7 @@ class RankingEstimator(_Estimator):
         """
         self._check_parameters()
         train = as_ranking_data(X, y, qid)
-        if isinstance(train, ShardedData) and not self.on_shards:
+        if train.in_shards and not self.on_shards:
             raise ValueError(f"{type(self).__name__} {NOT_ON_SHARDS}")
         held_out = as_validation_data(one_validation(validation, X_val, y_val, qid_val), train)
         self._look_at(train)

@@ -1,27 +1,27 @@
-"""A trained ranker in the one shape in which it is stored, shown and exported: features by name, weights or trees."""
+"""A trained ranker as it is stored, shown and exported: features by name, weights or trees."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Strict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 
+from moerank.arrays import Matrix
 from moerank.checks import first_mistake
-from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, Scaling
+from moerank.data import UNSCALED, FittedScaling, Scaling
 from moerank.data.inputs import as_table, column_names, name_of_scaled_table
 from moerank.data.missing import QueryRule, check_missing_rule
-from moerank.data.scaling import Kind, PerQuery, Unscaled
+from moerank.files import read_json
 from moerank.kernels.scores import linear_scores
 
 __all__ = ["Forest", "Integer", "Number", "check_entries", "PROVENANCE", "Model"]
-
-Matrix: TypeAlias = NDArray[np.float64]
 
 Integer: TypeAlias = Annotated[int, Strict()]
 Number: TypeAlias = Annotated[float, Strict()]
@@ -132,9 +132,8 @@ TREES = (
 NEITHER = "not a sum of weights: train this solver with these parameters on these features"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Model:
-    """A trained ranker without what trained it.
+class Model(BaseModel):
+    """A trained ranker, without its estimator.
 
     Attributes
     ----------
@@ -164,19 +163,22 @@ class Model:
     >>> model = Model.of(ranker, ["BM25", "PageRank"])
     >>> model.names, model.columns, model.parameters["alpha"]
     (('BM25', 'PageRank'), (0, 1), 0.5)
-    >>> Model.from_dict(model.as_dict()) == model
+    >>> Model.from_json(model.to_json()) == model
     True
     """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     names: tuple[str, ...]
     columns: tuple[int, ...]
     weights: tuple[float, ...] | None = None
     trees: Forest | None = None
     scaling: Scaling = UNSCALED
-    missing: MissingRule | None = None
-    parameters: Mapping[str, str | float] = field(default_factory=dict)
+    missing: float | QueryRule | None = None
+    parameters: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check(self) -> Self:
         check_entries(len(self.columns), "column", names=self.names)
         if repeated := [name for name, count in Counter(self.names).items() if count > 1]:
             raise ValueError(f"names must be distinct, but {repeated[0]!r} is there more than once")
@@ -189,16 +191,16 @@ class Model:
                 raise ValueError("a model has weights or trees, not both")
         if self.trees is not None and (strange := set(self.trees.columns) - set(self.columns)):
             raise ValueError(f"trees split by column {min(strange)}, which is none of the features")
-        if not isinstance(self.scaling, Unscaled | PerQuery | FittedScaling):
-            raise ValueError(f"scaling must be what fit_scaling returns, not {self.scaling!r}")
         if isinstance(self.scaling, FittedScaling):
             check_entries(len(self.columns), "column", offset=self.scaling.offset, scale=self.scaling.scale)
         if self.missing is not None:
             check_missing_rule(self.missing)
-        for name, value in self.parameters.items():
-            if not isinstance(value, str | int) and not (isinstance(value, float) and isfinite(value)):
-                raise ValueError(f"parameters: {name} must be a text, a switch or a finite number, not {value!r}")
-        object.__setattr__(self, "parameters", dict(self.parameters))
+        return self
+
+    @property
+    def score(self) -> str:
+        """How the score is computed, in words."""
+        return LINEAR if self.weights is not None else TREES if self.trees is not None else NEITHER
 
     @classmethod
     def of(cls, ranker: Any, feature_names: Sequence[str], scaling: Scaling | None = None) -> Self:
@@ -290,99 +292,33 @@ class Model:
         completed[:, np.array(self.columns, np.int64)] = own
         return completed
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the model as JSON keeps it, keys always in the same order."""
-        linear, forest = self.weights is not None, self.trees is not None
-        weights: Sequence[float | None] = [None] * len(self.columns) if self.weights is None else self.weights
-        fitted: list[dict[str, float]] = [{} for _ in self.columns]
-        if isinstance(self.scaling, FittedScaling):
-            pairs = zip(self.scaling.offset, self.scaling.scale, strict=True)
-            fitted = [{"offset": offset, "scale": scale} for offset, scale in pairs]
-        values: dict[str, Any] = {
-            "normalize": self.scaling.kind,
-            **({} if self.missing is None else {"missing": self.missing}),
-            "parameters": dict(self.parameters),
-            "score": LINEAR if linear else TREES if forest else NEITHER,
-            "features": [
-                {"name": name, "column": column, "weight": weight, **values}
-                for name, column, weight, values in zip(self.names, self.columns, weights, fitted, strict=True)
-            ],
-        }
-        if self.trees is not None:
-            values["trees"] = {entry.name: list(getattr(self.trees, entry.name)) for entry in fields(self.trees)}
-        return values
+    def to_json(self, **provenance: object) -> str:
+        """Return the text of a model.json: the model below the explanation of its score and, if given, its origin."""
+        content = {**provenance, "score": self.score, **self.model_dump(mode="json")}
+        return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `as_dict` returned, or the content of a model.json; the keys in `PROVENANCE` are passed over.
+    def from_json(cls, text: str) -> Self:
+        """Read the text of a model.json.
 
         Raises
         ------
         ValueError
-            If it is no model, or one of a kind that this version does not know. The message names what is wrong.
+            If it is no model, or its score is computed in a way that this version does not know. The message names the
+            first mistake.
         """
-        if not isinstance(values, Mapping):
-            raise ValueError(f"not a model: a table of keys and values is needed, not {type(values).__name__}")
         try:
-            stored = _Stored.model_validate({key: value for key, value in values.items() if key not in PROVENANCE})
-            return cls(
-                names=tuple(feature.name for feature in stored.features),
-                columns=tuple(feature.column for feature in stored.features),
-                weights=stored.weights(),
-                trees=stored.trees,
-                scaling=stored.scaling(),
-                missing=stored.missing,
-                parameters=stored.parameters,
-            )
+            values = read_json(text)
+            if not isinstance(values, dict):
+                raise ValueError("a table of keys and values is needed")
+            score = values.pop("score", None)
+            for name in PROVENANCE:
+                values.pop(name, None)
+            model = cls.model_validate_json(json.dumps(values))
+            if score != model.score:
+                raise ValueError(f"score: this version scores such a model by {model.score!r}, not {score!r}")
         except ValidationError as error:
             raise ValueError(f"not a model: {first_mistake(error)}") from None
         except ValueError as error:
             raise ValueError(f"not a model: {error}") from None
-
-
-class _Feature(BaseModel):
-    """A feature of a stored model."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: str
-    column: Integer
-    weight: Number | None
-    offset: Number | None = None
-    scale: Number | None = None
-
-
-class _Stored(BaseModel):
-    """The keys of a stored model, and what may stand there."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    normalize: Kind
-    missing: Number | QueryRule | None = None
-    parameters: dict[str, Any]
-    score: str
-    features: list[_Feature]
-    trees: Forest | None = None
-
-    def weights(self) -> tuple[float, ...] | None:
-        """Return the weights of a linear model, None for others, after a check that it is what `score` says."""
-        weights = tuple(feature.weight for feature in self.features if feature.weight is not None)
-        if self.score not in (LINEAR, TREES, NEITHER):
-            raise ValueError(f"score: this version knows no ranker whose score is {self.score!r}")
-        if (self.score == TREES) != (self.trees is not None):
-            raise ValueError(f"score: a model {'without' if self.trees is None else 'with'} trees says something else")
-        if len(weights) != (len(self.features) if self.score == LINEAR else 0):
-            raise ValueError("features: a linear model has a weight for each of them, another model for none")
-        return weights if self.score == LINEAR else None
-
-    def scaling(self) -> Scaling:
-        """Return the scaling of the features, after a check that they have what `normalize` says."""
-        offset = tuple(feature.offset for feature in self.features if feature.offset is not None)
-        scale = tuple(feature.scale for feature in self.features if feature.scale is not None)
-        if self.normalize == "none" or self.normalize == "query":
-            if offset or scale:
-                raise ValueError(f"features: {self.normalize!r} is a scaling without offset and scale")
-            return PER_QUERY if self.normalize == "query" else UNSCALED
-        if not len(offset) == len(scale) == len(self.features):
-            raise ValueError(f"features: {self.normalize!r} is a scaling with offset and scale for each of them")
-        return FittedScaling(self.normalize, offset, scale)
+        return model

@@ -1,4 +1,4 @@
-"""A report as one web page that needs nothing else: style, script, figures and data are in it."""
+"""Reports as a single web page with style, scripts, figures and data inside."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from moerank.figures.style import encode
 from moerank.reports.report import Entry, Illustration, Progress, Report, Section, Table
 from moerank.reports.sections import sections
 from moerank.studies.problem import Problem
-from moerank.studies.result import PARTS, RunResult, ScoredRanker
+from moerank.studies.result import PARTS, Member, Result
 from moerank.studies.summary import by_validation
 
 __all__ = ["fronts_of", "run_lengths", "html_report"]
@@ -92,7 +92,7 @@ def run_lengths(columns: Sequence[int]) -> list[int]:
     return lengths
 
 
-def _member(run: RunResult, member: ScoredRanker, metrics: Sequence[str], further: Sequence[str]) -> list[Any]:
+def _member(run: Result, member: Member, metrics: Sequence[str], further: Sequence[str]) -> list[Any]:
     scores = [member.scores[part].get(metric) for part in PARTS for metric in metrics]
     return [
         run_lengths(member.features),
@@ -101,7 +101,7 @@ def _member(run: RunResult, member: ScoredRanker, metrics: Sequence[str], furthe
     ]
 
 
-# Even a mistake in this package could load nothing from elsewhere.
+# With this policy a browser loads nothing from elsewhere, even if the page has a mistake.
 POLICY = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; img-src data:\">"
@@ -110,7 +110,7 @@ POLICY = (
 ASSETS = ("page.css", "page.js", "fronts.js")
 
 LONG = 40
-"""Letters of text that should not be squeezed into a narrow column."""
+"""Characters of text beyond which a cell gets a minimum width."""
 
 
 def html_report(report: Report, progress: Progress | None = None) -> str:

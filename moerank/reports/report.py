@@ -1,4 +1,4 @@
-"""What a report is about: a study, its results, and what several sections share."""
+"""Contents of reports: a study with its results, sections, tables and figures."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ Progress: TypeAlias = Callable[[str, float, str], object]
 """Hears how far a report is: a word for the step, the share of it that is done, and what was done last."""
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
-"""With whom solvers are compared unless the user says so: the first of these that the study has."""
+"""Default references, in the order of preference."""
 
 ALPHA = 0.05
 """The level of the tests."""
 
 
 class Report:
-    """What the sections of a report speak of, whatever it is written as.
+    """A study and its results, from which sections are made.
 
     Parameters
     ----------

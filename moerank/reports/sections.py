@@ -1,4 +1,4 @@
-"""The question of a study, and which runs it lacks."""
+"""Sections of reports, from the verdict to the commands that reproduce the study."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def solvers(report: Report) -> Section:
     return Section("Solvers", tables=[table])
 
 
-UNEQUAL = "no best is marked, for some solvers lack folds that others have"
+NO_BEST = "no best is marked, for some solvers lack folds that others have"
 
 
 def results(report: Report, problem: Problem) -> Section:
@@ -214,7 +214,7 @@ def _means(report: Report, problem: Problem) -> Table:
         columns += [metric, *(["published"] if published else [])]
     on_training = f" {', '.join(further)}: on the training data." if further else ""
     comparable = _have_the_same_folds(mine)
-    best = "the best of a column is bold" if comparable else UNEQUAL
+    best = "the best of a column is bold" if comparable else NO_BEST
     table = Table(
         f"results-{problem.name}",
         f"{problem.name}: test queries, means over folds, after seeds, ± standard error; {best}. "
@@ -362,7 +362,7 @@ def _verdicts(report: Report, problem: Problem) -> Table:
 
 
 MOST_NAMES = 8
-"""More solvers than these are not read in a cell."""
+"""Most names of solvers in a cell."""
 
 
 def pairs(report: Report) -> Section:
@@ -578,7 +578,7 @@ LAST: tuple[Callable[[Report], Section], ...] = (
     *(tests, pairs, features, ablations),
     *(question, problems, solvers, reproduction),
 )
-"""The answer first, then what it rests on; what was asked, of what data and whom, for those who doubt it."""
+"""Sections in reading order: the verdict, the results, then tests, data and solvers."""
 
 
 def sections(report: Report, progress: Progress | None = None) -> list[Section]:

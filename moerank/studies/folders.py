@@ -15,7 +15,7 @@ from moerank.data import RankingData
 from moerank.files import prepare_folder
 from moerank.metrics import Metric
 from moerank.studies.problem import Problem
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.result_files import JOURNAL, read_result, unfinished, write_result
 from moerank.studies.run_fold import Progress, configuration, run_fold
 from moerank.studies.solver import SolverSpec
@@ -58,7 +58,7 @@ class FoldRuns:
         progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
         say: Callable[[str], object] = lambda sentence: None,
         cluster: DaskCluster | None = None,
-    ) -> Iterator[RunResult]:
+    ) -> Iterator[Result]:
         """Yield the result of each fold once it is on disk, and run what is not finished.
 
         Everything that can be refused is refused before the first fold begins.
@@ -120,7 +120,7 @@ class FoldRuns:
                 remove(journal)
             yield result
 
-    def _finished(self, fold: int, folder: Path) -> RunResult | None:
+    def _finished(self, fold: int, folder: Path) -> Result | None:
         """Return the finished result in a folder; refuse a folder with that of another configuration."""
         result = read_result(folder)
         if result is None:
@@ -145,13 +145,13 @@ def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def compare_members(
-    result: RunResult, first: int, second: int, test: RankingData, metric: Metric, *, margin: float
+    result: Result, first: int, second: int, test: RankingData, metric: Metric, *, margin: float
 ) -> str:
     """Return in one sentence how a member of a front stands against another, query by query.
 
     Parameters
     ----------
-    result : RunResult
+    result : Result
     first, second : int
         Members, from 1 as in front.csv.
     test : RankingData
@@ -182,7 +182,7 @@ def compare_members(
     return f"{one[0].upper()}{one[1:]} against {other}: {verdict.outcome}"
 
 
-def _values(result: RunResult, number: int, test: RankingData, metric: Metric) -> NDArray[np.float64]:
+def _values(result: Result, number: int, test: RankingData, metric: Metric) -> NDArray[np.float64]:
     """Return the metric of each test query."""
     if not 1 <= number <= len(result.front):
         there = f"members 1 to {len(result.front)}" if len(result.front) > 1 else "only member 1"
@@ -195,4 +195,4 @@ def _values(result: RunResult, number: int, test: RankingData, metric: Metric) -
             f"--member {number}: its ranker has no weights, and of such a front the chosen member alone is kept "
             f"({result.chosen + 1})"
         )
-    return metric.of_linear(test, member.model.coef(test.n_features)[None])[:, 0]
+    return metric.of_linear(test, result.model(member).coef(test.n_features)[None])[:, 0]

@@ -29,20 +29,18 @@ from moerank.data import RankingData, fit_scaling
 from moerank.data.costs import read_cost_table
 from moerank.data.inputs import column_mask
 from moerank.data.shards import NOT_ON_SHARDS
-from moerank.evolution import ALGORITHMS
 from moerank.files import read_text
 from moerank.metrics import Metric, make_metric
-from moerank.mofsrank.front import Final
 from moerank.mofsrank.limits import FeatureLimits
-from moerank.mofsrank.objectives import FRONT, read_objectives
-from moerank.mofsrank.refit import read_refit
-from moerank.mofsrank.searching import check_on_shards
 from moerank.mofsrank.settings import (
     STAGES,
     EnsembleSettings,
     FeatureSelectionSettings,
     InstanceSelectionSettings,
+    SearchSettings,
+    StageSettings,
     at_least,
+    check_on_shards,
 )
 from moerank.solvers import make_backend
 from moerank.studies.solver import AnySolver
@@ -61,7 +59,6 @@ from moerank.studies.sources import (
     read_memory,
     shipped_folder,
 )
-from moerank.verdict import MARGIN
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
@@ -73,7 +70,6 @@ __all__ = [
     "MetricSection",
     "Problem",
     "Published",
-    "SearchSection",
     "SolverSection",
     "load_problem",
     "make_problem",
@@ -222,38 +218,6 @@ class SolverSection(Section):
     tune: bool = True
 
 
-class SearchSection(Section):
-    """What the stages share: algorithm, objectives, the rule for the final member, the ranker that serves, the margin.
-
-    See `MOFSRank`. The margin is that of other selections' verdicts, too.
-    """
-
-    algorithm: str = "nsga2"
-    objectives: tuple[str, ...] = FRONT
-    final: Final = "auto"
-    refit: str | Parameters | None = None
-    margin: Annotated[float, Field(gt=0)] = MARGIN
-
-    @field_validator("algorithm")
-    @classmethod
-    def _exists(cls, algorithm: str) -> str:
-        if algorithm not in ALGORITHMS:
-            raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
-        return algorithm
-
-    @field_validator("refit")
-    @classmethod
-    def _is_ranker(cls, refit: str | Parameters | None) -> str | Parameters | None:
-        read_refit(refit)
-        return refit
-
-    @field_validator("objectives")
-    @classmethod
-    def _exist(cls, objectives: tuple[str, ...]) -> tuple[str, ...]:
-        read_objectives(objectives)
-        return objectives
-
-
 class Published(Section):
     """A published result: means over the five test folds.
 
@@ -288,13 +252,19 @@ class Problem(Section):
     metric: MetricSection = MetricSection()
     backend: BackendSection = BackendSection()
     solver: SolverSection = SolverSection()
-    search: SearchSection = SearchSection()
+    search: SearchSettings = SearchSettings()
     instance_selection: InstanceSelectionSettings = InstanceSelectionSettings()
     feature_selection: FeatureSelectionSettings = FeatureSelectionSettings()
     ensemble: EnsembleSettings = EnsembleSettings()
     published: tuple[Published, ...] = ()
 
     _beside: Path | None = PrivateAttr(default=None)
+
+    @field_validator("search", *STAGES)
+    @classmethod
+    def _is_plain(cls, settings: SearchSettings | StageSettings) -> SearchSettings | StageSettings:
+        settings.check_plain()
+        return settings
 
     @property
     def folder(self) -> Path | None:
@@ -414,7 +384,7 @@ class Problem(Section):
         if settings["instance_selection"]["unit"] == "auto":
             del settings["instance_selection"]["unit"]
         for later in ("refit", "margin"):
-            if getattr(self.search, later) == SearchSection.model_fields[later].default:
+            if getattr(self.search, later) == SearchSettings.model_fields[later].default:
                 del settings["search"][later]
         settings["features"] = self.features.configuration()
         if not settings["features"]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from moerank.files import read_text, remove_old_remains, replace_file
-from moerank.studies.result import PARTS, RunResult, ScoredRanker
+from moerank.studies.result import PARTS, Result
 
 __all__ = [
     "FILES",
@@ -22,7 +21,7 @@ __all__ = [
     "RESULT",
     "find_result",
     "is_of_a_run",
-    "model_of",
+    "model_json",
     "read_result",
     "unfinished",
     "write_result",
@@ -56,7 +55,7 @@ def is_of_a_run(folder: Path) -> bool:
         return False
 
 
-def read_result(folder: Path) -> RunResult | None:
+def read_result(folder: Path) -> Result | None:
     """Return the finished result in a folder, or None where there is none.
 
     Raises
@@ -72,12 +71,12 @@ def read_result(folder: Path) -> RunResult | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        return RunResult.from_json(text)
+        return Result.from_json(text)
     except ValueError as error:
         raise ValueError(f"{path}: {error}; choose another folder with --out, or remove the file") from None
 
 
-def find_result(path: Path) -> RunResult:
+def find_result(path: Path) -> Result:
     """Return the result in the folder of a run, or in the file of a cell of a study.
 
     Raises
@@ -89,7 +88,7 @@ def find_result(path: Path) -> RunResult:
     """
     if not path.is_dir():
         try:
-            return RunResult.from_json(read_text(path, MOST_BYTES))
+            return Result.from_json(read_text(path, MOST_BYTES))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
     if (result := read_result(path)) is not None:
@@ -101,7 +100,7 @@ def find_result(path: Path) -> RunResult:
     raise FileNotFoundError(f"{path} holds no finished run; moerank run makes one")
 
 
-def write_result(result: RunResult, folder: Path) -> list[Path]:
+def write_result(result: Result, folder: Path) -> list[Path]:
     """Write front.csv, model.json and result.json, and return their paths.
 
     result.json comes first: where it stands, the run is finished, and the others can be made from it. Where it cannot
@@ -110,7 +109,7 @@ def write_result(result: RunResult, folder: Path) -> list[Path]:
     """
     files = {
         FRONT_TABLE: _front_table(result),
-        "model.json": json.dumps(model_of(result, result.best), indent=1, ensure_ascii=False) + "\n",
+        "model.json": model_json(result),
         RESULT: result.to_json(),
     }
     for name in FILES:
@@ -134,7 +133,7 @@ def _kept_elsewhere(text: str) -> str:
     return f"; the result is kept in {path}"
 
 
-def _front_table(result: RunResult) -> str:
+def _front_table(result: Result) -> str:
     """One row per member: size, further objectives, whether it was chosen, values on each part, and features."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -150,23 +149,22 @@ def _front_table(result: RunResult) -> str:
     return text.getvalue()
 
 
-def model_of(result: RunResult, ranker: ScoredRanker) -> dict[str, Any]:
-    """Return the content of model.json: where a ranker comes from, and its model."""
-    return {"problem": result.problem, "fold": result.fold, "solver": result.solver, **ranker.model.as_dict()}
+def model_json(result: Result) -> str:
+    """Return the text of model.json: the model of the chosen member, and the run that it comes from."""
+    return result.model(result.best).to_json(problem=result.problem, fold=result.fold, solver=result.solver)
 
 
-def results_frame(results: Iterable[RunResult], *, members: bool = False) -> pd.DataFrame:
+def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.DataFrame:
     """Return one row per run, or one per member of the front of each run.
 
     Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, for members ``member`` (from 1, as in front.csv)
     and ``chosen``, then ``n_features``, the metrics of the ranker as ``train NDCG@10`` and so on, its objectives beyond
     features and error by their names, ``tuning seconds`` and ``training seconds`` of the processor. Of the metrics
-    those of the tables come first; then NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG, which
-    results of earlier versions do not have.
+    those of the tables come first; then NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG.
 
     Parameters
     ----------
-    results : iterable of RunResult
+    results : iterable of Result
     members : bool, default False
         A row for each member of the front instead of the chosen one alone.
     """
@@ -179,8 +177,8 @@ def results_frame(results: Iterable[RunResult], *, members: bool = False) -> pd.
     )
 
 
-def _row(result: RunResult, number: int, *, members: bool) -> dict[str, Any]:
-    member, seconds = result.front[number], result.times["processor"]
+def _row(result: Result, number: int, *, members: bool) -> dict[str, Any]:
+    member, seconds = result.front[number], result.times.processor
     return {
         "problem": result.problem,
         "fold": result.fold,
@@ -190,7 +188,7 @@ def _row(result: RunResult, number: int, *, members: bool) -> dict[str, Any]:
         "n_features": len(member.features),
         **{f"{part} {name}": value for part in PARTS for name, value in member.scores[part].items()},
         **{name: member.objectives[name] for name in result.further_objectives},
-        "tuning seconds": seconds["tuning"],
-        "training seconds": seconds["solver"],
+        "tuning seconds": seconds.tuning,
+        "training seconds": seconds.solver,
         **{f"{part} {name}": value for part, means in member.further.items() for name, value in means.items()},
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from moerank.checks import unknown
 from moerank.statistics import hypervolume, igd_plus, joint_front, mean_and_error
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.result_files import results_frame
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "front_quality",
 ]
 
-Runs: TypeAlias = dict[int, list[RunResult]]
+Runs: TypeAlias = dict[int, list[Result]]
 """The results of a solver on a problem by fold, one for each seed."""
 
 
@@ -59,7 +59,7 @@ class SolverMeans:
         return mean_and_error(self.folds[column])
 
 
-class Results(Sequence[RunResult]):
+class Results(Sequence[Result]):
     """Results in the order of a study; the views of them that tables, tests and figures share.
 
     Examples
@@ -69,16 +69,16 @@ class Results(Sequence[RunResult]):
     (0, [])
     """
 
-    def __init__(self, results: Iterable[RunResult]) -> None:
+    def __init__(self, results: Iterable[Result]) -> None:
         self._results = tuple(results)
 
     def __len__(self) -> int:
         return len(self._results)
 
-    def __iter__(self) -> Iterator[RunResult]:
+    def __iter__(self) -> Iterator[Result]:
         return iter(self._results)
 
-    def __getitem__(self, index: int) -> RunResult:  # type: ignore[override]  # no slices: `of` and `among` choose
+    def __getitem__(self, index: int) -> Result:  # type: ignore[override]  # no slices: `of` and `among` choose
         return self._results[index]
 
     @property
@@ -166,16 +166,18 @@ class Results(Sequence[RunResult]):
             found.setdefault(result.solver, {}).setdefault(result.fold, []).append(result)
         return found
 
-    def first_runs(self, fold: int) -> dict[str, RunResult]:
+    def first_runs(self, fold: int) -> dict[str, Result]:
         """Return the run of each solver on a fold with its first seed, where there is one."""
         return {solver: folds[fold][0] for solver, folds in self.by_solver().items() if fold in folds}
 
     def with_baselines(self) -> Results:
         """Return the results, and each baseline as a result of its own under its own name."""
         return Results(
-            replace(result, solver=ranker.name, front=[ranker], chosen=0) if ranker is not result.best else result
+            result.model_copy(update={"solver": baseline.name, "front": [baseline], "chosen": 0})
+            if baseline is not result.best
+            else result
             for result in self
-            for ranker in (result.best, *result.baselines)
+            for baseline in (result.best, *result.baselines)
         )
 
     @cached_property
@@ -213,7 +215,7 @@ def offers_sizes(folds: Runs) -> bool:
     return any(len(run.front) > 1 for runs in folds.values() for run in runs)
 
 
-def best_by_size(result: RunResult, part: str, metric: str, chosen_on: str = "validation") -> Array:
+def best_by_size(result: Result, part: str, metric: str, chosen_on: str = "validation") -> Array:
     """Return the metric of the best that a solver offers with at most 1, 2, … features, shape (n_features,).
 
     The best is the one with the highest value of the error's metric on the part `chosen_on`, ties to fewer features:
@@ -276,12 +278,12 @@ def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:
     return float(chance @ (common / (size_a + size_b - common)))
 
 
-def front_points(result: RunResult, objectives: Sequence[str] | None = None) -> Array:
+def front_points(result: Result, objectives: Sequence[str] | None = None) -> Array:
     """Return the objectives of what a solver offers, on the training part, shape (n_members, n_objectives).
 
     Parameters
     ----------
-    result : RunResult
+    result : Result
     objectives : sequence of str, optional
         Their names; by default all of the result.
     """
@@ -289,7 +291,7 @@ def front_points(result: RunResult, objectives: Sequence[str] | None = None) -> 
     return np.array([[member.objectives[name] for name in names] for member in result.front])
 
 
-def front_box(results: Sequence[RunResult], objectives: Sequence[str]) -> tuple[Array, Array]:
+def front_box(results: Sequence[Result], objectives: Sequence[str]) -> tuple[Array, Array]:
     """Return the least and the largest value of each objective, the box in which fronts are compared.
 
     The number of features is between 0 and that of all, the error between 0 and 1. Results do not say how large other
@@ -297,7 +299,7 @@ def front_box(results: Sequence[RunResult], objectives: Sequence[str]) -> tuple[
 
     Parameters
     ----------
-    results : sequence of RunResult, length ≥ 1
+    results : sequence of Result, length ≥ 1
         Of one fold: those that are compared.
     objectives : sequence of str
 

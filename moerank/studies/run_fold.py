@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.arrays import Mask
 from moerank.data import RankingData
-from moerank.data.shards import ShardedData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision
 from moerank.mofsrank.objectives import Candidates, Objective, read_objectives
-from moerank.mofsrank.searching import AGAIN
+from moerank.mofsrank.searching import REFIT_SEARCH
 from moerank.mofsrank.settings import STAGES
 from moerank.rankers import (
     ConstantFeatureWarning,
@@ -37,7 +37,7 @@ from moerank.selectors.filter import single_feature_values
 from moerank.solvers import make_backend, make_solver
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
-from moerank.studies.result import PARTS, RunResult, ScoredRanker
+from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
 from moerank.studies.solver import AnySolver, read_solver
 from moerank.studies.sources import query_ids
 from moerank.training.counted import LONGEST_LIST
@@ -83,25 +83,27 @@ class Measure:
     backend: FitnessBackend
     reference: NDArray[np.float64] | None = None
 
-    def beside(self, baselines: Sequence[ScoredRanker]) -> Measure:
+    def beside(self, baselines: Sequence[Member]) -> Measure:
         """Return the same, with what comes compared with the baseline on all features, if it is among these."""
         metric = self.metrics[0].name
         found = [baseline.per_query["test"][metric] for baseline in baselines if baseline.name == ALL_FEATURES]
         return replace(self, reference=np.array(found[0])) if found else self
 
-    def fitted(self, name: str, ranker: Any) -> ScoredRanker:
+    def fitted(self, name: str, ranker: Any) -> Member:
         """Measure a fitted estimator."""
         train = self.parts["train"]
-        model = replace(Model.of(ranker, train.feature_names, train.scaling), missing=train.missing)
+        model = Model.of(ranker, train.feature_names, train.scaling)
         population = LinearPopulation(ranker.coef_[None]) if model.weights is not None else _One(ranker)
-        return self.whole(self._measured(name, [model], population, ranker.support_[None])[0], population)
+        member = self.measured(name, population, ranker.support_[None])[0]
+        stored = {"trees": model.trees, "parameters": model.parameters}
+        return self.whole(member.model_copy(update=stored), population)
 
-    def weights(self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_]) -> ScoredRanker:
+    def weights(self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_]) -> Member:
         """Measure the ranker wᵀx on the features `support`, shapes (n_features,)."""
         ranker = LinearPopulation(coef[None])
-        return self.whole(self.population(name, ranker, support[None])[0], ranker)
+        return self.whole(self.measured(name, ranker, support[None])[0], ranker)
 
-    def whole(self, ranker: ScoredRanker, population: Population) -> ScoredRanker:
+    def whole(self, ranker: Member, population: Population) -> Member:
         """Return a ranker with the means of every metric that its tables do not have; it is alone in `population`."""
         known = {metric.name for metric in self.metrics}
         metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in known]
@@ -111,36 +113,17 @@ class Measure:
             further[part] = {
                 metric.name: float(mean_over_queries(v)[0]) for metric, v in zip(metrics, values, strict=True)
             }
-        return replace(ranker, further=further)
+        return ranker.model_copy(update={"further": further})
 
-    def path(self, name: str, path: SelectionPath) -> list[ScoredRanker]:
+    def path(self, name: str, path: SelectionPath) -> list[Member]:
         """Measure the rankers of a path, one for each number of features it has."""
         sizes, rows = np.unique(path.feature_mask.sum(axis=1), return_index=True)
         rows = rows[sizes > 0]
-        members = self.population(name, path.rankers.take(rows), path.feature_mask[rows])
-        return [replace(member, per_query={}) for member in members]
+        members = self.measured(name, path.rankers.take(rows), path.feature_mask[rows])
+        return [member.model_copy(update={"per_query": {}}) for member in members]
 
-    def population(self, name: str, rankers: Population, support: NDArray[np.bool_]) -> list[ScoredRanker]:
-        """Measure several rankers, which use the features in the rows of `support` (n_rankers, n_features)."""
-        train = self.parts["train"]
-        names = train.feature_names
-        models = []
-        for i, mask in enumerate(support):
-            columns = tuple(np.flatnonzero(mask).tolist())
-            models.append(
-                Model(
-                    names=tuple(names[column] for column in columns),
-                    columns=columns,
-                    weights=None if rankers.coefs is None else tuple(rankers.coefs[i, mask].tolist()),
-                    scaling=train.scaling.of_features(mask),
-                    missing=train.missing,
-                )
-            )
-        return self._measured(name, models, rankers, support)
-
-    def _measured(
-        self, name: str, models: Sequence[Model], rankers: Population, support: NDArray[np.bool_]
-    ) -> list[ScoredRanker]:
+    def measured(self, name: str, rankers: Population, feature_mask: Mask) -> list[Member]:
+        """Measure several rankers, which use the features in the rows of `feature_mask` (n_rankers, n_features)."""
         per_query = {part: self._per_query(rows, rankers) for part, rows in self.parts.items()}
         means = {
             part: {name: mean_over_queries(values) for name, values in table.items()}
@@ -148,19 +131,20 @@ class Measure:
         }
         train, metric = self.parts["train"], self.metrics[0]
         errors = 1.0 - means["train"][metric.name]
-        candidates = Candidates(train, metric, support, lambda: rankers, errors=errors, backend=self.backend)
+        candidates = Candidates(train, metric, feature_mask, lambda: rankers, errors=errors, backend=self.backend)
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         paired = [self._paired_error(values) for values in per_query["test"][metric.name].T]
         return [
-            ScoredRanker(
+            Member(
                 name=name,
-                model=model,
+                features=tuple(np.flatnonzero(mask).tolist()),
+                weights=None if rankers.coefs is None else tuple(rankers.coefs[i, mask].tolist()),
                 objectives={objective: float(values[i]) for objective, values in objectives.items()},
                 scores={part: {name: float(v[i]) for name, v in table.items()} for part, table in means.items()},
                 per_query={part: {name: v[:, i].tolist() for name, v in t.items()} for part, t in per_query.items()},
                 paired_error=paired[i],
             )
-            for i, model in enumerate(models)
+            for i, mask in enumerate(feature_mask)
         ]
 
     def _paired_error(self, values: NDArray[np.float64]) -> float | None:
@@ -225,7 +209,7 @@ class _One:
 Progress = Callable[[str, float, str], None]
 
 COUNTED = {
-    **dict.fromkeys((*STAGES, AGAIN), "generation {}"),
+    **dict.fromkeys((*STAGES, REFIT_SEARCH), "generation {}"),
     "refit_tuning": "by validation MAP",
     "refit": "{} rankers",
 }
@@ -248,7 +232,7 @@ def run_fold(
     progress: Progress | None = None,
     baselines: bool = True,
     cluster: DaskCluster | None = None,
-) -> RunResult:
+) -> Result:
     """Run a solver on one fold, and measure it and the baselines on all parts.
 
     Nothing is fitted or chosen on the test part.
@@ -282,7 +266,7 @@ def run_fold(
 
     Returns
     -------
-    RunResult
+    Result
 
     Raises
     ------
@@ -338,7 +322,7 @@ def run_fold(
         history = getattr(estimator, "history_", {})
         verdict = _verdict(estimator, measure, problem.search.margin)
         clock.stop("measuring")
-    return RunResult(
+    return Result(
         problem=problem.name,
         fold=fold,
         solver=spec.label,
@@ -353,19 +337,19 @@ def run_fold(
         chosen=chosen,
         baselines=compared,
         convergence={
-            stage: {
-                "generation": table["generation"].tolist(),
-                "evaluations": table["n_eval"].tolist(),
-                "hypervolume": table["hypervolume"].tolist(),
-            }
+            stage: Convergence(
+                generation=table["generation"].tolist(),
+                evaluations=table["n_eval"].tolist(),
+                hypervolume=table["hypervolume"].tolist(),
+            )
             for stage, table in history.items()
         },
         n_evaluations=int(getattr(estimator, "n_evaluations_", 0)),
-        times={
+        times=Times(
             **clock.times,
-            "processor": clock.processor,
-            "stages": {stage: table["seconds"].tolist() for stage, table in history.items()},
-        },
+            processor=Seconds(**clock.processor),
+            stages={stage: table["seconds"].tolist() for stage, table in history.items()},
+        ),
         versions={
             "moerank": VERSION,
             "python": platform.python_version(),
@@ -407,7 +391,7 @@ def configuration(
 
 def _where(stage: str, number: int, train: RankingData) -> str:
     """Say where a search stands, and where its data lie if they are in shards."""
-    return COUNTED[stage].format(number) + (f", {train.where}" if isinstance(train, ShardedData) else "")
+    return COUNTED[stage].format(number) + (f", {train.where}" if train.in_shards else "")
 
 
 def _fitted(estimator: Any, train: RankingData, validation: RankingData | None = None) -> Any:
@@ -428,7 +412,7 @@ def _tuned(
     return ranker.tune(train, validation, distinct, progress=progress)
 
 
-def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, report: Progress) -> list[ScoredRanker]:
+def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, report: Progress) -> list[Member]:
     """Return all features, the best single feature and FSMRank, without the one that is the solver itself.
 
     FSMRank is left out on more than two million preference pairs, where its grid would take longer than the search.
@@ -440,7 +424,7 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, r
         found.append(measure.fitted(ALL_FEATURES, _fitted(backend, train)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
-    if solver != "fsmrank" and not isinstance(train, ShardedData) and train.label_runs.n_pairs <= LONGEST_LIST:
+    if solver != "fsmrank" and not train.in_shards and train.label_runs.n_pairs <= LONGEST_LIST:
         report("baselines", 2 / 3, "FSMRank")
         ranker = _fitted(_tuned(make_solver("fsmrank"), measure.parts), train)
         found.append(measure.fitted("FSMRank", ranker))
@@ -448,7 +432,7 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, r
     return found
 
 
-def _best_single_feature(measure: Measure) -> ScoredRanker:
+def _best_single_feature(measure: Measure) -> Member:
     """Rank by each feature, upwards and downwards, and take what is best on the training part."""
     values = single_feature_values(measure.parts["train"], measure.metrics[0])
     downwards, feature = divmod(int(values.argmax()), values.shape[1])
@@ -457,7 +441,7 @@ def _best_single_feature(measure: Measure) -> ScoredRanker:
     return measure.weights("best single feature", coef, coef != 0)
 
 
-def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[ScoredRanker], int]:
+def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], int]:
     """Return what the estimator offers at each size, its front or its path, and which of them was chosen."""
     if not hasattr(estimator, "front_"):
         ranker = measure.fitted(name, estimator)
@@ -470,13 +454,13 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[ScoredRank
     chosen = int(estimator.chosen_)
     coefs = estimator.front_coefs_
     rankers = estimator.front_rankers_ if coefs is None else LinearPopulation(coefs)
-    members = measure.population(name, rankers, estimator.front_support_)
+    members = measure.measured(name, rankers, estimator.front_support_)
     members[chosen] = measure.whole(members[chosen], rankers.take(np.array([chosen])))
     if coefs is None:
         # The trees of all members would take megabytes.
-        best = members[chosen]
-        members[chosen] = replace(best, model=replace(best.model, trees=getattr(estimator, "forest_", None)))
-    return [member if i == chosen else replace(member, per_query={}) for i, member in enumerate(members)], chosen
+        members[chosen] = members[chosen].model_copy(update={"trees": getattr(estimator, "forest_", None)})
+    others: dict[str, object] = {"per_query": {}}
+    return [member if i == chosen else member.model_copy(update=others) for i, member in enumerate(members)], chosen
 
 
 def _verdict(estimator: Any, measure: Measure, margin: float) -> Verdict | None:

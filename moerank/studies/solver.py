@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from moerank.data import RankingData
-from moerank.data.shards import ShardedData
 from moerank.rankers import AnyRanker, RankerAdapter, RankingEstimator, Selection
 from moerank.solvers import make_solver, solvers
 
@@ -329,7 +328,7 @@ def data_digest(data: RankingData) -> str:
     >>> data_digest(one) == data_digest(same), data_digest(one) == data_digest(other)
     (True, False)
     """
-    if isinstance(data, ShardedData):
+    if data.in_shards:
         raise ValueError(f"{data.name} is in shards: give the problem file that it comes from")
     found = blake2b(digest_size=16)
     for array in (data.X, data.y, np.asarray(data.qid), data.n_missing):

@@ -620,7 +620,7 @@ def read_data(data: Data, fold: int, places: Places) -> Fold:
 
 @dataclass(frozen=True)
 class FoldShard:
-    """A shard of the training part of a fold, which is read by whoever is to hold it.
+    """A function that reads a shard of the training part of a fold.
 
     Attributes
     ----------
@@ -630,7 +630,7 @@ class FoldShard:
     number : int
         From 0.
     n_bytes : int
-        About how much memory it takes.
+        Approximate memory of the shard.
     """
 
     data: Data
@@ -650,20 +650,26 @@ def load_sharded_fold(data: Data, fold: int, places: Places, cluster: DaskCluste
     Parameters
     ----------
     data : DataSection
-        With a number of shards.
+        Section with a number of shards.
     fold : int
     places : Places
-        On a cluster these are places of its workers, too.
+        Places of the workers, too, if there is a cluster.
     cluster : DaskCluster, optional
-        Whose workers hold the shards; else this process does.
+        The holder of the shards, by default this process.
     """
     places, n_shards = places.absolute(), data.shards or 1
     n_bytes = data.n_bytes(fold, places)
     sources = [FoldShard(data, fold, places, number, n_bytes) for number in range(n_shards)]
-    holder: ShardHolder = LocalShards([source() for source in sources]) if cluster is None else cluster.shards(sources)
+    holder: ShardHolder
+    if cluster is None:
+        holder = LocalShards([source() for source in sources])
+    else:
+        from moerank.data.dask import DaskShards
+
+        holder = DaskShards(cluster, sources)
     names = holder.map(_names, [])
     vali, test = data.held_out(fold, places, names[0])
-    if isinstance(data, LetorData):  # of which every part and shard has the features that it lists
+    if isinstance(data, LetorData):  # every part and shard has the features that it lists
         width = max(vali.n_features, test.n_features, *map(len, names))
         vali, test = widened(vali, width), widened(test, width)
         if any(len(own) < width for own in names):
@@ -672,7 +678,7 @@ def load_sharded_fold(data: Data, fold: int, places: Places, cluster: DaskCluste
 
 
 def query_ids(data: RankingData) -> list[Any]:
-    """Return the id of each query, wherever the documents are."""
+    """Return the id of each query."""
     found: list[Any] = np.concatenate(data.map(_query_ids)).tolist()
     return found
 

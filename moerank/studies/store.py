@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from moerank.files import cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
 from moerank.studies.grid import Cell, digest
-from moerank.studies.result import FORMAT, RunResult, check_format
+from moerank.studies.result import FORMAT, Result, check_format
 from moerank.studies.result_files import MOST_BYTES
 from moerank.systems import lock, remove, unlock
 from moerank.version import VERSION
@@ -227,7 +227,7 @@ class Store:
             raise ValueError(f"{path}: not a failure of this version of moerank ({error}); remove the file") from None
         return failure
 
-    def read(self, cell: Cell) -> RunResult:
+    def read(self, cell: Cell) -> Result:
         """Return the result of a finished cell.
 
         Raises
@@ -238,7 +238,7 @@ class Store:
         path = self._result(cell)
         text = read_text(path, MOST_BYTES)
         try:
-            result = RunResult.from_json(text)
+            result = Result.from_json(text)
             _check_cell(result, cell)
         except ValueError as error:
             raise ValueError(f"{path}: {error}; remove the file to run its cell again") from None
@@ -264,7 +264,7 @@ def _requests(values: Any) -> list[dict[str, Any]]:
     return grids
 
 
-def _check_cell(result: RunResult, cell: Cell) -> None:
+def _check_cell(result: Result, cell: Cell) -> None:
     """Refuse the result of another cell: files may have been exchanged."""
     here = {
         "problem": cell.problem.name,

@@ -26,7 +26,7 @@ from moerank.studies.grid import (
     read_solvers,
 )
 from moerank.studies.problem import Problem
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.result_files import RESULT, find_result, results_frame
 from moerank.studies.solver import AnySolver, GivenSolver, check_parameters, read_solver, written
 from moerank.studies.sources import MemoryData
@@ -216,7 +216,7 @@ class Study:
             for cell in self.cells()
         }
 
-    def results(self) -> list[RunResult]:
+    def results(self) -> list[Result]:
         """Return the results that are there, in the order of the cells."""
         store = Store(self.out, write=False)
         finished, _ = store.done()
@@ -230,7 +230,7 @@ class Study:
 
     def cost(self, cell: Cell) -> float:
         """Return the seconds of the processor that a finished cell took."""
-        return float(sum(Store(self.out, write=False).read(cell).times["processor"].values()))
+        return sum(Store(self.out, write=False).read(cell).times.processor.model_dump().values())
 
     def days(self) -> list[date]:
         """Return the days, of UTC, on which files of finished cells were last written, ascending."""
@@ -390,14 +390,10 @@ def _refuse_contradictions(studies: list[Study]) -> None:
             found[cell.key] = study.out
 
 
-def _read(folder: Path, cell: Cell) -> RunResult:
+def _read(folder: Path, cell: Cell) -> Result:
     return Store(folder, write=False).read(cell)
 
 
-def _decided(result: RunResult) -> dict[str, Any]:
-    """Return what a configuration decides: all but the times, the versions and metrics that came later."""
-    values = result.as_dict()
-    del values["times"], values["versions"]
-    for ranker in (*values["front"], *values["baselines"]):
-        ranker.pop("further", None)
-    return values
+def _decided(result: Result) -> dict[str, Any]:
+    """Return the part of a result that its configuration decides: all but the times and the versions."""
+    return result.model_dump(exclude={"times", "versions"})

@@ -11,7 +11,7 @@ import pandas as pd
 
 from moerank.studies.comparison import against_reference, verdicts
 from moerank.studies.problem import Published
-from moerank.studies.result import PARTS, RunResult
+from moerank.studies.result import PARTS, Result
 from moerank.studies.results import NoResultsError, Results, SolverMeans
 from moerank.verdict import LEVEL
 
@@ -73,12 +73,12 @@ class Summary:
         return {**asdict(self), "rows": rows, "published": published}
 
 
-def summarise(results: Sequence[RunResult], published: Sequence[Published] = ()) -> Summary:
+def summarise(results: Sequence[Result], published: Sequence[Published] = ()) -> Summary:
     """Average the chosen member and each baseline over the folds.
 
     Parameters
     ----------
-    results : sequence of RunResult, length ≥ 2
+    results : sequence of Result, length ≥ 2
         The same solver and seed on different folds.
     published : sequence of Published
         What to show beside.

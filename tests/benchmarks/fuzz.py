@@ -25,7 +25,7 @@ from mutated_journals import Journals
 
 from moerank.studies.grid import Cell
 from moerank.studies.problem import load_problem, shipped_problems
-from moerank.studies.result_files import model_of, read_result
+from moerank.studies.result_files import model_json, read_result
 from moerank.studies.run_fold import run_fold
 from moerank.studies.solver import SolverSpec
 from moerank.studies.store import Store
@@ -192,7 +192,7 @@ def result_targets(folder):
     def read_run():
         result = read_result(folder)
         if result is not None:
-            result.to_json(), model_of(result, result.best), result.grid, result.further_objectives
+            result.to_json(), model_json(result), result.grid, result.further_objectives
 
     study_folder = folder / "study"
     study = Study([problem], ["rankrls", "single"], study_folder, folds=[1, 2]).run()

@@ -9,9 +9,9 @@ checked here, as in any other run. A journal with true values that were lost, do
 has no such excuse.
 """
 
+import json
 import os
 import re
-import struct
 import sys
 import warnings
 from hashlib import blake2b
@@ -27,9 +27,6 @@ from helpers.toy_search import WeighedBits, operators
 from moerank.evolution import Journal, search
 
 GENERATIONS, POPULATION, BITS, WIDTH = 5, 8, 20, 2
-HEAD = 24
-"""Bytes in front of the individuals of a record."""
-
 RESUMED = 8
 """One journal in so many goes through a search."""
 
@@ -41,7 +38,6 @@ PLACED = re.compile(
     r"holds wrong values"
 )
 NUMBERS = (np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 1.0, 5e-324, 1e308, 1e-9, 0.5)
-SIZES = (0, 1, 7, 9, 2**16, 2**32, 2**63, 2**64 - 1, 10_000_000, 10_000_001, 1_000_000)
 
 
 class Weighed(WeighedBits):
@@ -61,19 +57,17 @@ def evolve(journal, seed=3):
 
 
 def sealed(header, records):
-    """The bytes of a journal, piece by piece: the header, then records of (n, elapsed, digests, values)."""
+    """The bytes of a journal, line by line: the header, then records of (elapsed, digests, values)."""
     chain, pieces = _sum(header), [header]
-    for n, elapsed, digests, values in records:
-        numbers = struct.pack("<Qd", n % 2**64, elapsed)
-        head = numbers + _sum(chain, numbers, size=8)
-        body = b"".join(digests) + values.astype("<f8").tobytes()
-        chain = _sum(chain, head, body)
-        pieces.append(head + body + chain)
+    for elapsed, digests, values in records:
+        body = json.dumps([elapsed, [digest.hex() for digest in digests], values.tolist()]).encode()
+        chain = _sum(chain, body)
+        pieces.append(body + b" " + chain)
     return pieces
 
 
-def _sum(*pieces, size=16):
-    return blake2b(b"".join(pieces), digest_size=size).digest()
+def _sum(*pieces):
+    return blake2b(b"".join(pieces), digest_size=16).hexdigest().encode() + b"\n"
 
 
 class Journals:
@@ -99,7 +93,7 @@ class Journals:
         there = list(iter(journal.read, None))
         journal.close()
         journal.remove()
-        return header, [(len(r.digests), 0.5 * k, r.digests, r.values) for k, r in enumerate(there)]
+        return header, [(0.5 * k, r.digests, r.values) for k, r in enumerate(there)]
 
     def mutate(self, base, rng):
         """Return other bytes than those of a journal, and remember what they may come to."""
@@ -135,8 +129,7 @@ class Journals:
         elif kind == 5:
             pieces.append(rng.choice((bytes(rng.choice((1, 24, 25, 4096))), rng.randbytes(rng.randrange(1, 500)))))
         elif kind == 6:
-            numbers = struct.pack("<Qd", rng.choice(SIZES), rng.choice(NUMBERS))
-            pieces[place] = numbers + pieces[place][16:]
+            pieces[place] = json.dumps([rng.choice(NUMBERS)]).encode()[:-1] + pieces[place][pieces[place].find(b",") :]
         else:
             pieces[place] = pieces[place][: rng.randrange(len(pieces[place]))]
         return pieces
@@ -170,28 +163,26 @@ class Journals:
         try:
             journal.open(_about(3), WIDTH)
             # A search knows how many individuals it asks for; a hole would take long to read without that.
-            numbers = iter([record[0] for record in self.records] if self.hole else [])
+            numbers = iter([len(digests) for _, digests, _ in self.records] if self.hole else [])
             return list(iter(lambda: journal.read(next(numbers, None)), None))
         finally:
             journal.close()
 
     def _check_records(self, there, text):
         """Assert that what was read is what was written, and that the file ends behind it."""
-        found = [(len(record.digests), record.elapsed, record.digests, record.values) for record in there]
+        found = [(record.elapsed, record.digests, record.values) for record in there]
         right = b"".join(sealed(self.header, found))
         assert self.path.read_bytes() == right, "the file is not what was read"
         assert not any(np.isnan(values).any() for *_, values in found), "values that are no numbers"
-        times = [0.0, *(elapsed for _, elapsed, _, _ in found)]
+        times = [0.0, *(elapsed for elapsed, *_ in found)]
         assert times == sorted(times) and times[-1] < np.inf, "times that are none"
         if self.forged:
             return
         assert self.bases[0].startswith(right), "other records"
-        rest = text[len(right) :].rstrip(b"\0")
         if not text.startswith(self.header):
             assert self.header.startswith(text.rstrip(b"\0")) and not self.hole, "a header that was never written"
-        elif len(rest) >= HEAD:
-            piece = self.pieces[len(found) + 1] if len(found) < len(self.records) else b""
-            assert rest[:HEAD] == piece[:HEAD] and len(rest) < len(piece), "a record was cut off that is not torn"
+        else:
+            assert b"\n" not in text[len(right) :], "a record was cut off that is not torn"
 
     def _resume(self, there):
         """Assert that a search refuses the journal, or ends as it would without; `there` is None for one refused."""
@@ -207,7 +198,7 @@ class Journals:
             return
         altered = any(
             not np.array_equal(record.values, values)
-            for record, (_, _, _, values) in zip(there, self.records, strict=False)
+            for record, (_, _, values) in zip(there, self.records, strict=False)
         )
         assert altered, "another result from true values"
         X, F = result.archive.X, result.archive.F
@@ -238,36 +229,36 @@ def _check_place(error):
 
 
 def _change_value(self, header, records, rng):
-    if not (places := [k for k, record in enumerate(records) if record[3].size]):
+    if not (places := [k for k, record in enumerate(records) if record[2].size]):
         return header, records
-    n, elapsed, digests, values = records[place := rng.choice(places)]
+    elapsed, digests, values = records[place := rng.choice(places)]
     values = values.copy()
     for _ in range(rng.choice((1, 1, 2, 16))):
         i, j = rng.randrange(len(values)), rng.randrange(WIDTH)
         old = values[i, j]
         others = (old + 1, old - 1, old * (1 + 1e-8), old + 1e-12, values[rng.randrange(len(values)), j])
         values[i, j] = rng.choice((*NUMBERS, *others, *others))
-    records[place] = n, elapsed, digests, values
+    records[place] = elapsed, digests, values
     return header, records
 
 
 def _change_numbers(self, header, records, rng):
     if records:
-        n, elapsed, digests, values = records[place := rng.randrange(len(records))]
+        elapsed, digests, values = records[place := rng.randrange(len(records))]
         if rng.random() < 0.5:
-            n = rng.choice((*SIZES, n + 1, n - 1))
+            digests = digests[: rng.randrange(len(digests) + 1)]
             self.hole = rng.choice((0, 0, *HOLES))
         else:
             elapsed = rng.choice((*NUMBERS, elapsed + 0.25, elapsed + 10))
-        records[place] = n, elapsed, digests, values
+        records[place] = elapsed, digests, values
     return header, records
 
 
 def _change_individuals(self, header, records, rng):
     """Lose, double, exchange or invent individuals of a record."""
-    if not (places := [k for k, record in enumerate(records) if len(record[2]) == len(record[3]) > 0]):
+    if not (places := [k for k, record in enumerate(records) if len(record[1]) == len(record[2]) > 0]):
         return header, records
-    _, elapsed, digests, values = records[place := rng.choice(places)]
+    elapsed, digests, values = records[place := rng.choice(places)]
     rows = list(range(len(digests)))
     i, j = rng.choice(rows), rng.choice(rows)
     kind = rng.randrange(5)
@@ -282,7 +273,7 @@ def _change_individuals(self, header, records, rng):
         digests[i], digests[j] = digests[j], digests[i]
     elif kind == 4:
         digests[i] = rng.randbytes(16)
-    records[place] = len(rows), elapsed, digests, values
+    records[place] = elapsed, digests, values
     return header, records
 
 
@@ -303,7 +294,7 @@ def _change_order(self, header, records, rng):
     elif kind == 4:
         records[place] = rng.choice(rng.choice(self.foreign)[1])
     else:
-        records += [(0, records[-1][1], [], np.empty((0, WIDTH)))] * rng.choice((1, 4, 300))
+        records += [(records[-1][0], [], np.empty((0, WIDTH)))] * rng.choice((1, 4, 300))
     return header, records
 
 

@@ -37,22 +37,22 @@ N_CALLS = Counter()
 
 
 def count_bytes():
-    """Count what goes to each worker and comes back from it."""
-    submit, results = DaskShards._submit, DaskShards._results
+    """Count the bytes that go to each worker and come back from it."""
+    submit, gathered = DaskCluster.submit, DaskShards._gathered
 
     def counted_submit(self, worker, function, *arguments):
-        if function.__name__ == "work":
+        if function.__name__ == "_work":
             TRAVELLED[worker] += len(cloudpickle.dumps(arguments[1:]))
             N_CALLS[worker] += 1
         return submit(self, worker, function, *arguments)
 
-    def counted_results(self, tasks):
-        workers = {id(runs): worker for worker, runs in tasks.values()}
-        for runs, values in results(self, tasks):
-            TRAVELLED[workers[id(runs)]] += len(pickle.dumps(values))
-            yield runs, values
+    def counted_gathered(self, tasks):
+        values = gathered(self, tasks)
+        for worker, value in zip(tasks.values(), values, strict=True):
+            TRAVELLED[worker] += len(pickle.dumps(value))
+        return values
 
-    DaskShards._submit, DaskShards._results = counted_submit, counted_results
+    DaskCluster.submit, DaskShards._gathered = counted_submit, counted_gathered
 
 
 def generations(stage, n, report=None):
@@ -72,7 +72,7 @@ def measured(stage, n, cluster):
     """Return of n generations the seconds on the clock, of the client and of its busiest worker, and the bytes."""
     stage.operators()
     stage._known.clear()
-    client = cluster._workers.client
+    client = cluster.client
     generations(stage, 1)
     stage._known.clear()
     TRAVELLED.clear()

@@ -8,6 +8,7 @@ def cache(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("MOERANK_CACHE", str(folder))
     monkeypatch.delenv("MOERANK_CACHE_SIZE", raising=False)
+    monkeypatch.setattr("moerank.data.read.cache.SETTLED", 0.0)
     path = tmp_path / "train.txt"
     path.write_bytes(b"1 qid:1 1:0.5\n0 qid:1 1:1\n")
     load_letor(path)
@@ -15,7 +16,6 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_the_cache_is_shown_and_cleared(command, cache, monkeypatch):
-    monkeypatch.setattr("moerank.data.read.cache.SETTLED", 0.0)
     shown = command("data", "cache").stdout
     assert shown.startswith("1 file, ")
     assert shown.endswith(f" GiB of at most 20 GiB, in {cache}\n")

@@ -2,13 +2,12 @@
 
 import json
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.serving_solr import SolrModel
 
-from moerank.cli.export import NAMES
 from moerank.data import PER_QUERY
 from moerank.exports import FORMATS
 from moerank.metrics import MAP
@@ -55,7 +54,9 @@ def test_another_member_goes_where_it_is_asked_for(command, run, tiny_result, tm
         model = json.loads((tmp_path / "new" / "solr.json").read_text())
         assert model["name"] == "shop"
         names = [feature["name"] for feature in model["features"]]
-        assert names == ["bm25" if name == "relevant 1" else name.replace(" ", "_") for name in member.model.names]
+        assert names == [
+            "bm25" if name == "relevant 1" else name.replace(" ", "_") for name in tiny_result.names(member.features)
+        ]
         assert list(model["params"]["weights"].values()) == pytest.approx(member.weights)
         for file in (tmp_path / "new").iterdir():
             file.unlink()
@@ -114,8 +115,8 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_res
 
 
 def test_the_help_names_all_formats(command):
-    assert ", ".join(FORMATS) == NAMES
-    assert NAMES.split(",")[0] in command("export", "--help").stdout
+    shown = command("export", "--help").stdout
+    assert all(name in shown for name in FORMATS)
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -11,7 +11,7 @@ import pytest
 
 from moerank.cli.messages import notice, printable
 from moerank.cli.progress import CellProgress, StageProgress
-from moerank.cli.tables import new_table, output
+from moerank.cli.tables import FittedTable, output
 from moerank.files import replacing
 from moerank.studies.grid import Cell
 from moerank.studies.solver import SolverSpec
@@ -146,9 +146,9 @@ def test_labels_are_shown_whole_in_progress(tiny_problem, monkeypatch, capsys, t
 
 
 def test_labels_are_shown_whole_in_tables_and_messages(capsys):
-    table = new_table(f"title {LABEL} :smile: \x1b[31m")
-    table.add_column("head")
-    table.add_row(f"{LABEL} [/bold] \x9b2J" + " and more" * 5)
+    table = FittedTable(f"title {LABEL} :smile: \x1b[31m")
+    table.add_heads("head")
+    table.add_texts(f"{LABEL} [/bold] \x9b2J" + " and more" * 5)
     output().print(table)
     notice(f"wrote {LABEL}\x1b]0;gone\x07")
     told = capsys.readouterr()

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 import pickle
 import subprocess
@@ -6,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.changes import replace
 
 import moerank
 from moerank.cli.progress import StageProgress
@@ -13,7 +13,7 @@ from moerank.cli.tables import output, summary_table
 from moerank.files import prepare_folder
 from moerank.solvers import solvers
 from moerank.studies.problem import Published
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.summary import summarise
 
 FILES = ["convergence.png", "features.png", "front.csv", "front.png", "model.json", "result.json"]
@@ -107,7 +107,7 @@ def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_pat
 
 def test_published_results_stand_beside_the_means(tiny_result, capsys):
     published = Published(method="Oracle", features=2.5, scores={"MAP": 0.9876}, source="a paper")
-    folds = [tiny_result, dataclasses.replace(tiny_result, fold=3)]
+    folds = [tiny_result, replace(tiny_result, fold=3)]
     output().print(summary_table(summarise(folds, [published])))
     lines = capsys.readouterr().out.splitlines()
     assert ["Oracle,", "published", "2.5", "–", "0.9876"] in [line.split() for line in lines]
@@ -217,7 +217,7 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     before = (tmp_path / "here" / "result.json").read_text()
     outcome = command("run", "TINY", "--out", "here", "--resume", "--json")
     assert "here holds the finished run; it is not run again" in outcome.stderr
-    assert outcome.stdout == before == RunResult.from_json(before).to_json()
+    assert outcome.stdout == before == Result.from_json(before).to_json()
     outcome = command("run", "TINY", "--out", "here")
     assert "here holds a finished run of the same configuration; it will be replaced" in outcome.stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")

@@ -1,9 +1,9 @@
 """The tables of the console: what stands in them, with further objectives as well."""
 
-import dataclasses
 import statistics
 
 import pytest
+from helpers.changes import replace
 from helpers.further_objective import cost, with_cost
 
 from moerank.cli.tables import front_table, output, study_table, summary_table
@@ -41,7 +41,7 @@ def test_members_have_a_column_for_each_further_objective(tiny_result, shown):
 
 
 def test_means_over_folds_have_it_too(tiny_result, shown):
-    other = dataclasses.replace(tiny_result, fold=3, chosen=0)
+    other = replace(tiny_result, fold=3, chosen=0)
     folds = [with_cost(tiny_result), with_cost(other)]
     published = Published(method="Theirs", features=2.5, scores={"MAP": 0.5}, source="a paper")
     rows = shown(summary_table(summarise(folds, [published])))
@@ -72,7 +72,7 @@ def test_a_study_has_means_and_errors_of_each_solver(tiny_study, shown):
             *words(lambda run: run.best.scores["test"]["NDCG@10"], 4),
             *words(lambda run: run.best.scores["test"]["MAP"], 4),
             *(["0.2500"] if solver == "fsmrank" else []),
-            *words(lambda run: run.times["processor"]["tuning"] + run.times["processor"]["solver"], 1),
+            *words(lambda run: run.times.processor.tuning + run.times.processor.solver, 1),
         ]
         assert rows[solver] == expected
     single = shown(study_table(problem, Results(run for run in results if run.fold == 1)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData, make_web, query_level_norm
-from moerank.data.dask import DaskCluster, Workers, placed
+from moerank.data.dask import DaskCluster, placed
 from moerank.data.shards import cut_into_shards
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
@@ -66,14 +66,14 @@ def test_two_workers_and_one_process_find_the_same_bits(cluster, data, backend, 
 
 
 def test_one_worker_finds_the_same_bits(cluster, data, monkeypatch):
-    look = Workers.look
+    look = DaskCluster.look
 
-    def first(workers, **kwargs):
-        workers._threads = dict(list(look(workers, **kwargs).items())[:1])
-        return workers._threads
+    def first(cluster, **kwargs):
+        cluster._threads = dict(list(look(cluster, **kwargs).items())[:1])
+        return cluster._threads
 
-    monkeypatch.setattr(Workers, "look", first)
-    cluster._workers.look()
+    monkeypatch.setattr(DaskCluster, "look", first)
+    cluster.look()
     train = cluster.scatter(data, N_SHARDS)
     W = np.random.default_rng(0).normal(size=(5, data.n_features))
     means = NDCG(10).mean_of_linear(train, W)
@@ -122,17 +122,29 @@ def test_shards_for_which_there_is_no_room_are_refused_before_they_are_read(clus
         cluster.hold([TooLarge()] * N_SHARDS, "large")
 
 
-@pytest.mark.parametrize("what", ["numba", "processor", "moerank"])
-def test_workers_of_another_kind_are_refused_by_name(scheduler, monkeypatch, what):
-    from moerank.data.dask import environment
-
-    there = environment()
-    monkeypatch.setattr("moerank.data.dask.environment", lambda: there._replace(**{what: "other"}))
-    monkeypatch.setattr("moerank.data.dask.Workers._environment_of", lambda self, worker: there)
+@pytest.mark.parametrize(
+    ("what", "name", "value"),
+    [
+        ("moerank", "moerank.data.dask.VERSION", "other"),
+        ("python", "platform.python_version", lambda: "other"),
+        ("processor", "platform.machine", lambda: "other"),
+    ],
+)
+def test_workers_of_another_kind_are_refused_by_name(scheduler, monkeypatch, what, name, value):
+    monkeypatch.setattr(name, value)
     with pytest.raises(
-        OSError, match=rf"the Dask worker tcp://\S+ has another {what} \(.+\) than this process \(other\)"
+        OSError, match=rf"the Dask worker tcp://\S+ has another {what} \(.+\) than this process \(other.*\)"
     ):
         DaskCluster(scheduler.scheduler_address)
+
+
+def test_a_client_that_was_given_stays_open(scheduler, data):
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        with DaskCluster(client) as cluster:
+            train = cluster.scatter(data, N_SHARDS)
+            assert train.n_documents == data.n_documents
+        assert client.status == "running"
+        del train, cluster
 
 
 @pytest.mark.filterwarnings("ignore::moerank.rankers.base.ScaleWarning")

@@ -1,14 +1,13 @@
 import ast
+import json
 import os
-import struct
-import tracemalloc
 from hashlib import blake2b
 from io import FileIO
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.journals import WIDTH, opened, read, records, same, write
+from helpers.journals import CONFIGURATION, WIDTH, opened, read, records, same, write
 from helpers.small_disk import small_disk as small_disk
 
 import moerank
@@ -18,20 +17,14 @@ pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 def begins(content):
-    """Return where each record begins, and where the last ends, by the layout that the file's docstring gives."""
-    places = [content.index(b"\n") + 1]
-    while places[-1] < len(content):
-        (n,) = struct.unpack_from("<Q", content, places[-1])
-        places.append(places[-1] + 24 + n * (16 + 8 * WIDTH) + 16)
-    return places
+    """Return where each record begins, and where the last ends."""
+    return [at + 1 for at, byte in enumerate(content) if byte == ord("\n")]
 
 
-def forged(content, n, elapsed, body):
-    """Return a journal with one more record, whose check sums are right."""
-    last = content[-16:]
-    numbers = struct.pack("<Qd", n, elapsed)
-    head = numbers + blake2b(last + numbers, digest_size=8).digest()
-    return content + head + body + blake2b(last + head + body, digest_size=16).digest()
+def forged(content, body):
+    """Return a journal with one more record, whose check sum is right by the layout that the file's docstring gives."""
+    last = content[-33:]
+    return content + body + b" " + blake2b(last + body, digest_size=16).hexdigest().encode() + b"\n"
 
 
 def test_what_was_written_is_read(path):
@@ -157,47 +150,44 @@ def test_records_that_are_lost_or_moved_are_refused(path):
             read(path)
 
 
+DIGEST = "0" * 32
+
+
 @pytest.mark.parametrize(
-    ("n", "elapsed", "values", "sentence"),
+    ("content", "sentence"),
     [
-        (2**63, 9.0, [], "it says that it holds 9,223,372,036,854,775,808 individuals; at most 10,000,000"),
-        (10_000_001, 9.0, [], "it says that it holds 10,000,001 individuals"),
-        (1, 9.0, [0, np.nan, 0], "it holds values that are not numbers"),
-        (1, np.nan, [0, 0, 0], "its time is nan s after 2.5 s"),
-        (1, np.inf, [0, 0, 0], "its time is inf s after 2.5 s"),
-        (1, 1.0, [0, 0, 0], "its time is 1.0 s after 2.5 s"),
+        ([9.0, [DIGEST], [[0, np.nan, 0]]], "it holds values that are not numbers"),
+        ([np.nan, [DIGEST], [[0, 0, 0]]], "its time is nan s after 2.5 s"),
+        ([np.inf, [DIGEST], [[0, 0, 0]]], "its time is inf s after 2.5 s"),
+        ([1.0, [DIGEST], [[0, 0, 0]]], "its time is 1.0 s after 2.5 s"),
+        ([9.0, [DIGEST], []], "it does not hold seconds, digests and values"),
+        ([9.0, ["x"], [[0, 0, 0]]], "it does not hold seconds, digests and values"),
+        ([9.0, [DIGEST]], "it does not hold seconds, digests and values"),
+        ("x", "it does not hold seconds, digests and values"),
+        ([9.0, [DIGEST], [[0, 10**400, 0]]], "it does not hold seconds, digests and values"),
     ],
 )
-def test_forged_records_are_refused(path, n, elapsed, values, sentence):
-    content = write(path, records())
-    path.write_bytes(forged(content, n, elapsed, bytes(16) + struct.pack(f"<{len(values)}d", *values)))
+def test_forged_records_are_refused(path, content, sentence):
+    there = write(path, records())
+    path.write_bytes(forged(there, json.dumps(content).encode()))
     with pytest.raises(ValueError, match=f"record 7 of journal .* is damaged: {sentence}"):
         read(path)
 
 
-def test_a_record_beyond_the_end_of_the_file_takes_no_memory(path):
-    content = write(path, records())
-    path.write_bytes(forged(content, 10_000_000, 9.0, bytes(40)))
-    tracemalloc.start()
-    try:
-        assert same(read(path), records())
-        assert tracemalloc.get_traced_memory()[1] < 2**20
-    finally:
-        tracemalloc.stop()
+def test_a_record_of_another_number_is_refused(path):
+    write(path, records())
+    journal = opened(path)
+    with pytest.raises(ValueError, match=r"record 1 of .* it holds 3 individuals, and 4 are asked for"):
+        journal.read(4)
 
 
-def test_a_large_empty_file_is_refused_at_once(path):
-    content = write(path, records())
+def test_a_line_that_is_too_long_is_refused(path, monkeypatch):
+    monkeypatch.setattr("moerank.evolution.journal.LONGEST_RECORD", 2**16)
+    write(path, records())
     with path.open("r+b") as file:
         file.truncate(2**40)
-    tracemalloc.start()
-    try:
-        with pytest.raises(ValueError, match=r"record 7 .* is damaged"):
-            read(path)
-        assert tracemalloc.get_traced_memory()[1] < 2**20
-    finally:
-        tracemalloc.stop()
-    assert path.stat().st_size > len(content)
+    with pytest.raises(ValueError, match=r"record 7 .* is damaged"):
+        read(path)
 
 
 def test_what_is_no_file_is_refused_without_waiting(path):
@@ -213,8 +203,8 @@ def test_what_is_no_file_is_refused_without_waiting(path):
 def test_two_processes_cannot_mix_their_records(path):
     first = opened(path)
     second = opened(path)
-    first.append(records()[0])
     assert second.read() is None
+    first.append(records()[0])
     with pytest.raises(ValueError, match="changed by another process"):
         second.append(records()[1])
     first.append(records()[1])
@@ -305,34 +295,62 @@ def test_remove_leaves_nothing(path):
     assert not journal.exists()
 
 
-def test_a_journal_that_another_process_reads_on_windows_is_removed_when_that_lets_go(path, monkeypatch):
+def test_the_same_configuration_is_accepted(path):
     write(path, records())
-    left, unlink = [1, 2], Path.unlink
-
-    def held(path, missing_ok=False):
-        if left:
-            left.pop()
-            raise PermissionError(13, "the process cannot access the file")
-        unlink(path, missing_ok=missing_ok)
-
-    monkeypatch.setattr(Path, "unlink", held)
-    monkeypatch.setattr(moerank.systems, "fcntl", None)
-    Journal(path, {}).remove()
-    assert not path.exists()
+    journal = opened(path, {"grid": [1, 2], "seed": 3, "problem": "toy"})
+    assert journal.read() is not None
 
 
-def test_a_record_of_another_number_is_refused_before_it_is_read(path):
-    """A file may have a hole of any size, which takes no place on the disk."""
-    made = records()
-    content = write(path, made)
-    path.write_bytes(forged(content, 10_000_000, 3.0, b"")[:-16])
-    os.truncate(path, 2**30)
-    journal = opened(path)
-    for record in made:
-        assert same([journal.read(len(record.digests))], [record])
-    tracemalloc.start()
-    with pytest.raises(ValueError, match=r"record 7 of .* it holds 10000000 individuals, and 4 are asked for"):
-        journal.read(4)
-    assert tracemalloc.get_traced_memory()[1] < 10**6
-    tracemalloc.stop()
-    journal.close()
+def test_another_configuration_is_refused_by_its_keys(path):
+    before = write(path, records())
+    with pytest.raises(ValueError, match=r"fold is 'missing' there and 1 here, seed is 3 there and 4 here; resume"):
+        opened(path, {"problem": "toy", "seed": 4, "fold": 1, "grid": [1, 2]})
+    with pytest.raises(ValueError, match=r"another configuration: variables is 60 there and 61 here"):
+        Journal(path, CONFIGURATION).open({"variables": 61}, WIDTH)
+    assert path.read_bytes() == before
+
+
+def test_a_configuration_that_cannot_be_written_is_refused_at_once(path):
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        Journal(path, {"seed": np.int64(3)})
+
+
+@pytest.mark.parametrize("key", ["journal format", "moerank", "pymoo", "numpy", "python"])
+def test_other_versions_are_refused(key, path):
+    header, _, rest = write(path, records()).partition(b"\n")
+    header = json.loads(header)
+    header["versions"][key] = "0.0"
+    path.write_bytes(json.dumps(header).encode() + b"\n" + rest)
+    with pytest.raises(ValueError, match=rf"other versions: {key} is '0.0' there and .* here; .* remove it"):
+        opened(path)
+
+
+OTHER_FILES = {
+    "no json": b"no json\n",
+    "list": b"[1, 2]\n",
+    "pickle": b"\x80\x05\xff\n",
+    "no configuration": b'{"format": "moerank journal", "versions": {}}\n',
+    "wrong types": b'{"format": "moerank journal", "versions": [], "configuration": 3}\n',
+    "other format": b'{"format": "other", "versions": {}, "configuration": {}}\n',
+    "nested": b"[" * 200_000,
+    "long number": b'{"format": ' + b"9" * 100_000 + b"}\n",
+    "long line": b"{" * 3_000_000,
+}
+
+
+@pytest.mark.parametrize("content", OTHER_FILES.values(), ids=OTHER_FILES)
+def test_other_files_are_refused_and_stay_as_they_are(content, path):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is not a journal of moerank"):
+        opened(path)
+    assert path.read_bytes() == content
+
+
+def test_a_sentence_about_a_strange_header_is_short(path):
+    header = json.loads(write(path, []))
+    header["configuration"]["\x1b[2J" + "x" * 5000] = "y" * 100_000
+    path.write_bytes(json.dumps(header).encode() + b"\n")
+    with pytest.raises(ValueError, match="another configuration") as told:
+        opened(path)
+    assert "\x1b" not in str(told.value)
+    assert len(str(told.value)) < 1000

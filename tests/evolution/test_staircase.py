@@ -12,7 +12,7 @@ from moerank.evolution.staircase import (
     MOVED,
     NEAR,
     OPERATORS,
-    STALE,
+    STALE_GENERATIONS,
     SWAP,
     _keys,
     gaps,
@@ -229,11 +229,11 @@ def test_a_stale_search_begins_anew_then_unites_and_goes_on():
         algorithm.next()
         stale.append(algorithm.stale)
         asides.append(algorithm.aside is not None)
-    assert max(stale) == STALE + 1
+    assert max(stale) == STALE_GENERATIONS + 1
     changes = np.flatnonzero(np.diff(asides))
     assert len(changes) >= 3
     begins = changes[::2] + 1
-    assert all(stale[i - 1] == STALE + 1 for i in changes + 1)
+    assert all(stale[i - 1] == STALE_GENERATIONS + 1 for i in changes + 1)
     assert all(stale[i] == 0 for i in begins)
     # Within an epoch no string is sent twice; a new one sends some again.
     epochs = np.split(np.arange(120), begins)

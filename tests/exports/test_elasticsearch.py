@@ -1,11 +1,11 @@
 """The plugins' files, read and scored as they do, against the models; their own examples against that reader."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.served_models import GUIDE, LABELS, LINEAR, NAMES, TREES, documents, expected, served, stumps, tolerance
 from helpers.serving_elasticsearch import PluginModel, RefusedError
 

@@ -1,17 +1,17 @@
 """The export of models and estimators: what is written where, and what is refused in which words."""
 
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.served_models import GUIDE, documents, expected, served
 from helpers.serving_solr import SolrModel
 
 import moerank as mr
 from moerank.data import PER_QUERY, fit_scaling, make_planted
-from moerank.exports.deployable import deployable
-from moerank.exports.formats import FORMATS
+from moerank.exports.deployable import Deployment, deployable
+from moerank.exports.formats import FORMATS, Format, export
 from moerank.rankers import KernelRankSVM
 from moerank.rankers.model import Forest, Model
 
@@ -168,3 +168,19 @@ def test_nothing_that_is_there_is_written_over(tmp_path):
     with pytest.raises(OSError, match="is a folder, not a file"):
         mr.export(GUIDE, "solr", path)
     assert written.files[path]
+
+
+def test_an_installed_package_adds_a_format(monkeypatch, tmp_path):
+    def names(ranker, path):
+        return Deployment({path: "\n".join(ranker.names).encode()}, "Read it.")
+
+    offered = {"names": Format("names.txt", names), "solr": Format("other.json", names), "wrong": names}
+    monkeypatch.setattr("moerank.exports.formats.plugins", lambda group: offered if group == "moerank.exports" else {})
+    model = Model(names=("price", "stars"), columns=(0, 1), weights=(1.0, 2.0))
+    assert export(model, "names", tmp_path / "names.txt").next_step == "Read it."
+    assert (tmp_path / "names.txt").read_text() == "price\nstars"
+    assert "weights" in export(model, "solr", tmp_path / "solr.json").files[tmp_path / "solr.json"].decode()
+    with pytest.raises(ValueError, match=r"entry point moerank.exports: wrong is a function, not a Format"):
+        export(model, "wrong")
+    with pytest.raises(ValueError, match="did you mean 'names'"):
+        export(model, "nams")

@@ -2,11 +2,11 @@
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.served_models import GUIDE, LINEAR, TREES, documents, expected, served, tolerance
 
 from moerank.exports.deployable import deployable

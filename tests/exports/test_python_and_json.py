@@ -3,11 +3,11 @@
 import ast
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.served_models import GUIDE, LINEAR, TREES, documents, expected, served
 
 from moerank.exports.deployable import deployable

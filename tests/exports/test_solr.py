@@ -1,11 +1,11 @@
 """Solr's files, read and scored as Solr does, against the models; Solr's own examples against that reader."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.served_models import GUIDE, LABELS, LINEAR, NAMES, TREES, documents, expected, served, stumps, tolerance
 from helpers.serving_solr import RefusedError, SolrModel
 

@@ -1,11 +1,11 @@
 """Vespa's files, read and scored as Vespa does, against the models; the example of the guide against that reader."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.served_models import GUIDE, LINEAR, NAMES, TREES, documents, expected, served, stumps, tolerance
 from helpers.serving_vespa import VespaProfile
 
@@ -98,7 +98,7 @@ def test_a_file_says_what_features_are():
 
 
 def test_profile_and_trees_are_two_files():
-    with pytest.raises(ValueError, match=r"moerank\.json is what the trees are called; choose another file"):
+    with pytest.raises(ValueError, match=r"moerank\.json is the file of the trees; choose another file"):
         vespa(deployable(served("raw", "trees"), "moerank", {}), MODEL)
     assert vespa(deployable(GUIDE, "moerank", {}), MODEL)
 

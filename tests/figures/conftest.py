@@ -1,6 +1,5 @@
-import dataclasses
-
 import pytest
+from helpers.changes import replace
 
 from moerank.solvers import solvers
 from moerank.studies.problem import Published
@@ -29,18 +28,18 @@ def changed(result, number):
             for part, table in member.scores.items()
         }
         objectives = {**member.objectives, "error": 1.0 - scores["train"][result.metrics[0]]}
-        return dataclasses.replace(member, scores=scores, objectives=objectives)
+        return replace(member, scores=scores, objectives=objectives)
 
     seconds = {"tuning": 0.02 * 1.2 ** (number % 17), "solver": 0.01 * (1 + number % 5)}
-    times = {**result.times, "processor": {**result.times["processor"], **seconds}}
-    return dataclasses.replace(result, front=[scored(member) for member in result.front], times=times)
+    times = replace(result.times, processor=replace(result.times.processor, **seconds))
+    return replace(result, front=[scored(member) for member in result.front], times=times)
 
 
 @pytest.fixture(scope="session")
 def large(results):
     """A study of all solvers of the table, of results that are relabelled and changed a little."""
     found = Results(
-        dataclasses.replace(changed(result, number), solver=entry.name)
+        replace(changed(result, number), solver=entry.name)
         for number, entry in enumerate(solvers().values())
         for result in results.among([SOURCES.get(entry.family, "greedy-rankrls")])
     )

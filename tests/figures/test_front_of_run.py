@@ -1,11 +1,10 @@
-import dataclasses
-
 import numpy as np
 import pytest
+from helpers.changes import replace
 from scipy import stats
 
 from moerank.figures.of_run import RUN_FIGURES
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 
 
 def axes_of(result):
@@ -16,9 +15,9 @@ def with_cost(result, *objectives):
     """The same result of a search that minimised other objectives; a member costs half of its number of features."""
 
     def priced(member):
-        return dataclasses.replace(member, objectives={**member.objectives, "cost": len(member.features) / 2})
+        return replace(member, objectives={**member.objectives, "cost": len(member.features) / 2})
 
-    return dataclasses.replace(
+    return replace(
         result,
         objectives=list(objectives),
         front=[priced(member) for member in result.front],
@@ -44,10 +43,10 @@ def test_the_band_is_the_interval_of_the_differences_query_by_query(tiny_result)
 
 
 def test_without_the_baseline_there_is_no_band(tiny_result):
-    front = [dataclasses.replace(member, paired_error=None) for member in tiny_result.front]
-    without = dataclasses.replace(tiny_result, front=front, baselines=[])
+    front = [replace(member, paired_error=None) for member in tiny_result.front]
+    without = replace(tiny_result, front=front, baselines=[])
     assert not axes_of(without).collections
-    assert RunResult.from_json(without.to_json()) == without
+    assert Result.from_json(without.to_json()) == without
 
 
 def test_the_title_names_problem_fold_and_solver_and_the_ring_the_choice(tiny_result):

@@ -1,9 +1,8 @@
 """Figures of results with more objectives than number of features and error."""
 
-import dataclasses
-
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.drawn import assert_legible
 from helpers.further_objective import cost, with_cost
 from helpers.plain import front
@@ -51,10 +50,10 @@ def four(result):
 
     def risky(member):
         risk = -member.scores["validation"]["MAP"]
-        return dataclasses.replace(member, objectives={**member.objectives, "the_risk_that_queries_become_worse": risk})
+        return replace(member, objectives={**member.objectives, "the_risk_that_queries_become_worse": risk})
 
     names = [*result.objectives, "the_risk_that_queries_become_worse"]
-    return dataclasses.replace(result, objectives=names, front=[risky(member) for member in result.front])
+    return replace(result, objectives=names, front=[risky(member) for member in result.front])
 
 
 def lines_of(axes):
@@ -106,14 +105,14 @@ def test_a_run_shows_every_pair_of_objectives(priced):
 
 def test_a_run_has_the_figure_of_objectives_only_where_there_are_others(tiny_result, priced, tmp_path):
     assert not RUN_FIGURES["objectives"].shows(tiny_result)
-    single = dataclasses.replace(priced, objectives=["cost"])
+    single = replace(priced, objectives=["cost"])
     assert not RUN_FIGURES["objectives"].shows(single)
     with pytest.raises(ValueError, match="cost is a single objective"):
         RUN_FIGURES["objectives"].draw(single)
     assert [path.stem for path in draw_run_figures(priced, tmp_path)] == sorted(RUN_FIGURES)
 
 
-@pytest.mark.parametrize("change", [lambda r: r, four, lambda r: dataclasses.replace(r, objectives=["error", "cost"])])
+@pytest.mark.parametrize("change", [lambda r: r, four, lambda r: replace(r, objectives=["error", "cost"])])
 @pytest.mark.parametrize("name", ["front", "objectives"])
 def test_no_text_of_a_run_is_clipped_or_overlaps(name, change, priced):
     assert_legible(RUN_FIGURES[name].draw(change(priced)))
@@ -157,7 +156,7 @@ def test_two_objectives_are_a_figure_of_one_panel(results, problem):
     (axes,) = drawn_axes(FIGURES["objectives"].draw(results, problem))
     assert axes.get_ylabel() == "1 − NDCG@10, training, fold 1"
     with pytest.raises(NoResultsError, match="one objective"):
-        FIGURES["objectives"].draw(Results(dataclasses.replace(run, objectives=["error"]) for run in results), problem)
+        FIGURES["objectives"].draw(Results(replace(run, objectives=["error"]) for run in results), problem)
 
 
 def test_figures_of_two_objectives_say_which_and_join_no_members(small, problem, priced):

@@ -1,20 +1,22 @@
-import dataclasses
 import io
+import runpy
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.drawn import assert_legible
 from matplotlib.patches import Rectangle
 
-from moerank.figures.descent import descent_figure
 from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_run.features import MOST_ROWS
 from moerank.figures.style import save_figure
 from moerank.rankers.model import Model
-from moerank.studies.result import ScoredRanker
+from moerank.studies.result import Member
 
 FIGURES = ("front", "convergence", "features")
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def draw(name, result):
@@ -27,13 +29,13 @@ def with_many_features(result):
     models = [
         Model(names=tuple(names[:size]), columns=tuple(range(size)), weights=(1.0,) * size) for size in range(1, 71)
     ]
-    front = [ScoredRanker("mofsrank", model, {}, scores) for model in models]
-    return dataclasses.replace(result, feature_names=names, front=front, chosen=30)
+    front = [Member("mofsrank", model, {}, scores) for model in models]
+    return replace(result, feature_names=names, front=front, chosen=30)
 
 
 def on_a_grid(result, shape):
     data = {**result.configuration["data"], "grid": list(shape)}
-    return dataclasses.replace(result, configuration={**result.configuration, "data": data})
+    return replace(result, configuration={**result.configuration, "data": data})
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -62,13 +64,14 @@ def test_convergence_has_a_panel_for_each_stage(tiny_result):
     panels = draw("convergence", tiny_result).axes
     assert [panel.get_title(loc="left") for panel in panels] == ["Instance selection", "Feature selection", "Ensemble"]
     for panel, history in zip(panels, tiny_result.convergence.values(), strict=True):
-        assert list(panel.lines[0].get_ydata()) == history["hypervolume"]
+        assert list(panel.lines[0].get_ydata()) == history.hypervolume
     with pytest.raises(ValueError, match="rankrls has no generations"):
-        draw("convergence", dataclasses.replace(tiny_result, solver="rankrls", convergence={}))
+        draw("convergence", replace(tiny_result, solver="rankrls", convergence={}))
 
 
 def test_descent_draws_the_gap_of_every_step_above_the_minimum():
-    (axes,) = descent_figure({"ours": [3.0, 2.5, 2.0], "theirs": [3.0, 2.9]}, 2.0).axes
+    plot = runpy.run_path(str(PROJECT / "plots" / "fsmrank_descent.py"))
+    (axes,) = plot["descent_figure"]({"ours": [3.0, 2.5, 2.0], "theirs": [3.0, 2.9]}, 2.0).axes
     ours, theirs = axes.lines
     assert (ours.get_label(), theirs.get_label()) == ("ours", "theirs")
     assert list(ours.get_xdata()) == [0, 1]
@@ -127,6 +130,6 @@ def test_a_run_has_the_figures_that_have_something_to_show(tiny_result, tmp_path
     paths = draw_run_figures(tiny_result, tmp_path)
     assert [path.name for path in paths] == ["convergence.png", "features.png", "front.png"]
     assert sorted(tmp_path.iterdir()) == paths
-    ranker = dataclasses.replace(tiny_result, convergence={})
+    ranker = replace(tiny_result, convergence={})
     paths = draw_run_figures(ranker, tmp_path / "ranker")
     assert [path.name for path in paths] == ["features.png", "front.png"]

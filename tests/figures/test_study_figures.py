@@ -1,4 +1,3 @@
-import dataclasses
 import logging
 import re
 import warnings
@@ -8,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.drawn import assert_legible, texts_on_the_page
 
 from moerank.figures.of_study import FIGURES
@@ -27,7 +27,7 @@ def crowd(results):
 
 
 def relabelled(result, parameters):
-    return dataclasses.replace(result, solver=SolverSpec(result.solver, parameters).label)
+    return replace(result, solver=SolverSpec(result.solver, parameters).label)
 
 
 def draw(name, results, problem, **options):
@@ -50,7 +50,7 @@ def hostile(results):
     """A study with labels longer than the page is wide, and names with signs that mean something elsewhere."""
     names = [f"$x^{{{number} <b>& a name that goes on and on \\frac$" for number in range(20)]
     given = {"lambda1": 0.001, "lambda2": 0.001, "target": "$y^", "another_one": "difference"}
-    renamed = [dataclasses.replace(result, feature_names=names) for result in results]
+    renamed = [replace(result, feature_names=names) for result in results]
     return Results(entry for result in renamed for entry in (result, relabelled(result, given)))
 
 
@@ -145,8 +145,8 @@ def test_the_metric_is_that_of_the_problem(results, problem):
     renamed = []
     for result in results:
         scores = {part: {"P@5": values["MAP"]} for part, values in result.best.scores.items()}
-        front = [dataclasses.replace(result.best, scores=scores)]
-        renamed.append(dataclasses.replace(result, problem="other", metrics=["P@5"], front=front, chosen=0))
+        front = [replace(result.best, scores=scores)]
+        renamed.append(replace(result, problem="other", metrics=["P@5"], front=front, chosen=0))
     both = Results([*results, *renamed])
     for name in ("accuracy", "cost"):
         assert [axes.get_ylabel() for axes in panels_of(draw(name, both, other))] == ["Test P@5"]
@@ -275,15 +275,9 @@ def test_a_small_svg_has_lines_and_markers_where_they_were(results, problem):
     there = axes.transData.transform(np.column_stack(line.get_data())) * (1, -1) + (0, 72 * figure.get_figheight())
     space = "{http://www.w3.org/2000/svg}"
     paths = [path.get("d") for path in svg.iter(f"{space}path") if path.get("clip-path")]
-    drawn = [np.cumsum([_step(step) for step in re.findall(r"[Mlh][^Mlh]+", path)], axis=0) for path in paths]
+    drawn = [np.array(re.findall(r"[ML] (\S+) (\S+)", path), float) for path in paths]
     assert min(np.abs(d - there).max() for d in drawn if d.shape == there.shape) < 0.011
     uses = [use for use in svg.iter(f"{space}use") if use.get("x")]
     markers = np.array([(float(use.get("x")), float(use.get("y"))) for use in uses])
     first = there[:: max(1, len(there) // 8)]
     assert all(np.abs(markers - place).max(axis=1).min() < 0.011 for place in first)
-
-
-def _step(step):
-    """Return the two numbers of a piece of a path; a level piece has one."""
-    numbers = [float(number) for number in re.findall(r"-?[\d.]+", step)]
-    return numbers if step[0] != "h" else [*numbers, 0.0]

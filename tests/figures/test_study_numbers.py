@@ -1,11 +1,11 @@
 """The numbers that the figures of a study draw, against computations from the results."""
 
-import dataclasses
 import itertools
 import re
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.drawn import texts_on_the_page
 from scipy.stats import rankdata
 
@@ -58,7 +58,7 @@ def score(results, solver, metric):
 
 def seconds(results, solver):
     runs = [run for seeds in runs_of(results, solver).values() for run in seeds]
-    return np.mean([run.times["processor"]["tuning"] + run.times["processor"]["solver"] for run in runs])
+    return np.mean([run.times.processor.tuning + run.times.processor.solver for run in runs])
 
 
 @pytest.mark.parametrize("metric", ["NDCG@10", "MAP"])
@@ -143,9 +143,9 @@ def test_hypervolume_is_the_mean_and_the_band_how_seeds_differ(results, problem)
     for column, stage in enumerate(("instance_selection", "feature_selection", "ensemble")):
         axes = panel_of(figure, "mofsrank", column)
         folds = runs_of(results, "mofsrank")
-        values = np.array([[run.convergence[stage]["hypervolume"] for run in seeds] for seeds in folds.values()])
+        values = np.array([[run.convergence[stage].hypervolume for run in seeds] for seeds in folds.values()])
         x, y = lines_of(axes)["mofsrank"].get_data()
-        evaluations = [run.convergence[stage]["evaluations"] for seeds in folds.values() for run in seeds]
+        evaluations = [run.convergence[stage].evaluations for seeds in folds.values() for run in seeds]
         np.testing.assert_allclose(x, np.mean(evaluations, axis=0))
         np.testing.assert_allclose(y, values.mean(axis=(0, 1)), rtol=1e-12)
         moved = (values - values.mean(axis=1, keepdims=True)).reshape(-1, values.shape[-1]) + values.mean(axis=(0, 1))
@@ -216,8 +216,8 @@ def test_ranks_are_over_folds_of_all_problems_or_of_one(results, problem):
     moved = []
     for result in results:  # there, the best solver is the worst
         values = {part: {m: 1.0 - v for m, v in table.items()} for part, table in result.best.scores.items()}
-        front = [dataclasses.replace(result.best, scores=values)]
-        moved.append(dataclasses.replace(result, problem="other", front=front, chosen=0))
+        front = [replace(result.best, scores=values)]
+        moved.append(replace(result, problem="other", front=front, chosen=0))
     both = Results([*results, *moved])
     labels = sorted(both.solvers)
     for asked, studies in ((None, (results, moved)), (problem, (results,)), (other, (moved,))):
@@ -240,7 +240,7 @@ def test_ranks_are_over_folds_of_all_problems_or_of_one(results, problem):
 
 def test_bars_join_ranks_closer_than_the_critical_difference(large):
     # Six folds: more than chance is possible.
-    figure = FIGURES["ranks"].draw(Results(dataclasses.replace(r, problem=name) for name in "abc" for r in large))
+    figure = FIGURES["ranks"].draw(Results(replace(r, problem=name) for name in "abc" for r in large))
     axes, bars = figure.axes
     ranks = lines_of(axes)["mean rank"].get_xdata()
     rows = np.asarray(axes.get_yticks())
@@ -282,11 +282,10 @@ def test_a_few_poor_values_take_at_most_half_of_the_axis():
 def test_a_solver_far_below_all_others_flattens_no_figure(large, problem):
     def spoilt(member):
         scores = {part: {metric: 0.5 * v for metric, v in table.items()} for part, table in member.scores.items()}
-        return dataclasses.replace(member, scores=scores)
+        return replace(member, scores=scores)
 
     results = Results(
-        dataclasses.replace(run, front=[spoilt(m) for m in run.front]) if run.solver == "frank" else run
-        for run in large
+        replace(run, front=[spoilt(m) for m in run.front]) if run.solver == "frank" else run for run in large
     )
     value = score(results, "frank", "NDCG@10")
     others = [score(results, solver, "NDCG@10") for solver in results.solvers if solver != "frank"]

@@ -1,6 +1,6 @@
 """Results with a third objective, made by hand: what the features cost."""
 
-import dataclasses
+from helpers.changes import replace
 
 NAMES = ["features", "error", "cost"]
 
@@ -14,9 +14,9 @@ def with_cost(result):
     """Return a result as a search with the further objective "cost" has it."""
 
     def priced(ranker):
-        return dataclasses.replace(ranker, objectives={**ranker.objectives, "cost": float(cost(ranker.features))})
+        return replace(ranker, objectives={**ranker.objectives, "cost": float(cost(ranker.features))})
 
-    return dataclasses.replace(
+    return replace(
         result,
         objectives=NAMES,
         front=[priced(member) for member in result.front],

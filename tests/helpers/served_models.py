@@ -1,11 +1,11 @@
 """Models to serve, documents that are hard to score in single precision, and how exact a served score has to be."""
 
-from dataclasses import replace
 from functools import cache
 from warnings import catch_warnings
 
 import numpy as np
 
+from helpers.changes import replace
 from moerank.data import UNSCALED, FittedScaling, RankingData, fit_scaling
 from moerank.rankers import LambdaMART, RankBoost, RankRLS, ScaleWarning
 from moerank.rankers.model import Forest, Model

@@ -1,11 +1,11 @@
 import csv
-import dataclasses
 import io
 import re
 import shutil
 import subprocess
 
 import pytest
+from helpers.changes import replace
 
 from moerank.reports.report import Report, p_value
 from moerank.reports.tables import latex, latex_report, markdown_report
@@ -27,7 +27,7 @@ def test_markdown_and_latex_show_the_same_tables_and_draw_no_figure(report, show
             for row in table.rows:
                 assert latex(row[-1].text) in tex
             assert sum(line.startswith("| ") for line in markdown.splitlines()) > len(table.rows)
-    assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == sum(len(s.tables) for s in shown)
+    assert tex.count(r"\begin{longtable}") == tex.count(r"\end{longtable}") == sum(len(s.tables) for s in shown)
     assert r"\textbf{" in tex
     assert "**" in markdown
 
@@ -51,7 +51,7 @@ def test_latex_of_hostile_names_is_balanced(tiny_study, monkeypatch):
     results = []
     for result in tiny_study.results():
         names = [f"}}{{\\input{{x}} % & # $ ^ _ ~ [{number}]" for number in range(len(result.feature_names))]
-        results.append(dataclasses.replace(result, feature_names=names, solver=labels[result.solver].label))
+        results.append(replace(result, feature_names=names, solver=labels[result.solver].label))
     monkeypatch.setattr(tiny_study, "results", lambda: results)
     monkeypatch.setattr(type(tiny_study), "solvers", property(lambda _: specs))
     tex = latex_report(Report(tiny_study))
@@ -64,12 +64,12 @@ def test_latex_of_hostile_names_is_balanced(tiny_study, monkeypatch):
     assert depth == 0
     assert body.count("$") % 2 == 0
     assert not set("%#_~") & set(body)
-    tables = re.findall(r"begin\{tabular\}\{([^\n]*)\}\n(.*?)\\end\{tabular\}", tex, re.DOTALL)
+    tables = re.findall(r"begin\{longtable\}\{([^\n]*)\}\n(.*?)\\end\{longtable\}", tex, re.DOTALL)
+    assert len(tables) == tex.count(r"\begin{longtable}") > 5
     for columns, rows in tables:
-        n_columns = len(re.sub(r"p\{[^}]*\}", "p", columns))
-        for row in rows.splitlines():
-            if row.endswith((r" \\", r" \tabularnewline")):
-                assert len(re.findall(r"(?<!\\)&", row)) == n_columns - 1
+        n_columns = len(re.sub(r">\{\\raggedright\\arraybackslash\}p\{[^}]*\}", "p", columns))
+        for row in rows.partition(r"\endlastfoot")[2].splitlines()[1:]:
+            assert len(re.findall(r"(?<!\\)&", row)) == n_columns - 1
 
 
 def test_latex_compiles_and_fits_on_its_pages(tiny_study, monkeypatch, tmp_path):
@@ -77,7 +77,7 @@ def test_latex_compiles_and_fits_on_its_pages(tiny_study, monkeypatch, tmp_path)
         pytest.skip("no pdflatex is installed")
     mine = list({result.solver: result for result in tiny_study.results()}.values())
     results = [  # as many rows as there may be, each with two folds
-        dataclasses.replace(mine[position % len(mine)], solver=name, fold=fold, seed=0)
+        replace(mine[position % len(mine)], solver=name, fold=fold, seed=0)
         for position, name in enumerate(solvers())
         for fold in (1, 2)
     ]
@@ -90,7 +90,7 @@ def test_latex_compiles_and_fits_on_its_pages(tiny_study, monkeypatch, tmp_path)
     (tmp_path / "report.tex").write_text(latex_report(Report(tiny_study)), encoding="utf-8")
     (tmp_path / "paper.tex").write_text(
         r"\documentclass[a4paper]{article}\textwidth16cm\oddsidemargin0cm\textheight24.5cm\topmargin-1.5cm"
-        r"\usepackage{booktabs}\usepackage[T1]{fontenc}\begin{document}\input{report}\end{document}"
+        r"\usepackage{array,booktabs,longtable}\usepackage[T1]{fontenc}\begin{document}\input{report}\end{document}"
     )
     for _ in range(2):  # the second time with the numbers of tables
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
@@ -120,7 +120,7 @@ def test_markdown_tables_read_back(report, shown):
 
 
 def test_the_table_of_pairs_holds_every_test_of_every_problem(tiny_study, monkeypatch):
-    elsewhere = [dataclasses.replace(result, problem="other") for result in tiny_study.results()]
+    elsewhere = [replace(result, problem="other") for result in tiny_study.results()]
     both = [*tiny_study.results(), *elsewhere]
     problems = [
         problem.model_copy(update={"name": name}) for problem in tiny_study.problems for name in ("tiny", "other")

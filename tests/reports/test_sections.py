@@ -1,4 +1,3 @@
-import dataclasses
 import os
 import platform
 import re
@@ -8,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.further_objective import cost
 from scipy import stats
 
@@ -68,8 +68,8 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
 )
 def test_the_verdict_says_how_sure_it_is(changes, words, tiny_study, monkeypatch):
     (run, *_) = [result for result in tiny_study.results() if result.solver == "fsmrank"]
-    judged = dataclasses.replace(run.verdict, **({"n_queries": 8} | changes))
-    monkeypatch.setattr(tiny_study, "results", lambda: [dataclasses.replace(run, verdict=judged)])
+    judged = replace(run.verdict, **({"n_queries": 8} | changes))
+    monkeypatch.setattr(tiny_study, "results", lambda: [replace(run, verdict=judged)])
     answer, grounds, unfinished = verdict(Report(tiny_study)).paragraphs
     assert words in answer
     assert "Chosen as the only one that selects, by the mean NDCG@10 of validation queries on one fold." in grounds
@@ -197,8 +197,8 @@ def test_many_that_are_beaten_are_not_all_named(tiny_study, monkeypatch):
             n = len(run.best.per_query["test"]["NDCG@10"])
             values = (level / 12 + np.linspace(0, 0.01, n)).tolist()
             scores = {**run.best.scores, "test": {"NDCG@10": float(np.mean(values)), "MAP": 0.5}}
-            best = dataclasses.replace(run.best, scores=scores, per_query={"test": {"NDCG@10": values}})
-            made.append(dataclasses.replace(run, solver=f"s{level:02}", front=[best], chosen=0))
+            best = replace(run.best, scores=scores, per_query={"test": {"NDCG@10": values}})
+            made.append(replace(run, solver=f"s{level:02}", front=[best], chosen=0))
     monkeypatch.setattr(tiny_study, "results", lambda: made)
     table = pairs(Report(tiny_study, "s00")).tables[0]
     assert [row[0].text for row in table.rows] == [f"s{level:02}" for level in range(11, -1, -1)]
@@ -258,7 +258,7 @@ def test_published_values_stand_only_beside_the_parameters_of_the_table(tiny_stu
     entry = Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25}, source="a paper")
     problem = tiny_study.problems[0].model_copy(update={"published": (entry,)})
     own = tiny_study.results()
-    given = [dataclasses.replace(r, solver="fsmrank[lambda1=0.5]") for r in own if r.solver == "fsmrank"]
+    given = [replace(r, solver="fsmrank[lambda1=0.5]") for r in own if r.solver == "fsmrank"]
     monkeypatch.setattr(tiny_study, "results", lambda: [*own, *given])
     table = results(Report(tiny_study), problem).tables[0]
     shown = {row[0].text: row[table.columns.index("MAP") + 1].text for row in table.rows}

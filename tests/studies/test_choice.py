@@ -1,8 +1,8 @@
-import dataclasses
 from itertools import combinations
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 from scipy import stats
 
 from moerank.studies.results import NoResultsError, Results
@@ -19,12 +19,9 @@ def run(tiny_study):
 def made(run, solver, fold=1, validation=0.5, test=(0.5,), columns=2):
     """Return a run of a solver that takes the first columns, with this validation mean and these test queries."""
     scores = {"train": {METRIC: 0.5}, "validation": {METRIC: validation}, "test": {METRIC: float(np.mean(test))}}
-    whole = run.best.model
-    few = {"names": whole.names[:columns], "columns": whole.columns[:columns], "weights": whole.weights[:columns]}
-    model = dataclasses.replace(whole, **few)
-    queries = {"test": {METRIC: list(test)}}
-    best = dataclasses.replace(run.best, model=model, scores=scores, per_query=queries)
-    return dataclasses.replace(run, solver=solver, fold=fold, metrics=[METRIC], front=[best], chosen=0)
+    few = {"features": run.best.features[:columns], "weights": run.best.weights[:columns]}
+    best = replace(run.best, **few, scores=scores, per_query={"test": {METRIC: list(test)}})
+    return replace(run, solver=solver, fold=fold, metrics=[METRIC], front=[best], chosen=0)
 
 
 def test_validation_chooses_and_ties_go_to_fewer_features(run):
@@ -42,7 +39,7 @@ def test_test_queries_have_no_say_in_the_choice(run):
 
 
 def test_what_selects_nothing_is_compared_and_not_chosen(run):
-    ranker = dataclasses.replace(made(run, "ranker", validation=0.9), verdict=None)
+    ranker = replace(made(run, "ranker", validation=0.9), verdict=None)
     choice = chosen_solver(Results([ranker, made(run, "a")]))
     assert (choice.solver, choice.others) == ("a", [])
     assert choice.better + choice.worse + choice.undecided == 1
@@ -62,7 +59,7 @@ def test_only_folds_that_all_of_them_have_count(run):
 
 def test_a_value_is_the_mean_over_folds_after_seeds(run):
     runs = [made(run, "a", 1, test=(0.2, 0.4)), made(run, "a", 1, test=(0.6, 0.4)), made(run, "a", 2, test=(0.8,))]
-    runs[1] = dataclasses.replace(runs[1], seed=1)
+    runs[1] = replace(runs[1], seed=1)
     choice = chosen_solver(Results(runs))
     assert choice.value == pytest.approx((0.4 + 0.8) / 2)
     assert choice.error == pytest.approx(0.2)  # half the distance of two folds

@@ -1,7 +1,6 @@
-import dataclasses
-
 import numpy as np
 import pytest
+from helpers.changes import replace
 from scipy import stats
 
 from moerank.studies.comparison import against_reference, solver_ranks, verdicts
@@ -101,6 +100,6 @@ def test_verdicts_of_two_folds_are_tested_with_the_errors_of_both(results):
 def test_verdicts_without_any_spread_are_certain(results):
     run = next(r for r in results if r.solver == "fsmrank")
     for difference, error, p, p_equivalent in [(0.0, 0.0, 1, 0), (-0.1, 0.0, 0, 1), (0.0, None, 1, 1)]:
-        changed = dataclasses.replace(run.verdict, difference=difference, error=error)
-        (row,) = verdicts(Results([dataclasses.replace(run, verdict=changed)])).itertuples()
+        changed = replace(run.verdict, difference=difference, error=error)
+        (row,) = verdicts(Results([replace(run, verdict=changed)])).itertuples()
         assert (row.p, row.p_equivalent) == (p, p_equivalent)

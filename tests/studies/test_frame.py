@@ -1,12 +1,9 @@
 """The table of results: every metric, measured again from the stored weights by the book."""
 
-import json
-
 import numpy as np
 import pytest
 
 from moerank.metrics import NDCG
-from moerank.studies.result import RunResult
 from moerank.studies.result_files import results_frame
 from moerank.studies.run_fold import every_metric
 
@@ -57,17 +54,3 @@ def test_baselines_have_every_metric_and_other_members_those_of_the_tables(tiny_
     frame = results_frame([tiny_result], members=True)
     assert frame["test MAP"].tolist() == [member.scores["test"]["MAP"] for member in tiny_result.front]
     assert frame["test P@1"].notna().tolist() == frame["chosen"].tolist()
-
-
-def test_results_without_them_can_be_read(tiny_result):
-    values = tiny_result.as_dict()
-    for ranker in (*values["front"], *values["baselines"]):
-        ranker.pop("further", None)
-    older = RunResult.from_json(json.dumps(values))
-    assert older.best.further == {}
-    assert "test P@1" not in results_frame([older])
-    both = results_frame([older, tiny_result])
-    assert both["test P@1"].isna().tolist() == [True, False]
-    values["front"][tiny_result.chosen]["further"] = {"test": {"P@1": 0.5}}
-    with pytest.raises(ValueError, match=r"front\.\d+\.further must have the keys train, validation, test"):
-        RunResult.from_json(json.dumps(values))

@@ -1,7 +1,6 @@
-import dataclasses
-
 import numpy as np
 import pytest
+from helpers.changes import replace
 from helpers.further_objective import cost, with_cost
 from helpers.plain import front as non_dominated_points
 
@@ -71,16 +70,14 @@ def test_quality_is_measured_in_all_objectives(results):
 
 def test_an_objective_that_is_the_same_for_all_changes_no_hypervolume(results):
     def level(member):
-        return dataclasses.replace(member, objectives={**member.objectives, "level": 7.0})
+        return replace(member, objectives={**member.objectives, "level": 7.0})
 
-    flat = Results(
-        dataclasses.replace(r, objectives=[*r.objectives, "level"], front=[level(m) for m in r.front]) for r in results
-    )
+    flat = Results(replace(r, objectives=[*r.objectives, "level"], front=[level(m) for m in r.front]) for r in results)
     np.testing.assert_allclose(front_quality(flat)["hypervolume"], front_quality(results)["hypervolume"], rtol=1e-12)
 
 
 def test_a_single_objective_has_a_best_value_for_a_front(results):
-    single = Results(dataclasses.replace(result, objectives=["error"]) for result in results)
+    single = Results(replace(result, objectives=["error"]) for result in results)
     table = front_quality(single)
     least = {fold: min(front_points(r).min() for r in single if r.fold == fold) for fold in (1, 2)}
     for result, (_, row) in zip(single, table.iterrows(), strict=True):

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankSVM
 from moerank.selectors import GAS
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import GivenSolver, read_given
 
@@ -29,7 +29,7 @@ def test_an_estimator_runs_as_it_is_given(tiny_problem):
     alone = RankSVM(C=0.25).fit(train)
     assert np.array_equal(result.best.weights, alone.coef_)
     assert result.solver == "RankSVM[C=0.25]"
-    assert RunResult.from_json(result.to_json()).as_dict() == result.as_dict()
+    assert Result.from_json(result.to_json()) == result
 
 
 def test_a_search_has_its_own_budget_and_draws_from_the_seed_of_the_cell(tiny_problem):
@@ -55,7 +55,7 @@ def test_a_function_makes_the_solver_of_each_cell(tiny_problem):
 
     result = run_fold(tiny_problem, 1, read_given(make, "mine"), random_state=2**31 + 3, baselines=False)
     assert asked == [("tiny", 3)]  # no library has larger seeds
-    assert result.best.model.parameters["C"] == 3
+    assert result.best.parameters["C"] == 3
     with pytest.raises(ValueError, match="mine must return an estimator with fit, predict and get_params, not 3"):
         run_fold(tiny_problem, 1, read_given(lambda problem, seed: 3, "mine"), baselines=False)
 

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 from moerank.data import load_digits_fold, make_planted, make_web, query_level_norm
 from moerank.metrics import MAP, NDCG
 from moerank.studies import sources as module
-from moerank.studies.problem import load_problem, shipped_problems
+from moerank.studies.problem import load_problem, make_problem, shipped_problems
 
 VALID = """
 name = "mine"
@@ -89,7 +90,7 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("[search]\nobjectives = ['size']", "[search] unknown objective 'size'; choose one of features, "),
         ("[ensemble]\ngenerations = '5'", "[ensemble] generations must be an integer, not '5'"),
         ("[ensemble]\ngenerations = true", "[ensemble] generations must be an integer, not True"),
-        ("[ensemble]\ntermination = 5", "unknown key [ensemble] termination; "),
+        ("[ensemble]\ntermination = 5", '[ensemble] termination must be ("n_gen", 50)'),
         ("[feature_selection]\nform = 'x'", "[feature_selection] form: should be 'additive'"),
         ("[search\n", "not a TOML file: "),
         ("x = " + "[" * 2000, "not a TOML file: nested too deeply"),
@@ -226,3 +227,10 @@ def test_what_is_no_problem_file_is_refused_without_waiting(tmp_path):
 def test_folds_are_integers_from_1_to_5(fold):
     with pytest.raises(ValueError, match="fold must be a"):
         load_problem("planted").load_fold(fold)
+
+
+def test_objects_in_the_place_of_names_are_refused():
+    data = make_planted(n_queries=20).data
+    for key, value in {"search.algorithm": dict, "search.refit": Ridge(), "ensemble.initial": np.eye(3)}.items():
+        with pytest.raises(ValueError, match=rf"{key.partition('.')[2]} must be text, a number or a list of these"):
+            make_problem("mine", data, {key: value})

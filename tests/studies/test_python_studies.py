@@ -162,7 +162,7 @@ def test_an_estimator_that_changes_later_is_run_as_it_was_given(fold, tmp_path):
     ranker = RankRLS(alpha=0.5)
     study = Study({"mine": fold}, {"rls": ranker}, tmp_path)
     ranker.set_params(alpha=100.0)
-    assert study.run().results()[0].best.model.parameters["alpha"] == 0.5
+    assert study.run().results()[0].best.parameters["alpha"] == 0.5
 
 
 def test_a_function_of_a_script_runs_in_its_processes(tmp_path):
@@ -176,7 +176,7 @@ def test_a_function_of_a_script_runs_in_its_processes(tmp_path):
         "if __name__ == '__main__':\n"
         "    fold = load_planted_fold(1, n_queries=15, n_documents=8, n_noise=3)\n"
         f"    study = Study({{'mine': fold}}, {{'made': make}}, {str(tmp_path / 'study')!r}, seeds=2).run(workers=2)\n"
-        "    print(study.failures(), [result.best.model.parameters['alpha'] for result in study.results()])\n"
+        "    print(study.failures(), [result.best.parameters['alpha'] for result in study.results()])\n"
     )
     found = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert found.stdout == "{} [0.5, 0.5]\n"

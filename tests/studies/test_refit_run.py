@@ -9,7 +9,7 @@ from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankBoost, RankRLS
 from moerank.studies.problem import load_problem
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import SolverSpec
 
@@ -35,11 +35,11 @@ def test_all_members_are_those_of_the_search_with_the_ranker_that_serves(result,
 
 def test_the_chosen_member_is_stored_with_its_trees_and_the_others_without(result, tiny_problem):
     test = tiny_problem.load_fold(2)[2]
-    read = RunResult.from_json(result.to_json())
+    read = Result.from_json(result.to_json())
     assert read == result
     for number, member in enumerate(read.front):
-        assert (member.model.trees is not None) == bool(member.per_query) == (number == read.chosen)
-    scores = read.best.model.scores(test.X)
+        assert (member.trees is not None) == bool(member.per_query) == (number == read.chosen)
+    scores = read.model(read.best).scores(test.X)
     assert NDCG(10).score(test, scores) == pytest.approx(read.best.scores["test"]["NDCG@10"], abs=1e-12)
 
 

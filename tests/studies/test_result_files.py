@@ -45,10 +45,10 @@ def test_model_ranks_like_the_chosen_member(tiny_result, tiny_problem, tmp_path)
     write_result(tiny_result, tmp_path)
     model = json.loads((tmp_path / "model.json").read_text())
     train, _, _ = tiny_problem.load_fold(2)
-    assert [entry["name"] for entry in model["features"]] == tiny_result.names(tiny_result.best.features)
-    assert all(train.feature_names[entry["column"]] == entry["name"] for entry in model["features"])
-    assert tuple(entry["weight"] for entry in model["features"]) == tiny_result.best.weights
-    assert Model.from_dict(model) == tiny_result.best.model
+    assert model["names"] == tiny_result.names(tiny_result.best.features)
+    assert [train.feature_names[column] for column in model["columns"]] == model["names"]
+    assert tuple(model["weights"]) == tiny_result.best.weights
+    assert Model.from_json((tmp_path / "model.json").read_text()) == tiny_result.model(tiny_result.best)
 
 
 def test_an_unreadable_result_is_named(tmp_path):

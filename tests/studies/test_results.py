@@ -1,7 +1,7 @@
-import dataclasses
 import statistics
 
 import pytest
+from helpers.changes import replace
 from helpers.further_objective import with_cost
 
 from moerank.studies.results import NoResultsError, Results
@@ -13,7 +13,7 @@ def results(tiny_study):
 
 
 def test_results_are_chosen_by_problem_and_solver(results):
-    elsewhere = [dataclasses.replace(result, problem="other") for result in results]
+    elsewhere = [replace(result, problem="other") for result in results]
     both = Results([*results, *elsewhere])
     assert both.problems == ["tiny", "other"]
     assert list(both.of("other")) == elsewhere
@@ -54,7 +54,7 @@ def test_means_are_over_folds_after_seeds(results):
             "n_features": lambda run: len(run.best.features),
             "test MAP": lambda run: run.best.scores["test"]["MAP"],
             "train NDCG@10": lambda run: run.best.scores["train"]["NDCG@10"],
-            "seconds": lambda run: run.times["processor"]["tuning"] + run.times["processor"]["solver"],
+            "seconds": lambda run: run.times.processor.tuning + run.times.processor.solver,
         }
         for column, value in values.items():
             folds = [statistics.fmean(value(run) for run in runs if run.fold == fold) for fold in (1, 2)]

@@ -1,19 +1,19 @@
 """What a run reports is measured again here with the plainest means."""
 
-import dataclasses
 import itertools
 import json
 import time
 
 import numpy as np
 import pytest
+from helpers.changes import replace
 
 import moerank
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import Ranker, RankRLS
 from moerank.solvers import SolverEntry, solvers
 from moerank.studies.problem import load_problem
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import SolverSpec
 
@@ -67,7 +67,7 @@ def test_baselines(tiny_result, parts):
     every, single, fsm_rank = tiny_result.baselines
     assert [every.name, single.name, fsm_rank.name] == ["all features", "best single feature", "FSMRank"]
     assert every.features == tuple(range(parts["train"].n_features))
-    assert every.model.parameters["alpha"] > 0
+    assert every.parameters["alpha"] > 0
     ranked = {
         (feature, sign): NDCG(10).score(parts["train"], sign * parts["train"].X[:, feature])
         for feature in range(parts["train"].n_features)
@@ -98,23 +98,22 @@ def test_a_feature_that_ranks_downwards_is_found_as_such(tmp_path, monkeypatch):
 
 
 def test_json_keeps_everything(tiny_result):
-    assert RunResult.from_json(tiny_result.to_json()) == tiny_result
+    assert Result.from_json(tiny_result.to_json()) == tiny_result
     for text in ("", "{}", "[1]", tiny_result.to_json()[:-9]):
         with pytest.raises(ValueError, match="not a result of this version"):
-            RunResult.from_json(text)
+            Result.from_json(text)
 
 
 def test_a_result_of_an_older_version_is_refused_with_its_version(tiny_result):
-    older = tiny_result.to_json().replace('"format": 3', '"format": 1').replace(moerank.__version__, "0.0.9")
-    with pytest.raises(ValueError, match=r"format 1, written by moerank 0\.0\.9; moerank .* reads format 3"):
-        RunResult.from_json(older)
+    older = tiny_result.to_json().replace('"format": 4', '"format": 1').replace(moerank.__version__, "0.0.9")
+    with pytest.raises(ValueError, match=r"format 1, written by moerank 0\.0\.9; moerank .* reads format 4"):
+        Result.from_json(older)
 
 
 def test_the_processor_does_not_count_waiting(tiny_problem):
     waiting = run_fold(tiny_problem, 2, progress=lambda stage, *_: time.sleep(0.3 if stage == "baselines" else 0.0))
-    assert waiting.times["baselines"] > 0.9
-    assert waiting.times["processor"]["baselines"] < waiting.times["baselines"] - 0.6
-    assert set(waiting.times) == {*waiting.times["processor"], "processor", "stages"}
+    assert waiting.times.baselines > 0.9
+    assert waiting.times.processor.baselines < waiting.times.baselines - 0.6
 
 
 def test_the_result_does_not_depend_on_workers(tiny_problem, tiny_result):
@@ -137,14 +136,14 @@ def test_the_seed_matters(tiny_problem, tiny_result):
 def test_ablations_leave_out_their_stage(tiny_problem, solver, stages):
     seen = []
     result = run_fold(tiny_problem, solver=solver, progress=lambda stage, fraction, text: seen.append(stage))
-    assert list(result.convergence) == list(result.times["stages"]) == stages
+    assert list(result.convergence) == list(result.times.stages) == stages
     assert list(dict.fromkeys(seen)) == ["baselines", *stages]
     for stage in stages:
         history = result.convergence[stage]
-        assert history["generation"] == [1, 2, 3]
-        assert history["evaluations"][-1] <= 24
-        assert history["hypervolume"] == sorted(history["hypervolume"])
-    assert result.n_evaluations == sum(history["evaluations"][-1] for history in result.convergence.values())
+        assert history.generation == [1, 2, 3]
+        assert history.evaluations[-1] <= 24
+        assert history.hypervolume == sorted(history.hypervolume)
+    assert result.n_evaluations == sum(history.evaluations[-1] for history in result.convergence.values())
 
 
 def test_a_ranker_is_tuned_and_stands_alone(tiny_problem, tiny_result):
@@ -152,16 +151,16 @@ def test_a_ranker_is_tuned_and_stands_alone(tiny_problem, tiny_result):
     assert result.convergence == {}
     assert [ranker.name for ranker in result.baselines] == ["best single feature", "FSMRank"]
     (ranker,) = result.front
-    assert dataclasses.replace(ranker, name="all features", paired_error=None) == tiny_result.baselines[0]
+    assert replace(ranker, name="all features", paired_error=None) == tiny_result.baselines[0]
     result = run_fold(tiny_problem, 2, solver="fsmrank")
     assert [baseline.name for baseline in result.baselines] == ["all features", "best single feature"]
-    assert dataclasses.replace(result.best, name="FSMRank", paired_error=None) == tiny_result.baselines[2]
+    assert replace(result.best, name="FSMRank", paired_error=None) == tiny_result.baselines[2]
 
 
 def test_the_backend_of_the_problem_is_used(tiny_problem_file, tiny_result):
     fixed = {"backend.name": "ranksvm-primal", "backend.parameters": {"C": 0.5}, "backend.tune": False}
     result = run_fold(load_problem(tiny_problem_file, fixed), 2, seed=4)
-    assert result.baselines[0].model.parameters["C"] == 0.5
+    assert result.baselines[0].parameters["C"] == 0.5
     assert result.front != tiny_result.front
     with pytest.raises(ValueError, match="mofsrank cannot serve as fitness backend; choose one of fsmrank"):
         run_fold(load_problem(tiny_problem_file, {"backend.name": "mofsrank"}))
@@ -203,7 +202,7 @@ def test_a_selection_without_a_front_shows_its_path(tiny_problem, parts):
 def test_parameters_of_the_solver_are_given_or_chosen(tiny_problem_file):
     def parameters(**settings):
         problem = load_problem(tiny_problem_file, {f"solver.{key}": value for key, value in settings.items()})
-        return run_fold(problem, 2, solver="fsmrank").best.model.parameters
+        return run_fold(problem, 2, solver="fsmrank").best.parameters
 
     given = {"lambda1": 0.25}
     assert parameters(parameters=given)["lambda1"] == 0.25
@@ -255,7 +254,7 @@ def test_selections_have_a_verdict_and_rankers_have_none(tiny_problem_file, part
     d = np.subtract(result.best.per_query["test"]["NDCG@10"], values)
     assert result.verdict.difference == pytest.approx(d.mean(), abs=1e-12)
     assert (result.verdict.margin, result.verdict.against) == (0.03, repr(everything))
-    assert RunResult.from_json(result.to_json()) == result
+    assert Result.from_json(result.to_json()) == result
     assert run_fold(wider, 2, solver="rankrls").verdict is None
 
 

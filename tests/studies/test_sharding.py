@@ -64,9 +64,9 @@ def test_a_run_on_shards_finds_what_the_whole_does_but_for_rounding(tiny_problem
     overrides = {"data.normalize": normalize, "instance_selection.unit": "query"}
     there = run_fold(load_problem(tiny_problem_file, overrides | {"data.shards": 3}), solver=solver)
     here = run_fold(load_problem(tiny_problem_file, overrides), solver=solver)
-    assert [member.model.columns for member in there.front] == [member.model.columns for member in here.front]
+    assert [member.features for member in there.front] == [member.features for member in here.front]
     for one, other in zip(there.front, here.front, strict=True):
-        np.testing.assert_allclose(one.model.weights, other.model.weights, rtol=1e-8)
+        np.testing.assert_allclose(one.weights, other.weights, rtol=1e-8)
         assert one.scores["train"] == pytest.approx(other.scores["train"])
     assert [baseline.name for baseline in there.baselines] == ["all features", "best single feature"]
     assert (there.queries, there.instances) == (here.queries, "query" if solver == "mofsrank" else None)

@@ -1,6 +1,5 @@
-import dataclasses
-
 import numpy as np
+from helpers.changes import replace
 
 from moerank.rankers.model import Model
 from moerank.studies.results import best_by_size, mean_by_size, offers_sizes
@@ -9,14 +8,14 @@ from moerank.studies.results import best_by_size, mean_by_size, offers_sizes
 def offering(result, members):
     """Return the result with members of given sizes and values in validation and in the test."""
     front = [
-        dataclasses.replace(
+        replace(
             result.best,
             model=Model(names=tuple("abcdef"[:size]), columns=tuple(range(size)), weights=(1.0,) * size),
             scores={"validation": {"NDCG@10": validation}, "test": {"NDCG@10": test}},
         )
         for size, validation, test in members
     ]
-    return dataclasses.replace(result, front=front, chosen=0, feature_names=list("abcdef"))
+    return replace(result, front=front, chosen=0, feature_names=list("abcdef"))
 
 
 def test_the_best_is_chosen_by_validation_with_ties_to_fewer_features(tiny_result):

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ CHANGES = [
     ("metrics", [], "metrics: "),
     ("metrics", ["MAP"], r"front\.0\.scores\.train must have the keys MAP, not NDCG@10, MAP"),
     ("objectives", DELETED, "objectives: Field required"),
-    ("configuration/instance_selection/density/0", float("-inf"), r"configuration\.instance_selection\.density\.0: "),
+    ("configuration/instance_selection/density/0", -1.0, r"configuration\.instance_selection\.density\.0: "),
     ("new", 1, "new: Extra inputs are not permitted"),
     ("chosen", 10**6, r"chosen is 1000000, but front has \d+ members"),
     ("chosen", -1, "chosen: "),
@@ -47,10 +47,11 @@ CHANGES = [
     ("front/0/features/0", "1", r"front\.0\.features\.0: "),
     ("front/0/features/0", -1, r"front\.0\.features\.0: "),
     ("front/0/features", [0, 99], r"front\.0\.features has column 99, but there are 20 features"),
-    ("front/0/weights", [0.5], r"weights must have one entry per column"),
+    ("front/0/weights", [0.5] * 50, r"front\.0\.weights has 50 values for \d+ features"),
     ("front/0/weights/0", "x", r"front\.0\.weights\.0: "),
     ("front/0/trees", {"columns": []}, r"front\.0\.trees\."),
-    ("front/0/parameters", {"a": [1]}, "parameters: a must be a text, a switch or a finite number"),
+    ("front/0/parameters", {"a": [1]}, r"front\.0\.parameters\.a\."),
+    ("front/0/features", [1, 0], r"front\.0\.features must ascend"),
     ("front/0/objectives/error", DELETED, r"front\.0\.objectives must have the keys features, error, not features"),
     ("front/0/scores/test", {}, r"front\.0\.scores\.test must have the keys NDCG@10, MAP, not none"),
     ("front/0/scores/test/MAP", True, r"front\.0\.scores\.test\.MAP: "),
@@ -74,9 +75,8 @@ CHANGES = [
     ("times/processor", 1.0, r"times\.processor: "),
     ("times/processor/solver", DELETED, r"times\.processor\.solver: Field required"),
     ("versions/numpy", 2, r"versions\.numpy: "),
-    ("format", "3", "format of another kind, written by moerank"),
-    ("format", 4, "format 4, written by moerank"),
-    ("format", DELETED, "format: Field required"),
+    ("format", "4", "format of another kind, written by moerank"),
+    ("format", 3, "format 3, written by moerank"),
 ]
 
 
@@ -85,40 +85,38 @@ def test_a_result_of_another_shape_is_refused_by_its_place(text, place, value, s
     values = json.loads(text)
     put(values, place, value)
     with pytest.raises(ValueError, match=rf"^not a result of this version of moerank \({sentence}"):
-        RunResult.from_json(json.dumps(values))
+        Result.from_json(json.dumps(values))
 
 
 @pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_that_are_not_finite_are_refused(text, token, tiny_result):
     value = json.dumps(tiny_result.front[0].scores["test"]["MAP"])
     with pytest.raises(ValueError, match="not a result of this version"):
-        RunResult.from_json(text.replace(value, token))
+        Result.from_json(text.replace(value, token))
 
 
 @pytest.mark.parametrize("damaged", ["[" * 200_000, '{"format":' * 200_000, "", "null", '"x"', "{", "3"])
 def test_texts_that_are_no_result_are_refused_at_once(damaged):
     begin = time.monotonic()
     with pytest.raises(ValueError, match="not a result of this version"):
-        RunResult.from_json(damaged)
+        Result.from_json(damaged)
     assert time.monotonic() - begin < 1
 
 
 def test_every_number_is_read_to_the_bit(text, tiny_result):
-    read = RunResult.from_json(text)
+    read = Result.from_json(text)
     assert read == tiny_result
     assert read.to_json() == text
     strange = [5e-324, 1.7976931348623157e308, 0.1, 2 / 3, 9007199254740993.0, -0.0, 123456789.12345679]
     values = json.loads(text)
     values["times"]["stages"]["ensemble"] = strange
-    assert list(map(repr, RunResult.from_json(json.dumps(values)).times["stages"]["ensemble"])) == list(
-        map(repr, strange)
-    )
+    assert list(map(repr, Result.from_json(json.dumps(values)).times.stages["ensemble"])) == list(map(repr, strange))
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 3], ["a", "1", "ä"], [1.5, 2.0, 3.25]])
 def test_query_ids_keep_their_kind(text, ids):
     values = json.loads(text)
     values["queries"]["test"] = ids
-    read = RunResult.from_json(json.dumps(values)).queries["test"]
+    read = Result.from_json(json.dumps(values)).queries["test"]
     assert read == ids
     assert list(map(type, read)) == list(map(type, ids))

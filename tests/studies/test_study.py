@@ -217,7 +217,7 @@ def test_parameters_of_solvers_make_other_cells(tiny_problem_file, tmp_path):
     names = ["fsmrank", "fsmrank[lambda1=0.5]"]
     results = Study([tiny_problem_file], names, tmp_path, folds=[1]).run().results()
     assert [result.solver for result in results] == names
-    assert results[1].best.model.parameters["lambda1"] == 0.5
+    assert results[1].best.parameters["lambda1"] == 0.5
 
 
 def test_a_cell_is_another_where_its_solver_takes_what_has_changed(tiny_problem_file):

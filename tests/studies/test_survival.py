@@ -18,7 +18,7 @@ from helpers.study_files import contents
 
 import moerank
 from moerank.studies.grid import Cell
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.solver import SolverSpec
 from moerank.studies.store import Store
 from moerank.studies.study import Study
@@ -106,7 +106,7 @@ def test_a_study_goes_on_where_the_disk_was_full(small_disk, run, asked, undistu
     there = keys(study)
     assert 0 < len(there) < 8
     for key in there:
-        RunResult.from_json((study / "cells" / f"{key}.json").read_text())
+        Result.from_json((study / "cells" / f"{key}.json").read_text())
     assert not temporary(study)
     assert not list((study / "failures").iterdir())
     before = {path: path.stat().st_mtime_ns for path in study.glob("cells/*")}

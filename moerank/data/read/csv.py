@@ -70,7 +70,6 @@ def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> I
             for batch in reader:
                 yield _without_empty_texts(batch, texts)
                 report_reading(path, min(stored.tell() / n_bytes, 1.0))
-        watched.decoder.decode(b"", final=True)
     if watched.zero:
         raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
     if watched.quoted and texts:  # pyarrow takes a text after a quote, and a quote that does not end
@@ -98,14 +97,14 @@ class _Watched(RawIOBase):
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.quoted = self.zero = False
-        self.decoder = codecs.getincrementaldecoder("utf-8")()
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes."""
         block = self._file.read(-1 if size is None else size)
         self.quoted = self.quoted or b'"' in block
         self.zero = self.zero or b"\0" in block
-        self.decoder.decode(block)
+        self._decoder.decode(block, final=not block)
         return block
 
     def readable(self) -> bool:

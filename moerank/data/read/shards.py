@@ -1,8 +1,7 @@
 r"""Shards of a file: runs of whole queries, each read without the rest of the file.
 
-A plain LETOR file is cut where its bytes are, so that nobody reads it as a whole: shard i of n begins with the first
-query that begins at byte i · size / n or later. A Parquet file is cut by the rows of its queries.
-Other files are read as a whole, and cut then.
+Shard i of n of a plain LETOR file begins with the first query that begins at byte i · size / n or later. A Parquet file
+is cut by the rows of its queries. Other files are read as a whole before they are cut.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from moerank.data.shards import parts_of, shard_ends
 
 __all__ = ["letor_shard", "table_shard", "widened"]
 
-LONGEST = 2**26
-"""Bytes of a line."""
+LONGEST_LINE = 2**26
+"""Bytes."""
 
-BEFORE = 2**16
-"""Bytes before a cut that are looked through for the query of the line before it."""
+BYTES_BEFORE_CUT = 2**16
+"""Bytes that are read before a cut to find the query of the line before it."""
 
 
 def letor_shard(
@@ -36,13 +35,13 @@ def letor_shard(
 ) -> RankingData:
     r"""Read a shard of a LETOR file; arguments as in `load_letor`.
 
-    Its features are those that the shard lists, up to the largest number: shards may have to be widened to that of all.
+    It has the features up to the largest number in the shard; see `widened`.
 
     Parameters
     ----------
     path : Path
     number, n_shards : int
-        Which, from 0, and of how many.
+        The number of the shard, from 0, and the number of shards.
 
     Raises
     ------
@@ -85,7 +84,7 @@ def table_shard(path: Path, number: int, n_shards: int, *, query: str, **reading
 
 
 def widened(data: RankingData, n_features: int) -> RankingData:
-    """Return what was read of a LETOR file with zeros for features up to `n_features` that no line of it lists."""
+    """Return data of a LETOR file with zeros for the features up to `n_features` that it does not list."""
     width = data.n_features
     if width >= n_features:
         return data
@@ -102,17 +101,17 @@ def widened(data: RankingData, n_features: int) -> RankingData:
 
 
 def _cut(file: BinaryIO, path: Path, number: int, n_shards: int) -> int:
-    """Return the byte at which a shard begins; the size of the file for the one after the last."""
+    """Return the byte at which a shard begins; the size of the file after the last shard."""
     size = os.fstat(file.fileno()).st_size
     if number in (0, n_shards):
         return size * (number // n_shards)
     with path.open("rb") as lines:
         goal = size * number // n_shards
-        if goal > BEFORE:
-            lines.seek(goal - BEFORE)
-            lines.readline(LONGEST)
+        if goal > BYTES_BEFORE_CUT:
+            lines.seek(goal - BYTES_BEFORE_CUT)
+            lines.readline(LONGEST_LINE)
         query, place = b"", lines.tell()
-        while line := lines.readline(LONGEST):
+        while line := lines.readline(LONGEST_LINE):
             found = _query_of(line)
             if query and found and found != query and place >= goal:
                 return place
@@ -121,7 +120,7 @@ def _cut(file: BinaryIO, path: Path, number: int, n_shards: int) -> int:
 
 
 def _query_of(line: bytes) -> bytes:
-    """Return the query id of a line, nothing for a line of comment; 7 and 07 are one, as they are one integer."""
+    """Return the query id of a line without leading zeros, b"" for a comment."""
     for word in line.partition(b"#")[0].split():
         if word.startswith(b"qid:"):
             return word.removeprefix(b"qid:").lstrip(b"0") or b"0"

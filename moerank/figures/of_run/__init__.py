@@ -1,4 +1,4 @@
-"""The figures of one run, each in its file: a new file here is a new figure of every run."""
+"""Figures of one run, one file each; a new file adds a figure to every run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from moerank.figures.figure import FigureFolder, RunFigure
 
 if TYPE_CHECKING:
-    from moerank.studies.result import RunResult
+    from moerank.studies.result import Result
 
 __all__ = ["RUN_FIGURES", "draw_run_figures"]
 
@@ -17,7 +17,7 @@ RUN_FIGURES: Mapping[str, RunFigure] = FigureFolder(__name__, __path__, RunFigur
 """The figures of one run by the names of their files."""
 
 
-def draw_run_figures(result: RunResult, folder: Path) -> list[Path]:
+def draw_run_figures(result: Result, folder: Path) -> list[Path]:
     """Write all figures that have something to show of a run into a folder, as png, and return their paths."""
     from moerank.figures.style import save_figure
 

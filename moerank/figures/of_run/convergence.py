@@ -1,4 +1,4 @@
-"""Convergence: how the front of each stage grew, generation by generation."""
+"""Convergence: hypervolume of the front of each stage over the generations."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import RunFigure
 from moerank.figures.style import LINES, WIDTH, in_style
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 
 __all__ = ["FIGURE"]
 
 
-def convergence_figure(result: RunResult) -> Figure:
+def convergence_figure(result: Result) -> Figure:
     """Draw the hypervolume over the generations, one panel per stage.
 
     Raises
@@ -27,7 +27,7 @@ def convergence_figure(result: RunResult) -> Figure:
         figure = Figure(figsize=(WIDTH, 0.6 + 1.0 * len(stages)), layout="constrained")
         panels = figure.subplots(len(stages), squeeze=False)[:, 0]
         for axes, (stage, history) in zip(panels, stages.items(), strict=True):
-            axes.plot(history["generation"], history["hypervolume"], color=LINES["train"]["color"])
+            axes.plot(history.generation, history.hypervolume, color=LINES["train"]["color"])
             axes.set_title(stage.replace("_", " ").capitalize(), loc="left")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
             axes.yaxis.set_major_locator(MaxNLocator(nbins=3))

@@ -1,4 +1,4 @@
-"""Features: which of them the members of a front use."""
+"""Features used by the members of a front."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
-from numpy.typing import NDArray
 
+from moerank.arrays import Mask
 from moerank.figures.figure import RunFigure
 from moerank.figures.style import CHOSEN, WIDTH, in_style
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 
 __all__ = ["FIGURE"]
 
@@ -21,7 +21,7 @@ MOST_ROWS = 50
 MOST_TICKS = 12
 
 
-def features_figure(result: RunResult) -> Figure:
+def features_figure(result: Result) -> Figure:
     """Draw the pixels the front uses if the features are the pixels of an image, else a matrix features × members."""
     used = np.zeros((len(result.feature_names), len(result.front)), bool)
     for column, member in enumerate(result.front):
@@ -30,7 +30,7 @@ def features_figure(result: RunResult) -> Figure:
         return _matrix(result, used) if result.grid is None else _image(result, used, result.grid)
 
 
-def _matrix(result: RunResult, used: NDArray[np.bool_]) -> Figure:
+def _matrix(result: Result, used: Mask) -> Figure:
     """Draw one row per feature, the most used first, and one column per member, the smallest first."""
     counts = used.sum(axis=1)
     rows = np.argsort(-counts, kind="stable")[: min(int((counts > 0).sum()), MOST_ROWS)]
@@ -54,7 +54,7 @@ def _matrix(result: RunResult, used: NDArray[np.bool_]) -> Figure:
     return figure
 
 
-def _image(result: RunResult, used: NDArray[np.bool_], grid: tuple[int, int]) -> Figure:
+def _image(result: Result, used: Mask, grid: tuple[int, int]) -> Figure:
     """Make each pixel of the image as dark as many members use it, and frame those of the chosen member."""
     figure = Figure(figsize=(WIDTH, 0.82 * WIDTH * grid[0] / grid[1]), layout="constrained")
     axes = figure.subplots()

@@ -1,4 +1,4 @@
-"""The front: what each number of features buys, on the data of the search and on data it has not seen."""
+"""Front: number of features against the metric on training, validation and test queries."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from matplotlib.ticker import MaxNLocator
 from moerank.figures.figure import RunFigure
 from moerank.figures.notes import title_of
 from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, in_style, put_note
-from moerank.studies.result import PARTS, RunResult, ScoredRanker
+from moerank.studies.result import PARTS, Member, Result
 
 __all__ = ["FIGURE"]
 
 _DASHES = (":", (0, (5, 1, 1, 1, 1, 1)))
 
 
-def front_figure(result: RunResult) -> Figure:
+def front_figure(result: Result) -> Figure:
     """Draw number of features against the metric, for the same members on all three parts.
 
     If the features were not counted by the search, the first objective beside the error takes the place of their
@@ -59,17 +59,17 @@ def front_figure(result: RunResult) -> Figure:
     return figure
 
 
-def _counted(result: RunResult) -> str:
+def _counted(result: Result) -> str:
     """Return the objective that the metric is drawn against."""
     others = [name for name in result.objectives if name != "error"]
     return "features" if "features" in others or not others else others[0]
 
 
-def _amount(member: ScoredRanker, objective: str) -> float:
+def _amount(member: Member, objective: str) -> float:
     return len(member.features) if objective == "features" else member.objectives[objective]
 
 
-def _put_band(axes: Axes, x: list[float], front: list[ScoredRanker], metric: str, n_queries: int) -> None:
+def _put_band(axes: Axes, x: list[float], front: list[Member], metric: str, n_queries: int) -> None:
     """Draw the confidence intervals of the members' differences from all features around their test values."""
     errors = [member.paired_error for member in front]
     if None in errors:

@@ -1,4 +1,4 @@
-"""Objectives: the members of a front in each pair of its objectives, where there are others than size and error."""
+"""Objectives: members of a front in each pair of its objectives, if there are further ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
+from moerank.arrays import Matrix
 from moerank.figures.figure import RunFigure
 from moerank.figures.notes import non_dominated, title_of
 from moerank.figures.style import CHOSEN, GREY, WIDTH, in_style, put_note
-from moerank.studies.result import RunResult
+from moerank.studies.result import Result
 from moerank.studies.results import front_points
 
 __all__ = ["FIGURE"]
@@ -24,7 +24,7 @@ ROW = 1.25
 NOTE = "Training queries; every objective is minimised."
 
 
-def objectives_figure(result: RunResult) -> Figure:
+def objectives_figure(result: Result) -> Figure:
     """Draw a panel for each pair of objectives, one objective per column and per row, members as points.
 
     Filled and joined by a staircase are the members that no other one beats in the pair; the others are open. The
@@ -67,7 +67,7 @@ def objectives_figure(result: RunResult) -> Figure:
     return figure
 
 
-def _members(axes: Axes, points: NDArray[np.float64], chosen: int) -> None:
+def _members(axes: Axes, points: Matrix, chosen: int) -> None:
     """Draw the members in a pair of objectives."""
     axes.margins(0.1)
     best = non_dominated(points)

@@ -1,4 +1,4 @@
-"""The figures of a study, each in its file: a new file here is a new figure everywhere."""
+"""Figures of a study, one file each; a new file adds a figure to plots and reports."""
 
 from collections.abc import Mapping
 

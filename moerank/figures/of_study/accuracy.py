@@ -1,4 +1,4 @@
-"""Accuracy against number of features: all solvers of a study, and published results where they exist."""
+"""Accuracy against number of features, for all solvers of a study and published results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from moerank.studies.results import Runs, mean_by_size, offers_sizes
 __all__ = ["FIGURE"]
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
-"""Markers of published results, which no solver has."""
+"""Markers of published results, distinct from those of solvers."""
 
 NAME_SIZE = 6
 NAME_LENGTH = 26

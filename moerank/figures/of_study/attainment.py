@@ -1,12 +1,12 @@
-"""Attainment: the front that half of the runs reach, and those that a quarter and three quarters reach."""
+"""Attainment surfaces: fronts that a quarter, half and three quarters of the runs reach."""
 
 from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Matrix, Vector
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import named
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
@@ -17,7 +17,8 @@ from moerank.studies.results import NoResultsError, front_points
 
 __all__ = ["FIGURE"]
 
-MANY = 4
+MOST_SHADED = 4
+"""More bands in a panel than these are drawn fainter."""
 
 
 def attainment_figure(view: View) -> Figure:
@@ -47,7 +48,7 @@ def attainment_figure(view: View) -> Figure:
     largest = max(len(member.features) for seeds in runs.values() for run in seeds for member in run.front)
     k = np.arange(1, largest + 1)
     groups = by_family(list(runs), FEW_LINES)
-    shade = 0.2 if max(map(len, groups.values())) <= MANY else 0.1  # many bands lie over each other
+    shade = 0.2 if max(map(len, groups.values())) <= MOST_SHADED else 0.1
 
     def draw(axes: Axes, _: str, look: Look) -> None:
         quarter, median, three_quarters = (staircase(surface, k) for surface in surfaces[look.label])
@@ -72,8 +73,8 @@ def attainment_figure(view: View) -> Figure:
     return panels.figure
 
 
-def staircase(surface: NDArray[np.float64], k: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the least second objective with at most k of the first; NaN where there is nothing so small."""
+def staircase(surface: Matrix, k: Integers) -> Vector:
+    """Return the least second objective among points whose first is at most k; NaN if there is none."""
     steps = np.searchsorted(surface[:, 0], k, side="right")
     return np.where(steps > 0, np.minimum.accumulate(surface[:, 1])[steps - 1], np.nan)
 

@@ -1,8 +1,9 @@
-"""Cost: what the accuracy of each solver takes in training time."""
+"""Cost: test metric against training time of each solver."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import pairwise
 from math import cos, hypot, pi, sin
 from typing import TypeAlias
 
@@ -10,8 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-from numpy.typing import NDArray
+from matplotlib.transforms import Bbox
 
+from moerank.arrays import Matrix
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import errors_noted, named
 from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
@@ -21,16 +23,16 @@ from moerank.studies.results import Runs
 __all__ = ["FIGURE"]
 
 LEAST = 1e-3
-"""Seconds; less cannot be told from nothing, nor drawn on a logarithmic scale."""
+"""Least processor seconds on the logarithmic scale; shorter times are too uncertain."""
 
 NAME_SIZE = 6
 MARKER = 3.5
-NOTE = "Filled, joined by the line: solvers that no other one beats in both."
 FAR = 12.0
 """Points from its marker at which a name needs a line to it."""
 
+NOTE = "Filled, joined by the line: solvers that no other one beats in both."
+
 Place: TypeAlias = tuple[float, float]
-Box: TypeAlias = NDArray[np.float64]
 
 
 def cost_figure(view: View) -> Figure:
@@ -91,9 +93,7 @@ def cost_figure(view: View) -> Figure:
 def _seconds(folds: Runs) -> float:
     """Mean processor seconds of a run, at least `LEAST`."""
     runs = [run for seeds in folds.values() for run in seeds]
-    return max(
-        LEAST, float(np.mean([run.times["processor"]["tuning"] + run.times["processor"]["solver"] for run in runs]))
-    )
+    return max(LEAST, float(np.mean([run.times.processor.tuning + run.times.processor.solver for run in runs])))
 
 
 def _unbeaten(places: Mapping[str, Place]) -> list[str]:
@@ -105,61 +105,53 @@ def _unbeaten(places: Mapping[str, Place]) -> list[str]:
     return best
 
 
-def _name(figure: Figure, axes: Axes, names: Mapping[str, str], places: Mapping[str, Place], stairs: Box) -> None:
-    """Write names beside places, where they cover neither a marker nor another name nor the staircase."""
-    figure.draw_without_rendering()  # only now is it known where the axes are
-
-    def points(data: object) -> Box:
-        return np.asarray(axes.transData.transform(np.asarray(data)) * 72.0 / figure.dpi)
-
-    frame = axes.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
-    inside = np.ravel(frame.get_points() * 72.0)
-    corners = points(np.repeat(stairs, 2, axis=0))
-    corners[1:-1:2, 0], corners[1:-1:2, 1] = corners[2::2, 0], corners[:-2:2, 1]  # level, then straight up
-    steps = np.stack([corners[:-1], corners[1:]])
-    taken = [_box(x, y, (MARKER, MARKER)) for x, y in points(list(places.values()))]
-    taken += list(np.hstack([steps.min(axis=0) - 0.5, steps.max(axis=0) + 0.5]))
+def _name(figure: Figure, axes: Axes, names: Mapping[str, str], places: Mapping[str, Place], stairs: Matrix) -> None:
+    """Write names at the nearest places where they cover neither a marker nor another name nor the staircase."""
+    figure.draw_without_rendering()  # positions of the axes are known from here on
+    point = figure.dpi / 72.0
+    half = (MARKER + 1.0) * point / 2.0
+    frame, pixels = axes.get_window_extent(), axes.transData.transform
+    taken = [Bbox([here - half, here + half]) for here in pixels(list(places.values()))]
+    for (x, y), (next_x, next_y) in pairwise(pixels(stairs)):
+        taken += [Bbox([[x, y - point], [next_x, y + point]]), Bbox([[next_x - point, y], [next_x + point, next_y]])]
     for solver, name in names.items():
-        (here,) = points([places[solver]])
         label = axes.text(*places[solver], name, fontsize=NAME_SIZE)
-        size = (label.get_window_extent().width * 72.0 / figure.dpi + 1.5, 1.2 * NAME_SIZE)
+        box = label.get_window_extent()
         label.remove()
-        dx, dy = _free(here[0], here[1], size, taken, inside)
-        taken.append(_box(here[0] + dx, here[1] + dy, size))
-        gap = hypot(max(0.0, abs(dx) - size[0] / 2.0), max(0.0, abs(dy) - size[1] / 2.0))
+        box = box.translated(-box.x0 - box.width / 2.0, -box.y0 - box.height / 2.0).translated(*pixels(places[solver]))
+        offsets = _offsets(box.width, box.height, point)
+        free = (
+            offset
+            for offset in offsets
+            if frame.containsx(box.x0 + offset[0])
+            and frame.containsx(box.x1 + offset[0])
+            and frame.containsy(box.y0 + offset[1])
+            and frame.containsy(box.y1 + offset[1])
+            and not box.translated(*offset).count_overlaps(taken)
+        )
+        dx, dy = next(free, offsets[0])
+        taken.append(box.translated(dx, dy))
+        gap = hypot(max(0.0, abs(dx) - box.width / 2.0), max(0.0, abs(dy) - box.height / 2.0))
         line = {"arrowstyle": "-", "linewidth": 0.3, "color": GREY, "shrinkA": 0, "shrinkB": 2}
         axes.annotate(
             name,
             places[solver],
-            (dx, dy),
+            (dx / point, dy / point),
             textcoords="offset points",
             ha="center",
             va="center",
             fontsize=NAME_SIZE,
-            arrowprops=line if gap > FAR else None,
+            arrowprops=line if gap > FAR * point else None,
         ).set_in_layout(False)
 
 
-def _box(x: float, y: float, size: Place) -> Box:
-    """Return left, bottom, right and top of a box of this size around a place."""
-    return np.array([x - size[0] / 2.0, y - size[1] / 2.0, x + size[0] / 2.0, y + size[1] / 2.0])
-
-
-def _free(x: float, y: float, size: Place, taken: Sequence[Box], inside: Box) -> Place:
-    """Return the nearest offset, in points, at which a box of this size touches nothing; the first if there is none."""
-    offsets = [
-        ((radius + size[0] / 2.0) * cos(turn * pi / 8.0), (radius + size[1] / 2.0) * sin(turn * pi / 8.0))
-        for radius in np.arange(3.5, 120.0, 2.0)
+def _offsets(width: float, height: float, point: float) -> list[tuple[float, float]]:
+    """Return offsets of a name from its marker in pixels, on growing ellipses, above it first."""
+    return [
+        ((radius * point + width / 2.0) * cos(turn * pi / 8.0), (radius * point + height / 2.0) * sin(turn * pi / 8.0))
+        for radius in range(3, 120, 2)
         for turn in (4, 5, 3, 6, 2, 7, 1, 8, 0, 12, 11, 13, 10, 14, 9, 15)
     ]
-    others = np.array(taken)
-    for dx, dy in offsets:
-        box = _box(x + dx, y + dy, size)
-        within = (box[:2] >= inside[:2]).all() and (box[2:] <= inside[2:]).all()
-        touches = (box[:2] <= others[:, 2:]).all(axis=1) & (box[2:] >= others[:, :2]).all(axis=1)
-        if within and not touches.any():
-            return dx, dy
-    return offsets[0]
 
 
 FIGURE = StudyFigure(

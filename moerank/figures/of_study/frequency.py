@@ -1,4 +1,4 @@
-"""Feature frequency: how often each solver chooses each feature over folds and seeds, and how stable its choice is."""
+"""Feature frequency: share of folds and seeds in which each solver chooses a feature, and stability of its choice."""
 
 from __future__ import annotations
 

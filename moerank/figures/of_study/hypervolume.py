@@ -1,4 +1,4 @@
-"""Hypervolume over evaluations: how fast each search gets how far."""
+"""Hypervolume of each search over its evaluations."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def hypervolume_figure(view: View) -> Figure:
             if not look.faint:
                 look.plot(axes, [], [], marker=None)  # its line in the legend
             return
-        length = min(len(history["evaluations"]) for _, history in drawn)
-        evaluations = np.mean([history["evaluations"][:length] for _, history in drawn], axis=0)
-        values = np.array([history["hypervolume"][:length] for _, history in drawn])
+        length = min(len(history.evaluations) for _, history in drawn)
+        evaluations = np.mean([history.evaluations[:length] for _, history in drawn], axis=0)
+        values = np.array([history.hypervolume[:length] for _, history in drawn])
         mean = values.mean(axis=0)
         if not look.faint:
             folds = np.array([fold for fold, _ in drawn])

@@ -1,4 +1,4 @@
-"""Critical differences: mean ranks of the solvers, joined where the data cannot tell them apart."""
+"""Critical differences: mean ranks of the solvers, with bars that join indistinguishable ones."""
 
 from __future__ import annotations
 

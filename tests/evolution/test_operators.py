@@ -1,0 +1,307 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from helpers.chance import plausible
+from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.core.individual import Individual
+from pymoo.core.population import Population
+from pymoo.core.problem import Problem
+from pymoo.operators.crossover.sbx import SBX
+from pymoo.operators.mutation.pm import PM
+from scipy import stats
+
+from moerank.data import make_planted
+from moerank.evolution import (
+    DensitySampling,
+    DigestDuplicates,
+    Journal,
+    MixedCrossover,
+    MixedMutation,
+    MixedSampling,
+    PackedProblem,
+    SparseBitFlip,
+    SubsetSizeSampling,
+    UniformCrossover,
+    row_digests,
+    search,
+)
+from moerank.evolution.operators import PackedBitFlip, PackedCrossover, PackedSampling, pack_rows, unpack_rows
+from moerank.metrics import NDCG
+from moerank.mofsrank import InstanceSelection
+from moerank.rankers import RankRLS
+
+SEEDED = np.random.default_rng
+
+
+def crossed(crossover, a, b, n_matings, seed=0):
+    """The first and the second children of `n_matings` matings of the rows a and b."""
+    matings = [[Individual(X=a), Individual(X=b)] for _ in range(n_matings)]
+    children = crossover.do(Problem(n_var=len(a)), matings, random_state=SEEDED(seed)).get("X")
+    assert children.dtype == bool
+    assert children.shape == (2 * n_matings, len(a))
+    return children[:n_matings], children[n_matings:]
+
+
+def test_densities_are_log_uniform():
+    X = DensitySampling(0.02, 0.4)._do(Problem(n_var=20_000), 400, random_state=SEEDED(1))
+    assert X.dtype == bool
+    position = np.log(X.mean(axis=1) / 0.02) / np.log(0.4 / 0.02)
+    assert stats.kstest(position, "uniform").pvalue > 1e-3
+
+
+def test_bits_of_one_density_are_independent():
+    X = DensitySampling(0.3, 0.3)._do(Problem(n_var=3), 20_000, random_state=SEEDED(2))
+    patterns = list(product([0, 1], repeat=3))
+    observed = [np.equal(X, pattern).all(axis=1).sum() for pattern in patterns]
+    expected = np.array([0.3 ** sum(pattern) * 0.7 ** (3 - sum(pattern)) for pattern in patterns])
+    # An empty row gets one random bit, so none is empty and those with one bit are more frequent.
+    assert observed[0] == 0
+    expected += np.equal(np.sum(patterns, axis=1), 1) * expected[0] / 3
+    assert plausible(observed[1:], expected[1:])
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 0.5), (0.5, 0.4), (0.5, 1.1)])
+def test_impossible_densities_are_refused(low, high):
+    with pytest.raises(ValueError, match="0 < low <= high <= 1"):
+        DensitySampling(low, high)
+
+
+def test_subset_sizes_are_uniform_and_so_are_the_subsets_of_a_size():
+    n = 5
+    X = SubsetSizeSampling()._do(Problem(n_var=n), 20_000, random_state=SEEDED(3))
+    assert X.dtype == bool
+    sizes = X.sum(axis=1)
+    assert plausible(np.bincount(sizes, minlength=n + 1)[1:], np.ones(n))
+    pairs = X[sizes == 2] @ (1 << np.arange(n))
+    observed = np.bincount(pairs, minlength=1 << n)
+    assert np.count_nonzero(observed) == 10
+    assert plausible(observed[observed > 0], np.ones(10))
+
+
+@pytest.mark.parametrize("n", [1, 7, 64, 1001])
+def test_children_share_out_the_genes_of_their_parents(n):
+    a, b = SEEDED(4).random((2, n)) < 0.5
+    before = a.copy(), b.copy()
+    first, second = crossed(UniformCrossover(prob=1.0), a, b, 20)
+    np.testing.assert_array_equal(np.sort([first, second], axis=0), np.sort(np.stack([[a, b]] * 20, axis=1), axis=0))
+    np.testing.assert_array_equal((a, b), before)
+
+
+@pytest.mark.parametrize("prob", [0.0, 1.0])
+def test_children_own_their_memory(prob):
+    pair = [Individual(X=np.zeros(50, bool)), Individual(X=np.ones(50, bool))]
+    for child in UniformCrossover(prob).do(Problem(n_var=50), [pair, pair], random_state=SEEDED(0)):
+        assert child.X.flags.owndata
+        assert not any(child.X is parent.X for parent in pair)
+
+
+def test_matings_take_place_with_their_probability():
+    a, b = np.zeros(200, bool), np.ones(200, bool)
+    first, second = crossed(UniformCrossover(prob=0.6), a, b, 3000)
+    taken = first.any(axis=1)
+    np.testing.assert_array_equal(taken, ~second.all(axis=1))
+    assert stats.binomtest(int(taken.sum()), 3000, 0.6).pvalue > 1e-3
+
+
+def test_uniform_crossover_exchanges_each_gene_independently():
+    first, _ = crossed(UniformCrossover(prob=1.0), np.zeros(11, bool), np.ones(11, bool), 20_000)
+    patterns = first @ (1 << np.arange(11))
+    assert plausible(np.bincount(patterns, minlength=2048), np.ones(2048))
+
+
+def test_parents_may_be_given_by_index():
+    population = Population.new("X", SEEDED(5).random((4, 30)) < 0.5)
+    indices = np.array([[0, 3], [2, 1]])
+    by_index = UniformCrossover().do(Problem(n_var=30), population, indices, random_state=SEEDED(6))
+    directly = UniformCrossover().do(Problem(n_var=30), population[indices], random_state=SEEDED(6))
+    np.testing.assert_array_equal(by_index.get("X"), directly.get("X"))
+
+
+def mutated(mutation, X, seed=0):
+    population = Population.new("X", list(X))
+    result = mutation.do(Problem(n_var=X.shape[1]), population, random_state=SEEDED(seed))
+    assert result is population
+    assert result.get("X").dtype == bool
+    return result.get("X")
+
+
+def test_flips_are_distributed_like_one_coin_a_bit():
+    start = np.tile([True, False, True, False], (20_000, 1))
+    flips = mutated(SparseBitFlip(0.35), start) ^ start
+    patterns = list(product([0, 1], repeat=4))
+    observed = [np.all(flips == pattern, axis=1).sum() for pattern in patterns]
+    assert plausible(observed, [0.35 ** sum(pattern) * 0.65 ** (4 - sum(pattern)) for pattern in patterns])
+
+
+def test_one_bit_flips_on_average_by_default():
+    n = 50_000
+    flips = mutated(SparseBitFlip(), np.zeros((2000, n), bool), seed=1)
+    counts = np.bincount(flips.sum(axis=1), minlength=8)
+    assert plausible([*counts[:5], counts[5:].sum()], [*stats.poisson.pmf(np.arange(5), 1), stats.poisson.sf(4, 1)])
+    places = np.flatnonzero(flips) % n
+    assert stats.kstest(places / n, "uniform").pvalue > 1e-3
+
+
+def test_mutation_leaves_the_rows_it_was_given():
+    X = np.zeros((5, 10), bool)
+    population = Population.new("X", list(X))
+    rows = [individual.X for individual in population]
+    copies = SparseBitFlip(0.5).do(Problem(n_var=10), population, inplace=False, random_state=SEEDED(0))
+    assert copies.get("X").any()
+    assert not population.get("X").any()
+    SparseBitFlip(0.5).do(Problem(n_var=10), population, random_state=SEEDED(0))
+    assert population.get("X").any()
+    assert not np.any(rows)
+
+
+@pytest.mark.parametrize("operator", [UniformCrossover(1.0), SparseBitFlip(0.9)])
+def test_rows_of_other_types_are_refused(operator):
+    individuals = Population.new("X", np.zeros((2, 10)))
+    given = individuals if isinstance(operator, SparseBitFlip) else individuals[None, :]
+    with pytest.raises(TypeError, match=r"holds float64.*DensitySampling"):
+        operator.do(Problem(n_var=10), given, random_state=SEEDED(0))
+
+
+class Bits:
+    """A problem with so many bits, to the operators."""
+
+    def __init__(self, n_var):
+        self.n_var = n_var
+        self.problem = self
+
+
+@pytest.mark.parametrize("n_bits", [1, 8, 63, 1001])
+def test_operators_do_to_packed_strings_what_they_do_to_bool_ones(n_bits):
+    problem = Bits(n_bits)
+    X = DensitySampling()._do(problem, 12, random_state=SEEDED(1))
+    packed = PackedSampling(DensitySampling())._do(problem, 12, random_state=SEEDED(1))
+    np.testing.assert_array_equal(packed, np.packbits(X, axis=1))
+    parents = np.arange(12).reshape(6, 2)
+    children = [
+        crossover.do(problem, Population.new("X", list(rows)), parents, random_state=SEEDED(2))
+        for crossover, rows in ((UniformCrossover(0.7), X), (PackedCrossover(0.7), packed))
+    ]
+    np.testing.assert_array_equal(unpack_rows(children[1].get("X"), n_bits), children[0].get("X"))
+    before = children[1].get("X")
+    rows = [individual.X for individual in children[1]]
+    for mutation, individuals in zip((SparseBitFlip(0.2), PackedBitFlip(0.2)), children, strict=True):
+        mutation.do(problem, individuals, random_state=SEEDED(3))
+    np.testing.assert_array_equal(unpack_rows(children[1].get("X"), n_bits), children[0].get("X"))
+    assert (children[1].get("X") != before).any()
+    np.testing.assert_array_equal(rows, before)  # the rows that were given stay as they were
+
+
+def test_packed_strings_have_the_digests_of_bool_ones():
+    X = SEEDED(0).random((5, 77)) < 0.5
+    assert row_digests(pack_rows(X)) == row_digests(X)
+
+
+@pytest.mark.parametrize("unit", ["pair", "document", "query"])
+def test_a_packed_search_goes_the_same_way(tmp_path, unit):
+    data = make_planted(n_queries=9, n_documents=12, seed=1).data
+    runs, journals = [], []
+    for packed in (False, True):
+        stage = InstanceSelection(data, RankRLS(0.01), NDCG(5), unit=unit, workers=2)
+        problem, operators = (PackedProblem(stage), stage.packed_operators()) if packed else (stage, stage.operators())
+        journal = Journal(tmp_path / f"{packed}", {})
+        runs.append(search(problem, NSGA2(20, **operators), 6, seed=4, journal=journal))
+        again = Journal(tmp_path / f"{packed}", {})
+        resumed = search(problem, NSGA2(20, **operators), 6, seed=4, journal=again)
+        assert again.resumed
+        np.testing.assert_array_equal(resumed.pop.get("F"), runs[-1].pop.get("F"))
+        journals.append(list(stage._known))
+    plain, found = runs
+    np.testing.assert_array_equal(unpack_rows(found.pop.get("X"), stage.n_var), plain.pop.get("X"))
+    np.testing.assert_array_equal(found.pop.get("F"), plain.pop.get("F"))
+    np.testing.assert_array_equal(unpack_rows(found.archive.X, stage.n_var), plain.archive.X)
+    np.testing.assert_array_equal(found.archive.F, plain.archive.F)
+    assert set(journals[0]) == set(journals[1])
+
+
+N_BITS, N_REALS = 6, 4
+N_VAR = N_BITS + N_REALS
+PROBLEM = Problem(n_var=N_VAR, xl=0.0, xu=1.0)
+
+
+def sample(n, seed=0):
+    return MixedSampling(N_BITS)._do(PROBLEM, n, random_state=np.random.default_rng(seed))
+
+
+def assert_mixed(X):
+    assert X.dtype == np.float64
+    assert np.isin(X[..., :N_BITS], (0.0, 1.0)).all()
+    assert ((X >= 0) & (X <= 1)).all()
+
+
+def test_sampling_has_bits_of_all_densities_and_uniform_reals():
+    X = sample(20_000)
+    assert_mixed(X)
+    # The number of ones is Binomial(n, U(0, 1)), which is uniform on 0 … n.
+    assert stats.chisquare(np.bincount(X[:, :N_BITS].sum(axis=1).astype(int))).pvalue > 1e-3
+    assert stats.kstest(X[:, N_BITS:].ravel(), "uniform").pvalue > 1e-3
+
+
+def test_crossover_exchanges_each_bit_with_probability_one_half():
+    parents = np.stack([np.zeros((3000, N_VAR)), np.ones((3000, N_VAR))])
+    children = MixedCrossover(N_BITS)._do(PROBLEM, parents, random_state=np.random.default_rng(1))
+    assert_mixed(children)
+    first, second = children[..., :N_BITS]
+    np.testing.assert_array_equal(first, 1.0 - second)
+    patterns = first.astype(int) @ (1 << np.arange(N_BITS))
+    assert stats.chisquare(np.bincount(patterns, minlength=2**N_BITS)).pvalue > 1e-3
+
+
+def changes_of(parents, children):
+    return np.abs(children - parents)[children != parents]
+
+
+def test_crossover_treats_the_reals_as_pymoo_does():
+    parents = np.stack([sample(8000, 1), sample(8000, 2)])
+    ours = MixedCrossover(N_BITS)._do(PROBLEM, parents, random_state=np.random.default_rng(3))[..., N_BITS:]
+    reals = parents[..., N_BITS:]
+    theirs = SBX(eta=20)._do(Problem(n_var=N_REALS, xl=0.0, xu=1.0), reals, random_state=np.random.default_rng(4))
+    assert stats.ks_2samp(changes_of(reals, ours), changes_of(reals, theirs)).pvalue > 1e-3
+    assert abs((ours != reals).mean() - (theirs != reals).mean()) < 0.01
+
+
+def test_mutation_changes_each_entry_with_the_same_probability():
+    X = sample(20_000)
+    mutated = MixedMutation(N_BITS)._do(PROBLEM, X, random_state=np.random.default_rng(5))
+    assert_mixed(mutated)
+    # Four standard errors of a share of 20,000 at 1/10 are 0.0085.
+    np.testing.assert_allclose((mutated != X).mean(axis=0), 1 / N_VAR, atol=0.0085)
+    reals = X[:, N_BITS:]
+    theirs = PM(eta=20, prob_var=1 / N_VAR)._do(
+        Problem(n_var=N_REALS, xl=0.0, xu=1.0), reals, random_state=np.random.default_rng(6)
+    )
+    changes = changes_of(reals, mutated[:, N_BITS:]), changes_of(reals, theirs)
+    assert stats.ks_2samp(*changes).pvalue > 1e-3
+
+
+class MixedProblem(Problem):
+    def __init__(self, n_bits, n_reals):
+        super().__init__(n_var=n_bits + n_reals, n_obj=2)
+        self.n_bits = n_bits
+
+    def _evaluate(self, X, out, *args, **kwargs):
+        assert np.isin(X[:, : self.n_bits], (0.0, 1.0)).all()
+        out["F"] = np.column_stack([X.sum(axis=1), ((1 - X) ** 2).sum(axis=1)])
+
+
+@pytest.mark.parametrize(("n_bits", "n_reals"), [(6, 4), (1, 1), (30, 1)])
+def test_whole_searches_depend_on_the_seed_alone(n_bits, n_reals):
+    def run():
+        algorithm = NSGA2(
+            20,
+            sampling=MixedSampling(n_bits),
+            crossover=MixedCrossover(n_bits),
+            mutation=MixedMutation(n_bits),
+            eliminate_duplicates=DigestDuplicates(),
+        )
+        return search(MixedProblem(n_bits, n_reals), algorithm, 10, seed=2).pop.get("X")
+
+    first = run()
+    np.random.seed(99)  # noqa: NPY002 — the global state must not matter
+    np.testing.assert_array_equal(first, run())
+    assert len(np.unique(first, axis=0)) == 20
