@@ -13,7 +13,7 @@ from unicodedata import category
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.arrays import Array, Floats, Integers
+from moerank.arrays import Array, Floats, Integers, Vector
 from moerank.checks import check_room, memory_limit
 from moerank.data.read.columns import Table, empty_table
 from moerank.data.read.files import CHUNK, LONGEST_LINE, TextChunks
@@ -317,7 +317,7 @@ class _Parser:
         """Convert the values that the kernel has left; return line, place and reason of the first that is too large."""
         if not len(hard):
             return None
-        numbers = np.array([float(raw[begin:end]) for begin, end in hard[:, :2].tolist()])
+        numbers = _correctly_rounded(raw, hard[:, :2])
         large = np.flatnonzero(~(np.abs(numbers) <= self._largest))
         if len(large):
             begin, _, _, column, line = hard[large[0]].tolist()
@@ -345,6 +345,16 @@ class _Parser:
         )
         assert reason is not None, f"{self._path}: the reader stopped at {line!r}"
         raise _Refused(_refusal(self._path, number, line, reason))
+
+
+def _correctly_rounded(raw: bytes, places: Integers) -> Vector:
+    """Return the numbers that stand between the given bytes (n, 2), in their order."""
+    import pyarrow as pa
+
+    bounds = places.astype(np.int32).ravel()  # every other text between two of them is a number
+    texts = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(raw))
+    numbers: Vector = texts.take(np.arange(0, len(texts), 2)).cast(pa.float64()).to_numpy()
+    return numbers
 
 
 def _width_of_first_line(raw: bytes, limit: int) -> int:
