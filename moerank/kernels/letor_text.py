@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from moerank.arrays import Floats, Integers
 from moerank.kernels.compiled import kernel
 
-__all__ = ["State", "read_lines"]
+__all__ = ["State", "count_ends", "read_lines"]
 
 UNDECIDED = -1.0
 
@@ -43,6 +43,15 @@ LF, CR, TAB, SPACE, HASH, PLUS, MINUS, DOT, COLON = 10, 13, 9, 32, 35, 43, 45, 4
 DELETE = 127
 CASE_BIT = 32
 """The bit that is set in small letters alone."""
+
+
+@kernel
+def count_ends(text: NDArray[np.uint8], end: int) -> int:
+    """Return how many bytes before `end` end a line: two of CRLF, so no fewer than there are lines."""
+    n = 0
+    for place in range(end):
+        n += (text[place] == LF) | (text[place] == CR)
+    return n
 
 
 @kernel

@@ -17,7 +17,7 @@ from moerank.arrays import Array, Floats, Integers, Vector
 from moerank.checks import check_room, memory_limit
 from moerank.data.read.columns import Table, empty_table
 from moerank.data.read.files import CHUNK, LONGEST_LINE, TextChunks
-from moerank.kernels.letor_text import State, read_lines
+from moerank.kernels.letor_text import State, count_ends, read_lines
 
 __all__ = ["LARGEST_FEATURE", "Precision", "identity", "parse_letor"]
 
@@ -246,9 +246,8 @@ class _Parser:
 
     def read(self, text: NDArray[np.uint8], end: int) -> None:
         """Read a piece of whole lines: once, and once more if it lists features beyond the ones known so far."""
-        raw = text[:end].tobytes()
-        n_lines = sum(int(np.count_nonzero(text[:end] == byte)) for byte in b"\n\r" if byte in raw)
-        width = self._width or _width_of_first_line(raw, self._limit)
+        n_lines = count_ends(text, end)
+        width = self._width or _width_of_first_line(text[: min(end, 2**16)].tobytes(), self._limit)
         if self._bytes(self._n_rows + n_lines, width) > memory_limit():
             width = 0  # count the documents first: not each line needs to be one
         state = np.zeros(len(State), np.int64)
@@ -266,13 +265,14 @@ class _Parser:
             width, n_lines = max(widest, self._width), n_rows + 1  # with the line that is refused
         line, at = int(state[State.LINE]), int(state[State.AT])
         runs, hard = runs[: state[State.RUNS]], hard[: state[State.HARD]]
-        found = [self._queries_begin(raw, runs), self._convert(raw, values, hard)]
+        found = [self._queries_begin(text, runs), self._convert(text, values, hard)]
         self._check_room(self._n_rows + n_rows, max(widest, self._width), self.n_lines + line)  # with the queries
         if any(found):
             line, at, reason = min(entry for entry in found if entry)
-            raise _Refused(_refusal(self._path, self.n_lines + line + 1, _line_around(raw, at), reason))
+            wrong = _line_around(text[:end].tobytes(), at)
+            raise _Refused(_refusal(self._path, self.n_lines + line + 1, wrong, reason))
         if at < end:
-            self._refuse(_line_around(raw, at), self.n_lines + line + 1)
+            self._refuse(_line_around(text[:end].tobytes(), at), self.n_lines + line + 1)
         self._pieces.append(values[:n_rows])
         self._labels.append(labels[:n_rows])
         self._n_rows += n_rows
@@ -294,10 +294,10 @@ class _Parser:
             return Table(X, y, np.zeros(1, np.int64), np.array([0, len(y)]))
         return Table(X, y, _as_ids(self._ids, self._path), np.array([*self._starts, len(y)]))
 
-    def _queries_begin(self, raw: bytes, runs: Integers) -> tuple[int, int, str] | None:
+    def _queries_begin(self, text: NDArray[np.uint8], runs: Integers) -> tuple[int, int, str] | None:
         """Take up the queries that begin; return line, place and reason of the first that must not."""
         for begin, end, row, line in runs.tolist():
-            spelt = raw[begin:end]
+            spelt = text[begin:end].tobytes()
             query = identity(spelt)
             if query == self._current:
                 continue
@@ -313,11 +313,11 @@ class _Parser:
             self._starts.append(self._n_rows + row)
         return None
 
-    def _convert(self, raw: bytes, values: Floats, hard: Integers) -> tuple[int, int, str] | None:
+    def _convert(self, text: NDArray[np.uint8], values: Floats, hard: Integers) -> tuple[int, int, str] | None:
         """Convert the values that the kernel has left; return line, place and reason of the first that is too large."""
         if not len(hard):
             return None
-        numbers = _correctly_rounded(raw, hard[:, :2])
+        numbers = _correctly_rounded(text, hard[:, :2])
         large = np.flatnonzero(~(np.abs(numbers) <= self._largest))
         if len(large):
             begin, _, _, column, line = hard[large[0]].tolist()
@@ -347,19 +347,19 @@ class _Parser:
         raise _Refused(_refusal(self._path, number, line, reason))
 
 
-def _correctly_rounded(raw: bytes, places: Integers) -> Vector:
+def _correctly_rounded(text: NDArray[np.uint8], places: Integers) -> Vector:
     """Return the numbers that stand between the given bytes (n, 2), in their order."""
     import pyarrow as pa
 
     bounds = places.astype(np.int32).ravel()  # every other text between two of them is a number
-    texts = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(raw))
+    texts = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(text))
     numbers: Vector = texts.take(np.arange(0, len(texts), 2)).cast(pa.float64()).to_numpy()
     return numbers
 
 
 def _width_of_first_line(raw: bytes, limit: int) -> int:
     """Return a guess of the largest feature number: that of the first line with features."""
-    for line in re.split(rb"[\r\n]+", raw[: 2**16]):
+    for line in raw.splitlines():
         numbers = _FEATURE_NUMBERS.findall(line.partition(b"#")[0])
         if numbers:
             return min(int(numbers[-1][:9]), limit)
