@@ -94,7 +94,8 @@ def _read(
     """Return the data of a file, or the parts of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds
-    from moerank.data.read.table import find_part, guess_columns, is_table
+    from moerank.data.read.files import reader_of
+    from moerank.data.read.table import find_part, guess_columns
 
     path, rule = Path(what), _rule(missing)
     if path.suffix == ".toml" or not path.exists():
@@ -107,7 +108,8 @@ def _read(
         if n_folds > 1:
             notice(f"fold {fold} of {n_folds}; --fold names another")
     first = find_part(path) if path.is_dir() else path
-    if first is None or not is_table(first):
+    reader = reader_of(first) if first is not None else None
+    if first is None or reader is None or not reader.tabular:
         return load_fold(path, **rule) if path.is_dir() else [load_letor(path, **rule)]
     columns = guess_columns(first, label, query)
     if label is None or query is None:

@@ -1,4 +1,4 @@
-"""What a data set holds, in numbers: what to look at before anything is learnt from it."""
+"""Description of a data set by counts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Floats, Integers
 from moerank.data.ranking_data import RankingData
 
 __all__ = ["DataDescription", "describe"]
@@ -91,7 +91,7 @@ class DataDescription:
         return asdict(self) | dict(labels=labels, constant_features=list(self.constant_features))
 
     def remarks(self) -> list[str]:
-        """Return sentences on what the numbers ask for."""
+        """Return sentences on the counts that need attention."""
         remarks = ["No value is infinite or missing: such files are refused."]
         if self.missing_values:
             worst = max(self.missing_by_feature, key=self.missing_by_feature.__getitem__)
@@ -157,15 +157,15 @@ def describe(data: RankingData) -> DataDescription:
 
 
 class _Counts(NamedTuple):
-    """What is counted in the documents themselves, of all or of a shard."""
+    """Counts of the documents of a data set or of a shard."""
 
-    lengths: NDArray[np.int64]
+    lengths: Integers
     labels: Counter[int]
     without_relevant: int
     without_pairs: int
-    least: NDArray[np.floating[Any]]
-    largest: NDArray[np.floating[Any]]
-    unknown: NDArray[np.int64]
+    least: Floats
+    largest: Floats
+    unknown: Integers
     copies: list[int]
     varies: bool
     comes_scaled: bool
@@ -191,7 +191,7 @@ def _count(data: RankingData) -> _Counts:
     )
 
 
-def _where_any(data: RankingData, counts: NDArray[np.int64]) -> dict[str, int]:
+def _where_any(data: RankingData, counts: Integers) -> dict[str, int]:
     """Return the counts (n_features,) that are not 0, by the names of the features."""
     return {data.feature_names[f]: int(counts[f]) for f in np.flatnonzero(counts)}
 

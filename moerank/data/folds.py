@@ -12,13 +12,14 @@ from math import floor
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from moerank.arrays import Array, Integers
 from moerank.checks import check_at_least, check_share
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.files import part_paths
-from moerank.data.read.letor import documents_as_data, read_documents
+from moerank.data.read.letor import read_documents
 
 __all__ = [
     "Draws",
@@ -51,11 +52,11 @@ class Draws:
     def __init__(self, seed: int | np.random.BitGenerator) -> None:
         self._words = seed if isinstance(seed, np.random.BitGenerator) else np.random.PCG64(seed)
 
-    def order(self, n: int) -> NDArray[np.int64]:
+    def order(self, n: int) -> Integers:
         """Return the numbers 0 to n − 1 in a random order."""
         return np.argsort(self._words.random_raw(n), kind="stable")
 
-    def uniform(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    def uniform(self, shape: tuple[int, ...]) -> Array:
         """Return multiples of 2⁻⁵³ in [0, 1)."""
         words = self._words.random_raw(int(np.prod(shape))).reshape(shape)
         return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
@@ -110,10 +111,9 @@ def load_fold(
     """
     paths = part_paths(Path(directory))
     read = [read_documents(path, missing=missing, dtype=dtype, cache=cache) for path in paths]
-    n_features = max(documents.n_features for documents in read)
+    n_features = max(table.X.shape[1] for table in read)
     train, vali, test = (
-        documents_as_data(documents, path, n_features=n_features, missing=missing)
-        for documents, path in zip(read, paths, strict=True)
+        table.widened(n_features, path).as_data(str(path), missing) for table, path in zip(read, paths, strict=True)
     )
     return train, vali, test
 
@@ -154,7 +154,7 @@ def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingDa
     return train, vali, test
 
 
-def fold_queries(n_queries: int, fold: int, name: str) -> dict[str, NDArray[np.int64]]:
+def fold_queries(n_queries: int, fold: int, name: str) -> dict[str, Integers]:
     """Return the queries of each part of a fold, counted from 0, by the name of the part.
 
     `name` is how messages call the data set.
@@ -252,7 +252,7 @@ def deal_queries(
     )
 
 
-def _dealt(queries: NDArray[np.int64], fold: int, n_folds: int, name: str) -> tuple[NDArray[np.int64], ...]:
+def _dealt(queries: Integers, fold: int, n_folds: int, name: str) -> tuple[Integers, ...]:
     """Deal queries into equal parts; return those for training, for validation and for test in a fold.
 
     `name` is how messages call the data set.
@@ -269,7 +269,7 @@ def count_folds(directory: Path) -> int:
     return next(number for number in count() if not (directory / f"Fold{number + 1}").is_dir())
 
 
-def _subset(data: RankingData, queries: NDArray[np.int64], name: str) -> RankingData:
+def _subset(data: RankingData, queries: Integers, name: str) -> RankingData:
     """Return the documents of some queries, in the order given."""
     rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in queries])
     return data.with_rows(rows, name=name)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import mmap
-import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import unknown
 from moerank.kernels.columns import extremes
 from moerank.kernels.lanes import lanes
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = [
+    "arrow_numbers",
     "as_labels",
     "as_table",
     "column_names",
@@ -47,22 +51,22 @@ ROWS = 4096
 
 
 def column_names(X: object) -> tuple[str, ...] | None:
-    """Return the names of the columns that a DataFrame brings along; None for what has none.
-
-    pandas and polars have them as ``columns``, Arrow tables as ``column_names``, and what knows nothing but the
-    interchange protocol says them when asked.
-    """
-    if hasattr(X, "collect"):  # a query of polars that has not been run
-        return None
+    """Return the names of the columns of a DataFrame or an Arrow table; None for other objects."""
     names = getattr(X, "column_names", None)
     if not isinstance(names, list | tuple):
         names = getattr(X, "columns", None)
-    if names is None and hasattr(X, "__dataframe__"):
-        names = X.__dataframe__().column_names()
-    return None if names is None else tuple(str(name) for name in names)
+    if names is None and hasattr(X, "__arrow_c_stream__"):
+        names = _arrow_table(X).column_names
+    return None if names is None or hasattr(X, "collect") else tuple(str(name) for name in names)
 
 
-def as_table(X: Any, names: Sequence[str] | None = None) -> NDArray[Any]:
+def _arrow_table(X: object) -> pa.Table:
+    import pyarrow as pa
+
+    return X if isinstance(X, pa.Table) else pa.RecordBatchReader.from_stream(X).read_all()
+
+
+def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     """Return a table (n_documents, n_features) in single precision if it is given so, else in double; contiguous.
 
     A missing value (None, NA, a masked entry) becomes NaN. An array that nobody can write to is taken as it is, by
@@ -86,9 +90,11 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> NDArray[Any]:
         raise ValueError(
             f"X is sparse, and rankers need a dense table; give X.toarray(), which takes {gibibytes:.2g} GiB"
         )
-    if not isinstance(X, np.ndarray) and column_names(X) is not None:
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):
+        raise TypeError(f"a {type(X).__name__} is a query that has not been run; give X.collect()")
+    if hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__"):
         return _frame_table(X, names)
-    table: NDArray[Any] = without_mask(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+    table: Array = without_mask(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     if table.dtype.kind in "cMm":
         remark = " (Complex data not supported)" * (table.dtype.kind == "c")
         raise ValueError(f"X holds values of type {table.dtype}, not real numbers{remark}")
@@ -101,7 +107,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> NDArray[Any]:
     return np.array(table, dtype=dtype, order="C")
 
 
-def is_frozen(array: NDArray[Any]) -> bool:
+def is_frozen(array: Array) -> bool:
     """Whether nobody can write to an array: neither to it nor to what it is a view of."""
     base: Any = array
     while isinstance(base, np.ndarray):
@@ -113,7 +119,7 @@ def is_frozen(array: NDArray[Any]) -> bool:
     return base is None or isinstance(base, bytes) or (isinstance(base, mmap.mmap) and isinstance(array, np.memmap))
 
 
-def without_mask(values: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+def without_mask(values: np.ma.MaskedArray[Any, Any]) -> Array:
     """Return a masked array as numbers with NaN in the masked places, or as objects with None there."""
     if not np.ma.getmaskarray(values).any():
         return np.asarray(values.data)
@@ -125,7 +131,7 @@ def without_mask(values: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
     return objects
 
 
-def as_labels(y: Any) -> NDArray[np.float64]:
+def as_labels(y: Any) -> Vector:
     """Return relevance labels as numbers, NaN where one is missing.
 
     Raises
@@ -161,30 +167,50 @@ def require_same_index(X: Any, values: Any, name: str) -> None:
         )
 
 
-def _frame_table(X: Any, names: Sequence[str] | None) -> NDArray[Any]:
-    """Put the columns of a DataFrame together."""
+def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
+    """Put the columns of a DataFrame of pandas, or of any other with Arrow's stream, together."""
     own = column_names(X) or ()
     names = own if names is None or len(names) != len(own) else names
-    if not hasattr(X, "iloc") and not hasattr(X, "__getitem__"):
-        if not hasattr(X, "__dataframe__"):
-            raise TypeError(f"a {type(X).__name__} holds no rows yet")
-        from pandas.api.interchange import from_dataframe
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # pandas will drop the protocol one day
-            X = from_dataframe(X)
-    columns = [
-        _numbers(X.iloc[:, place] if hasattr(X, "iloc") else X[own[place]], name) for place, name in enumerate(names)
-    ]
+    if hasattr(X, "iloc"):
+        columns = [_numbers(X.iloc[:, place], name) for place, name in enumerate(names)]
+    else:
+        columns = [
+            _arrow_feature(column, name) for column, name in zip(_arrow_table(X).itercolumns(), names, strict=True)
+        ]
     single = bool(columns) and all(column.dtype == np.float32 for column in columns)
-    table = np.empty((len(X), len(columns)), np.float32 if single else np.float64)
+    table = np.empty((len(columns[0]) if columns else 0, len(columns)), np.float32 if single else np.float64)
     for begin in range(0, len(table), ROWS):
         for place, column in enumerate(columns):
             table[begin : begin + ROWS, place] = column[begin : begin + ROWS]
     return table
 
 
-def _numbers(column: Any, name: str) -> NDArray[Any]:
+def _arrow_feature(column: pa.ChunkedArray, name: str) -> Array:
+    """Return a column of an Arrow table as numbers; refuse other values with the remedy."""
+    import pyarrow as pa
+
+    kind, is_a = column.type, pa.types
+    if is_a.is_decimal(kind) or is_a.is_null(kind):
+        column = column.cast(pa.float64())
+    elif is_a.is_dictionary(kind):
+        raise ValueError(_no_numbers(name, "categories"))
+    elif not (is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_boolean(kind)):
+        texts = is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind)
+        raise ValueError(_no_numbers(name, "texts" if texts else f"values of {kind}"))
+    return arrow_numbers(column)
+
+
+def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
+    """Return a column of numbers as Arrow has it: in the precision it has, NaN where a value is missing."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    numbers: Array = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _numbers(column: Any, name: str) -> Array:
     """Return one column of a DataFrame as numbers, in the precision it has."""
     kind = getattr(column, "dtype", None)
     categorical = getattr(kind, "categories", None) is not None or str(kind).startswith(("Categorical", "Enum"))
@@ -254,7 +280,7 @@ class Extremes(NamedTuple):
         return self.least >= -LARGEST_VALUE and self.largest <= LARGEST_VALUE
 
 
-def extremes_of(X: NDArray[Any]) -> Extremes:
+def extremes_of(X: Array) -> Extremes:
     """Return the extremes of a table in single or double precision, in one pass over its memory."""
     flat = X.T.reshape(-1) if X.flags.f_contiguous else X.reshape(-1)
     flat = flat.view()
@@ -262,7 +288,7 @@ def extremes_of(X: NDArray[Any]) -> Extremes:
     return Extremes(*extremes(flat, lanes(flat.dtype.type)))
 
 
-def refuse_large_values(X: NDArray[Any], names: Sequence[str] | None, where: str = "") -> None:
+def refuse_large_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) beyond 1e30 in size."""
     if not extremes_of(X).moderate:
         row, column = np.argwhere(np.abs(X) > LARGEST_VALUE)[0]
@@ -272,7 +298,7 @@ def refuse_large_values(X: NDArray[Any], names: Sequence[str] | None, where: str
         )
 
 
-def refuse_infinite_values(X: NDArray[Any], names: Sequence[str] | None, where: str = "") -> Extremes:
+def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "") -> Extremes:
     """Raise a ValueError that names row and feature of an infinite value in X (n_documents, n_features).
 
     Returns the extremes of X, if all values are finite or NaN.
@@ -288,7 +314,7 @@ def refuse_infinite_values(X: NDArray[Any], names: Sequence[str] | None, where: 
 
 
 def refuse_missing_values(
-    X: NDArray[Any],
+    X: Array,
     names: Sequence[str] | None,
     where: str = "",
     remedy: str = f"say what missing values become, as in RankingData(X, y, qid, missing='query-worst'): {RULES}",
@@ -299,7 +325,7 @@ def refuse_missing_values(
         raise ValueError(f"{where}X[{row}, {column}] is NaN ({_place(row, column, names)}); {remedy}")
 
 
-def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tuple[NDArray[Any], Extremes]:
+def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tuple[Array, Extremes]:
     """Return X as a table of finite numbers and NaN in one of two precisions, see `as_table`, and its extremes."""
     try:
         table = as_table(X, names)
@@ -320,7 +346,7 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tu
     return table, refuse_infinite_values(table, fitting, f"{name}: ")
 
 
-def checked_labels(y: ArrayLike, n_documents: int, name: str) -> NDArray[np.int64]:
+def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     """Return one relevance label per document."""
     try:
         values = as_labels(y)
@@ -336,7 +362,7 @@ def checked_labels(y: ArrayLike, n_documents: int, name: str) -> NDArray[np.int6
     return values.astype(np.int64)
 
 
-def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> NDArray[Any]:
+def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array:
     """Return the query of each document."""
     if qid is None:
         if n_documents > LARGEST_UNNAMED_QUERY:
@@ -365,7 +391,7 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> NDArr
     return queries
 
 
-def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_missing(values: Array) -> Mask:
     """Return which entries (n,) are NaN, NaT, None or pandas' NA."""
     if values.dtype.kind in "biuUSV":
         return np.zeros(len(values), np.bool_)
@@ -374,7 +400,7 @@ def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(pd.isna(values), np.bool_)
 
 
-def query_offsets(qid: NDArray[Any], name: str) -> NDArray[np.int64]:
+def query_offsets(qid: Array, name: str) -> Integers:
     """Return the rows at which queries begin and end, shape (n_queries + 1,); those of a query must be contiguous."""
     starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))
     queries, counts = np.unique(qid[starts], return_counts=True)
@@ -403,7 +429,7 @@ def _place(row: int, column: int, names: Sequence[str] | None) -> str:
     return f"row {row}, feature {column + 1 if names is None else repr(str(names[column]))}"
 
 
-def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> NDArray[np.float64]:
+def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
     """Return scores, of shape (n_documents,) or (n_documents, n_individuals), in double precision, all finite."""
     try:
         checked = np.ascontiguousarray(scores, dtype=np.float64)
@@ -437,7 +463,7 @@ def listed(features: Any) -> tuple[Any, ...]:
     return (features,) if isinstance(features, str | Integral) else tuple(features)
 
 
-def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> NDArray[np.bool_]:
+def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> Mask:
     """Return which columns are meant, shape (n_features,).
 
     Parameters
@@ -501,11 +527,11 @@ def _column(feature: object, names: Sequence[str], where: str) -> int:
     return column
 
 
-_SCALED_TABLES: dict[int, tuple[weakref.ref[NDArray[Any]], str]] = {}
+_SCALED_TABLES: dict[int, tuple[weakref.ref[Array], str]] = {}
 """The tables that fitted scalings have made, by identity, with the names of their data."""
 
 
-def register_scaled_table(X: NDArray[Any], name: str) -> None:
+def register_scaled_table(X: Array, name: str) -> None:
     """Note that X, the table of the data of this name, is scaled by fitted values."""
     key = id(X)
     _SCALED_TABLES[key] = weakref.ref(X, lambda _: _SCALED_TABLES.pop(key, None)), name

@@ -5,11 +5,11 @@ from __future__ import annotations
 from difflib import get_close_matches
 from math import isfinite
 from numbers import Real
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Array, Floats, Integers
 from moerank.data.blocks import ROWS, blocks
 
 __all__ = ["MissingRule", "QueryRule", "check_missing_rule", "fill_in_place", "fill_missing", "missing_bits"]
@@ -17,8 +17,6 @@ __all__ = ["MissingRule", "QueryRule", "check_missing_rule", "fill_in_place", "f
 QueryRule: TypeAlias = Literal["query-min", "query-mean", "query-worst"]
 MissingRule: TypeAlias = float | QueryRule
 """A number, or a rule that looks at what the same query knows of the feature."""
-
-Table: TypeAlias = NDArray[Any]
 
 
 def check_missing_rule(rule: object) -> None:
@@ -43,7 +41,7 @@ def check_missing_rule(rule: object) -> None:
         raise ValueError(f"missing must be a number, 'query-min', 'query-mean' or 'query-worst', not {rule!r}{advice}")
 
 
-def fill_missing(X: Table, offsets: NDArray[np.int64], rule: MissingRule) -> tuple[Table, NDArray[np.int64]]:
+def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> tuple[Floats, Integers]:
     """Replace every NaN, and count them.
 
     Parameters
@@ -84,7 +82,7 @@ def fill_missing(X: Table, offsets: NDArray[np.int64], rule: MissingRule) -> tup
     return filled, fill_in_place(filled, offsets, rule)
 
 
-def fill_in_place(X: Table, offsets: NDArray[np.int64], rule: MissingRule) -> NDArray[np.int64]:
+def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> Integers:
     """Do what `fill_missing` does without a copy, and return the counts; X is written to only where NaN stands."""
     check_missing_rule(rule)
     if not isinstance(rule, str) and not abs(rule) <= float(np.finfo(X.dtype).max):
@@ -109,7 +107,7 @@ def fill_in_place(X: Table, offsets: NDArray[np.int64], rule: MissingRule) -> ND
     return counts
 
 
-def missing_bits(X: Table) -> NDArray[np.uint8]:
+def missing_bits(X: Floats) -> Array:
     """Return where X (n_documents, n_features) is NaN, as the bits of each row."""
     bits = np.empty((len(X), -(-X.shape[1] // 8)), np.uint8)
     for begin in range(0, len(X), ROWS):
@@ -117,7 +115,7 @@ def missing_bits(X: Table) -> NDArray[np.uint8]:
     return bits
 
 
-def _replacements(X: Table, starts: NDArray[np.int64], lengths: NDArray[np.int64], rule: QueryRule) -> Table:
+def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRule) -> Floats:
     """Return what a missing value becomes in each query, shape (n_queries, n_columns), in the precision of X."""
     least = np.fmin.reduceat(X, starts)
     nothing_known = np.isnan(least)

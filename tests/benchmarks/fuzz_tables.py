@@ -135,7 +135,7 @@ def judge_csv(text, missing):
 
 def number(text):
     """The finite number that a text says, or None."""
-    plain = text.strip(" \t\n\r\f\v")
+    plain = text.strip(" \t")
     if "_" in plain or "n" in plain.lower() or not plain.isascii() or plain != plain.strip():
         return None
     try:

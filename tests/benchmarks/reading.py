@@ -30,7 +30,7 @@ else:
     from moerank.data import load_letor
     from moerank.data.read.letor import _parse
     options = {"precision": np.float32 if how == "float32" else np.float64, "n_features": None, "nulls": False}
-    parse = lambda path: _parse(Path(path), beside=None, **options).values
+    parse = lambda path: _parse(Path(path), beside=None, **options).X
     read = parse if how.startswith("float") else lambda path: load_letor(path, dtype=np.float32).X
     if how.startswith("float"):
         warm = path + ".warm"

@@ -8,6 +8,7 @@ def cache(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("MOERANK_CACHE", str(folder))
     monkeypatch.delenv("MOERANK_CACHE_SIZE", raising=False)
+    monkeypatch.setattr("moerank.data.read.cache.SETTLED", 0.0)
     path = tmp_path / "train.txt"
     path.write_bytes(b"1 qid:1 1:0.5\n0 qid:1 1:1\n")
     load_letor(path)

@@ -22,6 +22,7 @@ class Clock:
 @pytest.fixture
 def path(tmp_path, monkeypatch):
     monkeypatch.setenv("MOERANK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("moerank.data.read.cache.SETTLED", 0.0)
     path = tmp_path / "train.txt"
     path.write_bytes(b"1 qid:1 1:0.5\n0 qid:1 1:1\n")
     return path

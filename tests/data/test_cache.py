@@ -1,15 +1,24 @@
 import os
+import random
 
 import numpy as np
 import pytest
 
-import moerank.data.read.cache
 import moerank.data.read.letor
-from moerank.data import load_letor
+from moerank.data import load_letor, load_table
+from moerank.data.read import cache as cache_module
+from moerank.data.read import table as tables
 from moerank.data.read.cache import cache_entries, cache_folder, clear_cache, remembered
-from moerank.data.read.letor_parser import Documents
+from moerank.data.read.columns import Table
 
 CONTENT = b"2 qid:1 1:0.5 2:1\n0 qid:1 1:0.25\n1 qid:2 2:1e-3\n"
+TEXT = "query,label,price,rating\nshoes,2,59.9,4.5\nshoes,0,120,\nhats,1,-1e-3,.5\n"
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch):
+    """Believe the times of files that were just written."""
+    monkeypatch.setattr(cache_module, "SETTLED", 0.0)
 
 
 @pytest.fixture
@@ -37,15 +46,25 @@ def assert_same(data, twin):
     for field in ("X", "y", "qid", "offsets"):
         np.testing.assert_array_equal(getattr(data, field), getattr(twin, field))
         assert getattr(data, field).dtype == getattr(twin, field).dtype
+    assert data.given_names == twin.given_names
+    assert data.n_missing.tolist() == twin.n_missing.tolist()
 
 
 def test_the_second_load_parses_nothing(path, parsed, cache):
     first, second = load_letor(path), load_letor(path)
     assert_same(first, second)
     assert parsed == ["train.txt"]
-    (entry,) = cache.iterdir()
-    assert {part.suffix for part in entry.iterdir()} == {".npy"}
+    assert [entry.suffix for entry in cache.iterdir()] == [".arrays"]
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["train.txt"]
+
+
+def test_the_features_of_an_entry_are_mapped(path, parsed):
+    load_letor(path)
+    data = load_letor(path)
+    base = data.X
+    while not isinstance(base, np.memmap):
+        base = base.base
+    assert base.mode == "r"
 
 
 def test_a_change_of_the_same_size_at_the_same_time_is_seen(path, parsed):
@@ -58,11 +77,20 @@ def test_a_change_of_the_same_size_at_the_same_time_is_seen(path, parsed):
     assert parsed == ["train.txt"] * 2
 
 
-def test_what_the_arrays_depend_on_is_part_of_the_key(path, parsed):
-    assert load_letor(path).X.dtype == np.float64
-    assert load_letor(path.rename(path.with_name("train.dat"))).n_documents == 3
-    load_letor(path.with_name("train.dat"), n_features=4)
-    assert len(parsed) == 2  # other endings may be compressed
+def test_a_file_that_was_just_written_is_not_kept(path, parsed, cache, monkeypatch):
+    monkeypatch.setattr(cache_module, "SETTLED", 60.0)
+    assert_same(load_letor(path), load_letor(path))
+    assert len(parsed) == 2
+    assert not list(cache.iterdir())
+
+
+@pytest.mark.parametrize("options", [{"dtype": np.float32}, {"n_features": 4}, {"missing": 0.0}])
+def test_settings_are_part_of_the_key(path, parsed, options):
+    load_letor(path)
+    for _ in range(2):
+        data = load_letor(path, **options)
+    assert (data.X.dtype, data.n_features) == (options.get("dtype", np.float64), options.get("n_features", 2))
+    assert len(parsed) == 2
 
 
 def test_one_entry_serves_every_rule_for_missing_values(path, parsed):
@@ -70,69 +98,104 @@ def test_one_entry_serves_every_rule_for_missing_values(path, parsed):
     for missing in (0.0, 1.0):
         assert load_letor(path, missing=missing).X.item() == missing
     assert len(parsed) == 1
-    for _ in range(2):
-        with pytest.raises(ValueError, match="line 1: the value of feature 1 is missing"):
-            load_letor(path)
-    assert load_letor(path, missing=1.0, n_features=3).X.tolist() == [[1.0, 0.0, 0.0]]
+    with pytest.raises(ValueError, match="line 1: the value of feature 1 is missing"):
+        load_letor(path)
 
 
-def test_damaged_entries_are_read_anew_and_written_again(path, parsed, cache):
+def test_damaged_entries_are_read_anew(path, parsed, cache):
     whole = load_letor(path)
     (entry,) = cache.iterdir()
-    for part in sorted(entry.iterdir()):
-        stored = part.read_bytes()
-        for content in (b"", b"junk", stored[:-1], stored[: len(stored) // 2], stored[8:]):
-            part.write_bytes(content)
-            parsed.clear()
+    rng = random.Random(0)
+    for file in sorted(entry.iterdir()):
+        stored = file.read_bytes()
+        damaged = [b"", b"junk", stored[:-1], stored[: len(stored) // 2]]
+        for _ in range(30):  # in the header; the numbers themselves are believed
+            at = rng.randrange(min(len(stored), 80))
+            damaged.append(stored[:at] + bytes([stored[at] ^ 1 << rng.randrange(8)]) + stored[at + 1 :])
+        for content in damaged:
+            file.write_bytes(content)
             assert_same(load_letor(path), whole)
-            assert parsed == ["train.txt"]
-            assert part.read_bytes() == stored
-        part.unlink()
-        assert_same(load_letor(path), whole)
+    file.unlink()
+    parsed.clear()
+    load_letor(path)
+    load_letor(path)
+    assert parsed == ["train.txt"]
 
 
-def test_arrays_that_do_not_fit_together_are_not_believed(path, parsed, cache):
+def test_an_entry_of_another_file_is_not_believed(path, parsed, cache):
     whole = load_letor(path)
     (entry,) = cache.iterdir()
-    for name, forged in (
-        ("counts", np.array([3, 0, 0])),
-        ("starts", np.array([0, -1])),
-        ("values", np.zeros(6, np.float16)),
-        ("ids", np.array([object(), object()])),
-    ):
-        np.save(entry / f"{name}.npy", forged, allow_pickle=True)
-        assert_same(load_letor(path), whole)
-    assert len(parsed) == 1 + 4
+    other = path.with_name("other.txt")
+    other.write_bytes(CONTENT.replace(b"0.25", b"0.75"))
+    load_letor(other)
+    (twin,) = set(cache.iterdir()) - {entry}
+    clear_cache_of(entry)
+    twin.rename(entry)
+    assert_same(load_letor(path), whole)
+    assert len(parsed) == 3
 
 
-@pytest.mark.parametrize("how", ["pipe", "file", "link"])
-def test_entries_are_folders(path, parsed, cache, how):
+def clear_cache_of(entry):
+    for file in entry.iterdir():
+        file.unlink()
+    entry.rmdir()
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"X": np.zeros((2, 2))},
+        {"X": np.zeros(6)},
+        {"X": np.zeros((3, 2), np.float16)},
+        {"offsets": np.array([0, 5, 3])},
+        {"offsets": np.array([0, 3])},
+        {"y": np.zeros(2, np.int64)},
+        {"ids": np.zeros(2)},
+        {"X": np.array([[None]])},
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_not_believed(path, parsed, cache, forged):
     whole = load_letor(path)
     (entry,) = cache.iterdir()
-    kept = entry.rename(entry.with_name("kept"))
-    if how == "pipe":
-        os.mkfifo(entry)
-    elif how == "file":
-        entry.write_bytes(b"junk")
-    else:
-        entry.symlink_to(cache / "nowhere")
+    for name, array in forged.items():
+        np.save(entry / f"{name}.npy", array, allow_pickle=True)
+    assert_same(load_letor(path), whole)
+    assert len(parsed) == 2
+
+
+def test_a_folder_of_another_user_is_not_used(path, parsed, cache, monkeypatch):
+    load_letor(path)
+    monkeypatch.setattr(cache_module, "is_own", lambda status: False)
+    load_letor(path)
+    clear_cache()
+    load_letor(path)
+    assert len(parsed) == 3
+    assert not list(cache.iterdir())
+
+
+@pytest.mark.parametrize("how", ["file", "link"])
+def test_what_stands_in_the_place_of_an_entry_is_replaced(path, parsed, cache, how):
+    whole = load_letor(path)
+    (entry,) = cache.iterdir()
+    clear_cache_of(entry)
+    entry.write_bytes(b"junk") if how == "file" else entry.symlink_to(path)
+    assert_same(load_letor(path), whole)
     assert_same(load_letor(path), whole)
     assert parsed == ["train.txt"] * 2
-    assert kept.is_dir()
 
 
-def test_a_folder_that_cannot_be_written_means_no_cache(path, parsed, tmp_path, monkeypatch, recwarn):
+def test_a_folder_that_cannot_be_written_means_no_cache(path, parsed, monkeypatch, recwarn):
     monkeypatch.setenv("MOERANK_CACHE", str(path / "below a file"))
     assert_same(load_letor(path), load_letor(path))
     assert parsed == ["train.txt"] * 2
     assert not recwarn.list
 
 
-def test_a_write_that_fails_leaves_nothing_behind(path, parsed, cache, monkeypatch):
+def test_a_write_that_fails_leaves_nothing_behind(path, cache, monkeypatch):
     def full(*arguments, **options):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("numpy.save", full)
+    monkeypatch.setattr(np, "save", full)
     load_letor(path)
     assert list(cache.iterdir()) == []
 
@@ -155,18 +218,14 @@ def test_cache_false_neither_reads_nor_writes(path, parsed, cache):
     assert parsed == ["train.txt"] * 3
 
 
-def test_the_default_folder_is_the_users(monkeypatch):
+def test_the_default_folder_is_the_users(path, tmp_path, monkeypatch):
     monkeypatch.delenv("MOERANK_CACHE")
     assert cache_folder().is_absolute()
     assert "moerank" in cache_folder().parts
-
-
-def test_a_user_without_a_home_has_no_cache(path, parsed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MOERANK_CACHE")
-    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: f"~/.cache/{name}")
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: f"~/.cache/{name}")  # without a home
     assert cache_folder() is None
-    assert_same(load_letor(path), load_letor(path))
+    load_letor(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["train.txt"]
 
 
@@ -175,7 +234,7 @@ def test_what_make_raises_passes_and_is_not_kept(path, cache):
         raise KeyError("told so")
 
     with pytest.raises(KeyError, match="told so"):
-        remembered(path, "any", Documents, fail)
+        remembered(path, "any", Table, fail)
     assert list(cache.iterdir()) == []
 
 
@@ -214,25 +273,50 @@ def test_what_is_larger_than_the_cache_is_not_kept(path, parsed, cache, monkeypa
         load_letor(path)
 
 
-def test_the_cache_is_cleared_of_its_own_files_only(path, parsed, cache):
+def test_the_cache_is_cleared_of_its_own_files_only(path, cache):
     load_letor(path)
-    earlier = cache / f"{'0' * 32}.npz"
-    earlier.write_bytes(b"of an earlier version")
+    (cache / f"{'0' * 32}.npz").write_bytes(b"of an earlier version")
+    (cache / f".{'0' * 32}.arrays.{'1' * 16}.tmp").mkdir()  # of a process that was killed
     kept = [cache / name for name in ("notes.txt", "kernels-0123", f"{'g' * 32}.arrays")]
     for other in kept:
         other.touch()
     entries = cache_entries()
-    assert {entry.path.suffix for entry in entries} == {"", ".npz"}
-    assert clear_cache() == (2, sum(entry.n_bytes for entry in entries))
+    assert clear_cache() == (3, sum(entry.n_bytes for entry in entries))
     assert sorted(cache.iterdir()) == sorted(kept)
     assert clear_cache() == (0, 0)
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_kept(path, cache):
     def make():
-        documents = moerank.data.read.letor._parse(path, None, False, np.float64, None)
+        table = moerank.data.read.letor._parse(path, None, False, np.float64, None)
         path.write_bytes(CONTENT + CONTENT.replace(b"qid:", b"qid:1"))
-        return documents
+        return table
 
-    assert len(remembered(path, "any", Documents, make).y) == 3
+    assert len(remembered(path, "any", Table, make).y) == 3
     assert list(cache.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": np.float32}, {"features": ["rating"]}])
+def test_large_tables_are_kept(tmp_path, cache, monkeypatch, options):
+    path = tmp_path / "train.csv"
+    path.write_text(TEXT)
+    options = {"label": "label", "query": "query", "missing": 7.0, **options}
+    load_table(path, **options)
+    assert not list(cache.iterdir())
+    monkeypatch.setattr(tables, "LARGE", 0)
+    once = load_table(path, **options)
+    monkeypatch.setattr(tables, "read_table", lambda *_, **__: pytest.fail("the file was parsed again"))
+    assert_same(load_table(path, **options), once)
+    with pytest.raises(pytest.fail.Exception):
+        load_table(path, **options | {"missing": None})
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_table_comes_back_in_its_order(order):
+    X = np.array(np.arange(6.0).reshape(3, 2), order=order)
+    table = Table(X, np.array([0, 1, 2]), np.array(["a", "b"]), np.array([0, 2, 3]), ("x\0", "y"))
+    again = Table.from_arrays(table.as_arrays())
+    np.testing.assert_array_equal(again.X, X)
+    assert again.X.flags[f"{order}_CONTIGUOUS"]
+    assert again.names == ("x\0", "y")
+    assert again.qid.tolist() == ["a", "a", "b"]

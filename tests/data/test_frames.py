@@ -6,6 +6,7 @@ import mmap
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse
 
@@ -17,35 +18,32 @@ LABELS, QUERIES = [0, 2, 1], [7, 7, 8]
 
 
 def library(name):
-    """Whatever of the two is there; the package needs neither."""
+    """A library that the package does not need, if it is installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
         return None
 
 
-class Columns:
-    """A table as polars or Arrow have it: names, columns by name, and nothing of pandas."""
+class Capsule:
+    """A table that knows nothing but Arrow's stream."""
 
     def __init__(self, columns):
-        self._columns = {name: np.asarray(values) for name, values in columns.items()}
-        self.columns = list(columns)
+        self._table = pa.table(columns)
 
-    def __getitem__(self, name):
-        return self._columns[name]
-
-    def __len__(self):
-        return len(self._columns[self.columns[0]])
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
 
 
-class Interchange:
-    """A table that knows nothing but the interchange protocol."""
+class LazyFrame:
+    """A query of polars, as far as it is looked at."""
 
-    def __init__(self, frame):
-        self._frame = frame
+    columns = ("a", "b")
 
-    def __dataframe__(self, *arguments, **keywords):
-        return self._frame.__dataframe__(*arguments, **keywords)
+    def collect(self):
+        pytest.fail("the query was run")
+
+    collect_schema = collect
 
 
 def made(table):
@@ -57,14 +55,13 @@ FRAMES = {
     "mixed pandas": pd.DataFrame({"a": VALUES[:, 0], "b": [1, 3, 2]}),
     "objects": pd.DataFrame({"a": [0.5, decimal.Decimal("0.25"), np.float32(0.75)], "b": [1, 3, 2]}, dtype=object),
     "nullable": pd.DataFrame({"a": VALUES[:, 0], "b": [1, 3, 2]}).convert_dtypes(),
-    "columns": Columns({"a": VALUES[:, 0], "b": np.array([1, 3, 2])}),
-    "interchange": Interchange(pd.DataFrame(VALUES, columns=["a", "b"])),
+    "capsule": Capsule({"a": VALUES[:, 0], "b": np.array([1, 3, 2])}),
     "polars": (pl := library("polars")) and pl.DataFrame({"a": VALUES[:, 0], "b": [1, 3, 2]}),
-    "arrow": (pa := library("pyarrow")) and pa.table({"a": VALUES[:, 0], "b": [1, 3, 2]}),
+    "arrow": pa.table({"a": VALUES[:, 0], "b": [1, 3, 2]}),
+    "chunks": pa.concat_tables([pa.table({"a": VALUES[:1, 0], "b": [1]}), pa.table({"a": VALUES[1:, 0], "b": [3, 2]})]),
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*[Ii]nterchange")
 @pytest.mark.parametrize("kind", [kind for kind, frame in FRAMES.items() if frame is not None])
 def test_frames_keep_their_values_and_names(kind):
     data = made(FRAMES[kind])
@@ -189,8 +186,29 @@ def test_columns_of_polars_that_hold_no_numbers_are_refused_by_name():
             made(frame)
     frame = pl.DataFrame({"a": VALUES[:, 0], "b": [1, None, 2]})
     assert RankingData(frame, pl.Series(LABELS), pl.Series(["a", "a", "b"]), missing=9).X[1, 1] == 9
-    with pytest.raises(ValueError, match="table of numbers"):
+    with pytest.raises(TypeError, match=r"give X\.collect"):
         made(frame.lazy())
+
+
+def test_columns_of_arrow_are_numbers_or_refused_by_name():
+    for column, kind in [
+        (pa.array(["x", "y", "z"]), "texts"),
+        (pa.array(["x", "y", "z"]).dictionary_encode(), "categories"),
+        (pa.array([[1], [2], [3]]), "values of list"),
+    ]:
+        with pytest.raises(ValueError, match=f"data: column 'site' of X holds {kind}"):
+            made(Capsule({"a": VALUES[:, 0], "site": column}))
+    unknown = Capsule({"a": pa.array([0.5, None, 1.5]), "b": pa.array([True, None, False]), "c": pa.nulls(3)})
+    data = RankingData(unknown, LABELS, QUERIES, missing=-1)
+    assert data.X.tolist() == [[0.5, 1, -1], [-1, -1, -1], [1.5, 0, -1]]
+    single = Capsule({"a": pa.array([1, 2, 3], pa.float32()), "b": pa.array([decimal.Decimal(1)] * 3)})
+    assert made(single).X.dtype == np.float64
+    assert made(Capsule({"a": pa.array([1, 2, 3], pa.float32())})).X.dtype == np.float32
+
+
+def test_a_query_that_has_not_been_run_is_refused():
+    with pytest.raises(TypeError, match=r"a LazyFrame is a query that has not been run; give X\.collect\(\)"):
+        made(LazyFrame())
 
 
 def test_sparse_tables_are_refused_with_the_remedy_and_its_size():

@@ -22,7 +22,6 @@ from moerank.rankers import RankRLS, RankSVM
 def small(monkeypatch):
     """Take every table for a large one."""
     monkeypatch.setattr(table_order, "BY_COLUMNS", 1)
-    monkeypatch.setattr(table_order, "PIECE", 2000)
 
 
 def drawn(missing=0.0, seed=0):
@@ -119,7 +118,7 @@ def test_tables_are_by_columns_and_say_how_far_they_are(tmp_path, monkeypatch, s
     frame = pandas.DataFrame(X, columns=[f"f{j}" for j in range(20)]).assign(label=y, query=qid)
     getattr(frame, f"to_{ending}")(path, index=False)
     monkeypatch.setattr("moerank.data.read.parquet.ROWS", 100)
-    monkeypatch.setattr("moerank.data.read.csv.BLOCK", 20_000)
+    monkeypatch.setattr("moerank.data.read.csv.BLOCK", 1000)
     shares = []
     with reading_progress(lambda at, share: shares.append((at, share))):
         data = load_table(path, label="label", query="query")

@@ -1,26 +1,29 @@
-"""A cache of parsed files: a second load maps the arrays of the first one.
+"""Cache of files that were read: a second load takes the arrays from the disk instead of parsing the text.
 
-An entry is a folder of ``.npy`` files. Its name is a digest of the file's path, size and times, of the options of the
-reader, and of this format. Entries live in the user's cache folder, or in ``MOERANK_CACHE`` (``off`` for none), and may
-be deleted at any time. An entry that cannot be read is made again, one that cannot be written is not kept: the cache
-never fails a load. Reading an entry runs no code.
+An entry is a folder with one NumPy file for each array. It is keyed by the path, the size and the times of the file
+that was read, and by the settings, so a file that changed is read anew. Entries lie in the user's cache folder, or in
+the folder that the environment variable ``MOERANK_CACHE`` names (``off``: nowhere), which must belong to the user; they
+may be removed at any time. An entry that cannot be read is made again, and an entry that cannot be written is not kept:
+the cache never makes a load fail, and no code is run by opening an entry.
 
-All entries together take up to 20 GiB, or the number of GiB in ``MOERANK_CACHE_SIZE``; those unused for longest go
-first.
+All entries together take up to 20 GiB, or as many as the environment variable ``MOERANK_CACHE_SIZE`` says. The entries
+that were not used for longest are removed first.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -29,31 +32,19 @@ from moerank.arrays import Array
 from moerank.checks import gibibytes
 from moerank.systems import is_own
 
-__all__ = [
-    "LARGE",
-    "Arrays",
-    "CacheEntry",
-    "Keepable",
-    "cache_entries",
-    "cache_folder",
-    "cache_limit",
-    "clear_cache",
-    "remembered",
-]
+__all__ = ["CacheEntry", "Keepable", "cache_entries", "cache_folder", "cache_limit", "clear_cache", "remembered"]
 
-Arrays = dict[str, Array]
-
-FORMAT = "moerank cache 5"
-"""Changes whenever the same file would be read as other arrays."""
+FORMAT = 5
+"""Raised whenever the same file would be read as other arrays."""
 
 LIMIT = 20.0
 """GiB that all entries may take, unless the user says otherwise."""
 
-LARGE = 2**26
-"""Bytes from which on tables are kept, and arrays are mapped."""
+SETTLED = 2.0
+"""Seconds after a change until the times of a file tell the next change: file systems round times."""
 
-ENTRY = re.compile(r"[0-9a-f]{32}(?:\.(?:arrays|digest|npz))?")
-"""Names of entries, and of those of earlier versions."""
+_NAME = re.compile(r"\.?[0-9a-f]{32}\.(?:arrays|digest|npz)(?:\.[0-9a-f]{16}\.tmp)?")
+"""Names of entries, of entries under way, and of entries of earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +56,7 @@ class CacheEntry:
     path : Path
     n_bytes : int
     used : float
-        Time of the last use, in seconds since 1970.
+        When it was last used, in seconds since 1970.
     """
 
     path: Path
@@ -76,148 +67,156 @@ class CacheEntry:
 class Keepable(Protocol):
     """An object that can be kept as arrays."""
 
-    def as_arrays(self) -> Arrays:
+    def as_arrays(self) -> dict[str, Array]:
         """Return everything as arrays by name."""
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the object of these arrays; raise any exception if they do not fit together."""
+    def from_arrays(cls, arrays: dict[str, Array]) -> Self:
+        """Return the object that `as_arrays` took apart; raise a ValueError for arrays that do not fit together."""
 
 
 K = TypeVar("K", bound=Keepable)
 
 
 def cache_folder() -> Path | None:
-    """Return ``MOERANK_CACHE``, else the user's cache folder; None if it is off, or the user has no home."""
+    """Return the folder of the entries; None if ``MOERANK_CACHE`` is ``off`` or the user has no home folder."""
     chosen = os.environ.get("MOERANK_CACHE")
     if chosen:
         return None if chosen.lower() == "off" else Path(chosen)
     from platformdirs import user_cache_dir
 
     folder = Path(user_cache_dir("moerank"))
-    return folder if folder.is_absolute() else None
+    return folder if folder.is_absolute() else None  # without a home it is a folder called ~
 
 
 def cache_limit() -> int:
-    """Return how many bytes all entries may take.
+    """Return how many bytes all entries may take: `LIMIT` GiB, or as many as ``MOERANK_CACHE_SIZE`` says.
 
     Raises
     ------
     ValueError
-        If ``MOERANK_CACHE_SIZE`` holds no number.
+        If that variable holds no number.
     """
     return gibibytes("MOERANK_CACHE_SIZE", LIMIT)
 
 
 def cache_entries() -> list[CacheEntry]:
-    """Return all entries, the most recently used one last."""
-    folder, found = cache_folder(), []
-    with suppress(OSError):
-        for path in folder.iterdir() if folder else ():
-            if ENTRY.fullmatch(path.name) and not path.is_symlink():
-                with suppress(OSError):  # another process may remove it
-                    parts = [path, *path.iterdir()] if path.is_dir() else [path]
-                    n_bytes = sum(part.lstat().st_size for part in parts if part.is_file())
-                    found.append(CacheEntry(path, n_bytes, path.stat().st_mtime))
-    return sorted(found, key=lambda entry: entry.used)
+    """Return all entries in the order of their last use."""
+    folder = cache_folder()
+    return sorted(_entries(folder), key=lambda entry: entry.used) if folder else []
 
 
 def clear_cache() -> tuple[int, int]:
-    """Remove all entries; return their number and their bytes."""
-    entries = cache_entries()
-    for entry in entries:
-        _remove(entry.path)
-    return len(entries), sum(entry.n_bytes for entry in entries)
+    """Remove all entries; return how many there were, and their bytes."""
+    removed = [entry for entry in cache_entries() if _remove(entry.path)]
+    return len(removed), sum(entry.n_bytes for entry in removed)
 
 
 def remembered(path: Path, reading: str, kind: type[K], make: Callable[[], K]) -> K:
-    """Return the result that `make` had when the file was last read this way, or call it and keep the result.
+    """Return the result of `make` from the cache, or call `make` and keep the result.
 
     Parameters
     ----------
     path : Path
-        The file that the result depends on. Pipes and devices are not remembered.
+        The file that the result depends on. A pipe, and a file that was changed within the last seconds or changes
+        while it is read, is not remembered.
     reading : str
-        Everything else that it depends on, such as options of the parser.
+        Everything else that the result depends on, such as options of the reader.
     kind : type
         The class of the result.
     make : callable
-        Makes the result. Its exceptions pass through, and nothing is kept then.
+        Makes the result; an exception passes through, and nothing is kept.
 
     Raises
     ------
     OSError
         If the file cannot be read.
-
-    Notes
-    -----
-    A file is known by its path, size and times (of the last change of its content and of its entry in the file
-    system). A file that changes while it is read is not remembered.
     """
-    folder, state = cache_folder(), _state(path)
-    if folder is None or state is None or (folder.exists() and not is_own(folder.stat())):
-        return make()
+    folder, before = cache_folder(), path.stat()
     limit = cache_limit()
-    key = blake2b(repr((FORMAT, reading, str(path.resolve()), state)).encode(), digest_size=16).hexdigest()
-    entry = folder / key
+    if folder is None or not S_ISREG(before.st_mode) or abs(time.time() - before.st_ctime) < SETTLED:
+        return make()
+    key = json.dumps([FORMAT, str(path.resolve()), *_state(before), reading])
+    entry = folder / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.arrays"
     with suppress(Exception):  # a damaged entry raises nearly anything, and the remedy is always the same
-        result = kind.from_arrays(_load(entry))
-        os.utime(entry)
+        result = kind.from_arrays(_loaded(entry, key))
+        with suppress(OSError):
+            os.utime(entry)
         return result
     result = make()
     arrays = result.as_arrays()
     n_bytes = sum(array.nbytes for array in arrays.values())
-    if n_bytes <= limit and _state(path) == state:
+    if _state(path.stat()) == _state(before) and n_bytes <= limit:
         with suppress(OSError):
-            _save(entry, arrays)
-            _make_room(limit)
+            folder.mkdir(parents=True, exist_ok=True)
+            _make_room(folder, limit - n_bytes)
+            _store(entry, key, arrays)
+            _make_room(folder, limit)  # for the other files of the entry, and entries of other processes
     return result
 
 
-def _state(path: Path) -> tuple[int, ...] | None:
-    """Return the numbers that tell two states of a regular file apart; None for a pipe or a device."""
-    status = path.stat()
-    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns) if S_ISREG(status.st_mode) else None
+def _loaded(entry: Path, key: str) -> dict[str, Array]:
+    """Return the arrays of an entry, the features mapped; refuse an entry of another user or with another key."""
+    if not is_own(entry.parent.stat()) or (entry / "key.json").read_text(encoding="utf-8") != key:
+        raise ValueError
+    files = {path.stem: path for path in entry.glob("*.npy")}
+    return {
+        name: np.load(path, mmap_mode="r" if name == "X" else None, allow_pickle=False) for name, path in files.items()
+    }
 
 
-def _save(entry: Path, arrays: Arrays) -> None:
-    """Write an entry under another name, and rename it when it is complete."""
-    temporary = entry.with_name(f"{entry.name}-{secrets.token_hex(4)}")
-    temporary.mkdir(parents=True)
+def _store(entry: Path, key: str, arrays: dict[str, Array]) -> None:
+    """Write an entry that is there as a whole or not at all."""
+    if not is_own(entry.parent.stat()):
+        return
+    under_way = entry.with_name(f".{entry.name}.{secrets.token_hex(8)}.tmp")
+    under_way.mkdir(mode=0o700)
     try:
+        (under_way / "key.json").write_text(key, encoding="utf-8")
         for name, array in arrays.items():
-            np.save(temporary / f"{name}.npy", array, allow_pickle=False)
-        _remove(entry)
-        temporary.rename(entry)
+            with (under_way / f"{name}.npy").open("xb") as file:
+                np.save(file, array, allow_pickle=False)
+                file.flush()
+                os.fsync(file.fileno())
+        _remove(entry)  # if it is damaged
+        under_way.rename(entry)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(under_way, ignore_errors=True)
 
 
-def _load(entry: Path) -> Arrays:
-    """Return the arrays of an entry; large ones are mapped, and nobody can write to them."""
-    arrays = {}
-    for path in entry.iterdir():
-        if path.stat().st_size >= LARGE:
-            arrays[path.stem] = np.load(path, mmap_mode="r", allow_pickle=False)
-        else:
-            arrays[path.stem] = np.array(np.load(path, allow_pickle=False))  # that owns its memory
-    return arrays
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    """Return the numbers that differ between two states of a file."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _make_room(limit: int) -> None:
-    """Remove the entries that were unused for longest until the others take no more than `limit` bytes."""
-    entries = cache_entries()
+def _entries(folder: Path) -> Iterator[CacheEntry]:
+    """Yield the entries of a folder, which may hold other files, too."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if _NAME.fullmatch(path.name):
+                with suppress(OSError):  # another process was faster
+                    status = path.lstat()
+                    files = path.iterdir() if S_ISDIR(status.st_mode) else [path]
+                    yield CacheEntry(path, sum(file.lstat().st_size for file in files), status.st_mtime)
+
+
+def _make_room(folder: Path, limit: int) -> None:
+    """Remove the entries that were not used for longest until the others take no more than `limit` bytes."""
+    entries = sorted(_entries(folder), key=lambda entry: entry.used)
     total = sum(entry.n_bytes for entry in entries)
     for entry in entries:
         if total <= limit:
             return
-        _remove(entry.path)
-        total -= entry.n_bytes
+        if _remove(entry.path):
+            total -= entry.n_bytes
 
 
-def _remove(path: Path) -> None:
+def _remove(path: Path) -> bool:
+    """Remove an entry; return whether it is gone."""
     with suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+        return True
+    return False

@@ -1,18 +1,19 @@
-"""What the columns of a table are: label, query and features, and the rows of its queries."""
+"""Documents of a file as arrays, and the columns of tables."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from moerank.arrays import Array, Integers
 from moerank.checks import check_room, unknown
-from moerank.data.read.cache import Arrays
+from moerank.data.missing import MissingRule
+from moerank.data.ranking_data import RankingData
 
 __all__ = [
     "MISSING_REMEDY",
@@ -20,13 +21,11 @@ __all__ = [
     "Columns",
     "QueryRuns",
     "Table",
+    "WrongValueError",
+    "begins_again",
     "check_size",
     "choose_columns",
-    "narrowed",
-    "wrong_labels",
     "empty_table",
-    "lies_by_columns",
-    "rows_of_piece",
 ]
 
 FilePath = str | os.PathLike[str]
@@ -39,6 +38,10 @@ MISSING_REMEDY = (
 )
 
 
+class WrongValueError(ValueError):
+    """A value of a table that cannot be used; the reader of its format may know the line."""
+
+
 @dataclass(frozen=True)
 class Columns:
     """The names of the columns that are read."""
@@ -46,6 +49,8 @@ class Columns:
     label: str
     query: str
     features: tuple[str, ...]
+    remedy: str = "make numbers of it"
+    """For a feature that holds no numbers."""
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -55,41 +60,79 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What was read: features (n_rows, n_features), NaN where missing, labels, queries (n_rows,) and feature names."""
+    """The documents of a file.
 
-    X: NDArray[Any]
-    y: NDArray[np.int64]
-    qid: NDArray[Any]
-    names: tuple[str, ...]
+    Attributes
+    ----------
+    X : ndarray of float64 or float32, shape (n_documents, n_features)
+        NaN is a missing value.
+    y : ndarray of int64, shape (n_documents,)
+    ids : ndarray of int64 or str, shape (n_queries,)
+        The queries in order.
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Query q has the rows ``offsets[q]`` to ``offsets[q + 1]``.
+    names : tuple of str, optional
+        The names of the features.
+    """
 
-    def as_arrays(self) -> Arrays:
-        """Return everything as arrays by name, features in the order in which they lie in memory."""
-        by_columns = not self.X.flags.c_contiguous
+    X: Array
+    y: Integers
+    ids: Array
+    offsets: Integers
+    names: tuple[str, ...] | None = None
+
+    @property
+    def qid(self) -> Array:
+        """The query of each document, shape (n_documents,)."""
+        return np.repeat(self.ids, np.diff(self.offsets))
+
+    def as_data(self, name: str, missing: MissingRule | None) -> RankingData:
+        """Return the documents as ranking data without a copy of the features."""
+        self.X.setflags(write=False)
+        return RankingData(self.X, self.y, self.qid, self.names, name=name, missing=missing)
+
+    def widened(self, n_features: int, where: object) -> Table:
+        """Return the documents with zeros for further features; `where` is how messages call them."""
+        n, width = self.X.shape
+        if width >= n_features:
+            return self
+        check_room(f"{where}: a table of {n:,} documents × {n_features:,} features", n * n_features * self.X.itemsize)
+        X = np.zeros((n, n_features), self.X.dtype, order="C" if self.X.flags.c_contiguous else "F")
+        X[:, :width] = self.X
+        return replace(self, X=X)
+
+    def as_arrays(self) -> dict[str, Array]:
+        """Return everything as arrays by name."""
         names = np.frombuffer(json.dumps(self.names).encode(), np.uint8)
-        return {"values": self.X.T if by_columns else self.X, "y": self.y, "qid": self.qid, "names": names,
-                "by_columns": np.array([by_columns])}  # fmt: skip
+        return {"X": self.X, "y": self.y, "ids": self.ids, "offsets": self.offsets, "names": names}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Table:
-        """Return what `as_arrays` returned arrays of.
+    def from_arrays(cls, arrays: dict[str, Array]) -> Table:
+        """Return the documents that `as_arrays` took apart.
 
         Raises
         ------
         ValueError
             For arrays that do not fit together: compiled code goes by their sizes.
         """
-        values, y, qid = (arrays[name] for name in ("values", "y", "qid"))
-        X, names = values.T if arrays["by_columns"].all() else values, json.loads(arrays["names"].tobytes())
-        kinds = X.dtype in (np.float64, np.float32) and y.dtype == np.int64 and qid.dtype.kind in "iU"
-        if not kinds or X.shape != (len(y), len(names)) or y.shape != qid.shape or y.ndim != 1:
+        X, y, ids, offsets = (arrays[name] for name in ("X", "y", "ids", "offsets"))
+        names = json.loads(arrays["names"].tobytes())
+        fits = X.ndim == 2 and y.shape == X.shape[:1] and ids.ndim == 1 and offsets.shape == (len(ids) + 1,)
+        kinds = X.dtype in (np.float64, np.float32) and y.dtype == offsets.dtype == np.int64 and ids.dtype.kind in "iU"
+        if not fits or not kinds or (names is not None and len(names) != X.shape[1]):
             raise ValueError("the arrays do not fit together")
-        return cls(X, y, qid, tuple(map(str, names)))
+        if offsets[0] != 0 or offsets[-1] != len(y) or np.any(np.diff(offsets) <= 0):
+            raise ValueError("the arrays do not fit together")
+        return cls(X, y, ids, offsets, None if names is None else tuple(map(str, names)))
 
 
 def choose_columns(
     path: FilePath, present: Sequence[str], label: str, query: str, features: Iterable[str] | None
 ) -> Columns:
-    """Return which of the columns that are present are read; refuse what is not there, by name."""
+    """Return the columns that are read; refuse a name that is not there, or there twice."""
+    for number, name in enumerate(present):
+        if name in present[:number]:
+            raise ValueError(f"{path}: two columns are called {name!r}; give the columns distinct names")
     for what, name in (("label", label), ("query", query)):
         if name not in present:
             raise ValueError(f"{path}: {unknown('column', name, present)}; {what}= names the column of the {what}")
@@ -107,7 +150,7 @@ def choose_columns(
             raise ValueError(
                 f"{path}: there is no column beside {label!r} and {query!r}; at least one feature is needed"
             )
-        return Columns(label, query, chosen)
+        return Columns(label, query, chosen, "list the columns that are features, or make numbers of it")
     chosen = tuple(features)
     if not chosen:
         raise ValueError(f"{path}: features is empty; at least one column is needed")
@@ -129,7 +172,7 @@ def check_size(path: FilePath, n_rows: int, n_features: int, itemsize: int) -> N
 
 
 class QueryRuns:
-    """The queries of the rows, gathered block by block; the rows of a query must be contiguous.
+    """The queries of the rows of a table, gathered block by block; the rows of a query must be contiguous.
 
     Parameters
     ----------
@@ -140,80 +183,50 @@ class QueryRuns:
     """
 
     def __init__(self, path: FilePath, column: str) -> None:
-        self._where, self._column = path, column
-        self._ids: list[Any] = []
-        self._lengths: list[int] = []
-        self._known: set[Any] = set()
+        self._path, self._column = path, column
+        self._ids: list[object] = []
+        self._starts: list[int] = []
+        self._known: set[object] = set()
+        self.n_rows = 0
 
-    def add(self, ids: NDArray[Any]) -> None:
+    def add(self, ids: Array) -> None:
         """Add the ids of further rows, shape (n_rows,), integers or texts; refuse a query that begins again."""
-        if len(ids) == 0:
-            return
-        starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
-        for query, length in zip(ids[starts].tolist(), np.diff(np.append(starts, len(ids))).tolist(), strict=True):
+        starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else np.zeros(0, np.int64)
+        for query, start in zip(ids[starts].tolist(), starts.tolist(), strict=True):
             if self._ids and query == self._ids[-1]:
-                self._lengths[-1] += length
                 continue
             if query in self._known:
-                raise ValueError(
-                    f"{self._where}: query {query} begins again in row {sum(self._lengths) + 1:,}; sort the rows by "
-                    f"the column {self._column!r}, so that those of a query are contiguous"
-                )
+                row = self.n_rows + start + 1
+                raise WrongValueError(f"{self._path}, row {row:,}: query {query} {begins_again(self._column)}")
             self._known.add(query)
             self._ids.append(query)
-            self._lengths.append(length)
+            self._starts.append(self.n_rows + start)
+        self.n_rows += len(ids)
 
-    def offsets(self) -> NDArray[np.int64]:
-        """Return where the queries begin, shape (n_queries + 1,)."""
-        return np.append(0, np.cumsum(self._lengths)).astype(np.int64)
+    def offsets(self) -> Integers:
+        """Return the rows at which the queries begin and end, shape (n_queries + 1,)."""
+        return np.array([*self._starts, self.n_rows], np.int64)
 
-    def rows(self) -> NDArray[Any]:
-        """Return the query of each row: 64-bit integers if all are written so, else texts."""
+    def ids(self) -> Array:
+        """Return the queries: 64-bit integers if all are written so, else texts."""
         texts = [str(query) for query in self._ids]
         try:
             numbers = np.array([int(text) for text in texts], np.int64)
         except (ValueError, OverflowError):
-            return np.repeat(np.array(texts), self._lengths)
-        if numbers.astype(str).tolist() != texts:  # 07 is not 7
-            return np.repeat(np.array(texts), self._lengths)
-        return np.repeat(numbers, self._lengths)
+            return np.array(texts)
+        return numbers if numbers.astype(str).tolist() == texts else np.array(texts)  # 07 is not 7
 
 
-def wrong_labels(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the rows of `values` (n_rows,) that are no relevance label."""
-    with np.errstate(invalid="ignore"):
-        return np.flatnonzero(~((values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))))
-
-
-def narrowed(values: NDArray[np.float64], target: NDArray[Any]) -> tuple[int, int] | None:
-    """Write feature values into `target`; return row and column of the first that is or becomes infinite, if any."""
-    with np.errstate(over="ignore"):
-        target[...] = values
-    infinite = np.isinf(target)
-    if not infinite.any():
-        return None
-    row, column = np.argwhere(infinite)[0].tolist()
-    return row, column
+def begins_again(column: str) -> str:
+    """Return the refusal of a query whose rows are not contiguous."""
+    return f"begins again; sort the rows by the column {column!r}, so that those of a query are contiguous"
 
 
 BY_COLUMNS = 2**26
-"""Bytes of a table that is read from a file from which on it lies by columns."""
-
-PIECE = 2**21
-"""Bytes of rows that are taken to columns at a time: they are still in the processor's cache."""
+"""Bytes from which on a table that is read from a file lies by columns."""
 
 
-def lies_by_columns(n_bytes: int) -> bool:
-    """Whether a table of so many bytes lies by columns."""
-    return n_bytes >= BY_COLUMNS
-
-
-def empty_table(n_documents: int, n_features: int, dtype: DTypeLike) -> NDArray[Any]:
-    """Return a table (n_documents, n_features) whose values are yet to be written, in the order for its size."""
+def empty_table(n_documents: int, n_features: int, dtype: DTypeLike) -> Array:
+    """Return a table (n_documents, n_features) without values, in the order in memory that suits its size."""
     n_bytes = n_documents * n_features * np.dtype(dtype).itemsize
-    return np.empty((n_documents, n_features), dtype, order="F" if lies_by_columns(n_bytes) else "C")
-
-
-def rows_of_piece(row_bytes: int, *, first: bool) -> int:
-    """Return how many rows are read before they are taken to columns; the first ones tell a large table."""
-    return max(1, (BY_COLUMNS if first else PIECE) // max(1, row_bytes))
+    return np.empty((n_documents, n_features), dtype, order="F" if n_bytes >= BY_COLUMNS else "C")

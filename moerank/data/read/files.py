@@ -1,4 +1,8 @@
-"""Files of data: their names, their text in pieces of whole lines, and how far reading has come."""
+"""Files of data: their formats and names, their text in pieces of whole lines, and how far reading has come.
+
+`READERS` has a row for each format. A new format is a file with its functions and a row here, or an entry point of an
+installed package in the group ``moerank.readers``.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +10,161 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from gzip import GzipFile
+from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
+
+from moerank.arrays import Integers
+from moerank.solvers import plugins
+from moerank.systems import open_regular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from moerank.data.read.columns import Columns
 
 __all__ = [
-    "check_folder",
-    "names_in",
-    "part_paths",
-    "find_query_file",
-    "read_query_file",
-    "Listener",
-    "reading_progress",
-    "report_reading",
     "CHUNK",
     "LONGEST_LINE",
+    "READERS",
+    "Listener",
+    "Reader",
     "TextChunks",
+    "check_folder",
+    "find_query_file",
+    "names_in",
+    "part_of_reading",
+    "part_paths",
+    "read_query_file",
+    "reader_of",
+    "reading_progress",
+    "report_reading",
+    "table_endings",
 ]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format of files.
+
+    Attributes
+    ----------
+    read : callable or str
+        Reads a file; "module:function" is imported at first use. For a table, ``read(path, columns)`` returns the
+        columns of these names in their order, as a pyarrow Table, as record batches, or as any object with Arrow's
+        ``__arrow_c_stream__``. For numbered features it is `load_letor`.
+    columns_of : callable or str
+        ``columns_of(path, needed)`` returns the names of all columns of a table; `needed` are known to be among them.
+        By default they are those of ``read(path, None)``.
+    compressions : tuple of str
+        Endings that may follow the ending of the format.
+    tabular : bool
+        Whether the columns have names, so that the user says which are label and query.
+    columnar : bool
+        Whether `read` takes ``rows=(first, last)`` and reads only the columns and rows that are asked for.
+    textual : bool
+        Whether `read` takes the names of the columns of texts as its third argument; the others hold numbers.
+    explain : callable or str
+        ``explain(path, columns, dtype, missing=…)`` raises a ValueError that names the line of the first wrong value.
+    """
+
+    read: Callable[..., Any] | str
+    columns_of: Callable[[Path, Sequence[str]], Sequence[str]] | str = ""
+    compressions: tuple[str, ...] = ()
+    tabular: bool = True
+    columnar: bool = False
+    textual: bool = False
+    explain: Callable[..., None] | str = ""
+
+    def names(self, path: Path, needed: Sequence[str] = ()) -> list[str]:
+        """Return the names of the columns of a file."""
+        if self.columns_of:
+            return list(_imported(self.columns_of)(path, needed))
+        import pyarrow as pa
+
+        return list(pa.RecordBatchReader.from_stream(_imported(self.read)(path, None)).schema.names)
+
+    def batches(
+        self, path: Path, columns: Sequence[str], texts: Sequence[str], rows: tuple[int, int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield columns block by block; `texts` are the columns that hold no numbers."""
+        options: dict[str, Any] = {"rows": rows} if self.columnar else {}
+        if self.textual:
+            options["texts"] = texts
+        found = _imported(self.read)(path, columns, **options)
+        if hasattr(found, "__arrow_c_stream__"):
+            import pyarrow as pa
+
+            found = pa.RecordBatchReader.from_stream(found)
+        return cast("Iterator[pa.RecordBatch]", iter(found))
+
+    def refuse(self, path: Path, columns: Columns, dtype: DTypeLike, *, missing: bool) -> None:
+        """Raise a ValueError that names the line of the first wrong value, if the format knows of lines."""
+        if self.explain:
+            _imported(self.explain)(path, columns, dtype, missing=missing)
+
+
+def _imported(function: Callable[..., Any] | str) -> Callable[..., Any]:
+    if not isinstance(function, str):
+        return function
+    module, _, name = function.partition(":")
+    return cast("Callable[..., Any]", getattr(import_module(module), name))
+
+
+_PARQUET = Reader("moerank.data.read.parquet:read_parquet", "moerank.data.read.parquet:parquet_names", columnar=True)
+_CSV = Reader(
+    "moerank.data.read.csv:read_csv",
+    "moerank.data.read.csv:csv_names",
+    compressions=(".gz",),
+    textual=True,
+    explain="moerank.data.read.csv:refuse_csv",
+)
+_LETOR = Reader("moerank.data.read.letor:load_letor", compressions=(".gz", ".xz"), tabular=False)
+
+READERS = {
+    ".parquet": _PARQUET,
+    ".pq": _PARQUET,
+    ".csv": _CSV,
+    ".tsv": replace(_CSV, compressions=()),
+    ".txt": _LETOR,
+}
+"""The readers by the endings of their files, in the order in which the files of a folder are looked for."""
+
+
+def _readers() -> Iterator[tuple[str, Reader]]:
+    """Yield all readers by their endings, those of installed packages last."""
+    yield from READERS.items()
+    for name, found in plugins("moerank.readers").items():
+        yield f".{name.removeprefix('.')}", found if isinstance(found, Reader) else Reader(found)
+
+
+def reader_of(path: Path) -> Reader | None:
+    """Return the reader of a file by its ending, or that of Parquet by its first bytes; None for other files."""
+    name = path.name.lower()
+    for ending, reader in _readers():
+        if name.endswith(tuple(ending + compression for compression in ("", *reader.compressions))):
+            return reader
+    if path.is_file():
+        with open_regular(path, through_links=True) as file:
+            if file.read(4) == b"PAR1":
+                return _PARQUET
+    return None
+
+
+def table_endings() -> Iterator[str]:
+    """Yield the endings of tables in the order in which they are looked for."""
+    for ending, reader in _readers():
+        if reader.tabular:
+            yield from (ending + compression for compression in ("", *reader.compressions))
+
 
 _SPELLINGS = {
     "training": ("train.txt", "trainingset.txt"),
@@ -36,7 +172,6 @@ _SPELLINGS = {
     "test": ("test.txt", "testset.txt"),
 }
 _ENDINGS = {"training": (".train",), "validation": (".vali", ".valid"), "test": (".test",)}
-_COMPRESSIONS = ("", ".gz", ".xz")
 
 
 def part_paths(directory: Path) -> list[Path]:
@@ -58,12 +193,12 @@ def part_paths(directory: Path) -> list[Path]:
 
 
 def _part_path(directory: Path, part: str, files: list[Path]) -> Path:
-    spelt = [spelling + compression for spelling in _SPELLINGS[part] for compression in _COMPRESSIONS]
+    spelt = [spelling + compression for spelling in _SPELLINGS[part] for compression in ("", *_LETOR.compressions)]
     for name in spelt:
         found = [file for file in files if file.name.lower() == name]
         if found:
             return next((file for file in found if file.name == name), found[0])
-    endings = tuple(ending + compression for ending in _ENDINGS[part] for compression in _COMPRESSIONS)
+    endings = tuple(ending + compression for ending in _ENDINGS[part] for compression in ("", *_LETOR.compressions))
     found = [file for file in files if file.name.lower().endswith(endings)]
     if len(found) == 1:
         return found[0]
@@ -89,10 +224,8 @@ def names_in(directory: Path) -> str:
     return ", ".join(present[:10]) + (", …" if len(present) > 10 else "") if present else "nothing"
 
 
-_ENDINGS_of_query_files = (".query", ".group")
-_COMPRESSIONS_of_query_files = (".gz", ".xz")
-_LARGEST = 2**28
-"""Bytes of such a file, at most: more lines than any table has documents."""
+_LARGEST_QUERY_FILE = 2**28
+"""Bytes, at most: more lines than any table has documents."""
 
 
 def find_query_file(path: Path) -> Path | None:
@@ -101,13 +234,13 @@ def find_query_file(path: Path) -> Path | None:
     For ``x.txt`` it is the first of ``x.txt.query``, ``x.txt.group``, ``x.query`` and ``x.group``; for another ending
     only the first two, as ``x.train`` and ``x.test`` would share the others. ``.gz`` and ``.xz`` are put aside first.
     """
-    plain = path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS_of_query_files else path
+    plain = path.with_suffix("") if path.suffix.lower() in _LETOR.compressions else path
     stems = [plain.name, plain.stem] if plain.suffix.lower() == ".txt" else [plain.name]
-    candidates = [path.with_name(stem + ending) for stem in stems for ending in _ENDINGS_of_query_files]
+    candidates = [path.with_name(stem + ending) for stem in stems for ending in (".query", ".group")]
     return next((candidate for candidate in candidates if candidate != path and candidate.is_file()), None)
 
 
-def read_query_file(path: Path, beside: Path, n_documents: int) -> NDArray[np.int64]:
+def read_query_file(path: Path, beside: Path, n_documents: int) -> Integers:
     """Return the number of documents of each query, shape (n_queries,).
 
     Parameters
@@ -125,9 +258,10 @@ def read_query_file(path: Path, beside: Path, n_documents: int) -> NDArray[np.in
         For a line that is no count, with its number and text, and for counts of more or fewer documents.
     """
     with path.open("rb") as file:
-        content = file.read(_LARGEST + 1)
-    if len(content) > _LARGEST:
-        raise ValueError(f"{path}: larger than {_LARGEST // 2**20} MiB; expected one count of documents per line")
+        content = file.read(_LARGEST_QUERY_FILE + 1)
+    if len(content) > _LARGEST_QUERY_FILE:
+        limit = _LARGEST_QUERY_FILE // 2**20
+        raise ValueError(f"{path}: larger than {limit} MiB; expected one count of documents per line")
     lines = content.rstrip().splitlines()
     counts = np.zeros(len(lines), np.int64)
     for number, line in enumerate(lines, start=1):
@@ -148,6 +282,7 @@ Listener = Callable[[Path, float], None]
 """``listener(path, share)``: the share of a file that has been read, from 0 to 1; the last call says 1."""
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_part_of_reading: ContextVar[tuple[float, float]] = ContextVar("part_of_reading", default=(0.0, 1.0))
 
 
 @contextmanager
@@ -167,14 +302,25 @@ def reading_progress(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
+@contextmanager
+def part_of_reading(begin: float, end: float) -> Iterator[None]:
+    """Take the shares that are reported inside this ``with`` for shares of the part from `begin` to `end`."""
+    token = _part_of_reading.set((begin, end))
+    try:
+        yield
+    finally:
+        _part_of_reading.reset(token)
+
+
 def report_reading(path: Path, share: float) -> None:
     """Say that a share of a file, from 0 to 1, has been read; takes no time if nobody listens."""
     listener = _listener.get()
     if listener is not None:
-        listener(path, share)
+        begin, end = _part_of_reading.get()
+        listener(path, begin + share * (end - begin))
 
 
-CHUNK = 2**24
+CHUNK = 2**22
 """Bytes that are read at once: few enough for the caches, enough for the interpreter not to matter."""
 
 LONGEST_LINE = 2**26
@@ -262,7 +408,7 @@ class TextChunks:
 
     def check_rest(self) -> None:
         """Raise the ValueError of an archive that is damaged further on, if it is not longer than DRAIN."""
-        if self._suffix not in (".gz", ".xz"):
+        if self._suffix not in _LETOR.compressions:
             return
         buffer = memoryview(bytearray(2**20))
         for _ in range(DRAIN // len(buffer)):
@@ -281,7 +427,7 @@ class TextChunks:
         try:
             yield
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            if self._suffix not in (".gz", ".xz") or getattr(error, "errno", None) is not None:
+            if self._suffix not in _LETOR.compressions or getattr(error, "errno", None) is not None:
                 raise
             raise ValueError(
                 f"{self._path}: the {self._suffix} file is truncated or damaged ({error}); fetch or compress it again"

@@ -1,8 +1,9 @@
-"""LETOR files: one document a line, ``label qid:Q 1:v … n:v #docid = …``."""
+"""Reader of LETOR files: one document a line, ``label qid:Q 1:v … n:v #docid = …``."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ from numpy.typing import DTypeLike
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.cache import remembered
+from moerank.data.read.columns import Table
 from moerank.data.read.files import CHUNK, find_query_file, read_query_file, report_reading
-from moerank.data.read.letor_parser import LARGEST_FEATURE, Documents, Precision, parse_letor
+from moerank.data.read.letor_parser import LARGEST_FEATURE, Precision, parse_letor
 
-__all__ = ["LARGEST_FEATURE", "as_precision", "documents_as_data", "load_letor", "read_documents"]
+__all__ = ["LARGEST_FEATURE", "as_precision", "load_letor", "read_documents"]
 
 
 def load_letor(
@@ -86,32 +88,29 @@ def load_letor(
     path = Path(path)
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features is {n_features}; a data set has at least one feature")
-    documents = read_documents(path, n_features=n_features, missing=missing, dtype=dtype, cache=cache)
-    return documents_as_data(documents, path, n_features=n_features, missing=missing, name=name)
+    table = read_documents(path, n_features=n_features, missing=missing, dtype=dtype, cache=cache)
+    return table.as_data(name or str(path), missing)
 
 
 def read_documents(
     path: Path, *, n_features: int | None = None, missing: MissingRule | None, dtype: DTypeLike, cache: bool
-) -> Documents:
-    """Return what a file holds, with the features that it lists; see `load_letor`."""
+) -> Table:
+    """Return the documents of a file; the arguments are those of `load_letor`."""
     if missing is not None:
         check_missing_rule(missing)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
-    documents = _read(path, n_features, missing is not None, as_precision(dtype), cache)
-    if n_features is None and documents.n_features == 0:
-        raise ValueError(f"{path}: no line lists a feature; expected lines like '2 qid:1 1:0.5 2:0'")
-    return documents
+    beside, precision = find_query_file(path), as_precision(dtype)
 
+    def parse() -> Table:
+        return _parse(path, n_features, missing is not None, precision, beside)
 
-def documents_as_data(
-    documents: Documents, path: Path, *, n_features: int | None, missing: MissingRule | None, name: str | None = None
-) -> RankingData:
-    """Return what was read as ranking data, with zeros for features up to `n_features` that no line lists."""
-    if n_features is not None and documents.n_features < n_features:
-        documents.widen(n_features, path)
-    documents.values.setflags(write=False)  # so that the table is taken as it is, without a copy
-    return RankingData(documents.X, documents.y, documents.qid, name=name or str(path), missing=missing)
+    reading = f"letor {n_features} {missing is not None} {np.dtype(precision)} {beside is not None}"
+    table = remembered(path, reading, Table, parse) if cache else parse()
+    if beside is not None:
+        counts = read_query_file(beside, path, len(table.y))
+        table = replace(table, ids=np.arange(1, len(counts) + 1), offsets=np.append(0, np.cumsum(counts)))
+    return table
 
 
 def as_precision(dtype: DTypeLike) -> Precision:
@@ -122,28 +121,10 @@ def as_precision(dtype: DTypeLike) -> Precision:
     raise ValueError(f"dtype is {np.dtype(dtype)}; features are float64 or float32")
 
 
-def _read(path: Path, n_features: int | None, nulls: bool, precision: Precision, cache: bool) -> Documents:
-    """Return what a file holds, from the cache if it has been read before, with the queries beside it."""
-    beside = find_query_file(path)
-
-    def parse() -> Documents:
-        return _parse(path, n_features, nulls, precision, beside)
-
-    reading = f"letor {path.suffix.lower()} {np.dtype(precision)}{' without queries' * (beside is not None)}"
-    documents = remembered(path, reading, Documents, parse) if cache else parse()
-    if documents.n_features > (n_features or LARGEST_FEATURE) or (documents.n_missing and not nulls):
-        parse()  # refuses the file and says where: it was remembered when more was allowed
-    if beside is not None:
-        counts = read_query_file(beside, path, len(documents.y))
-        documents.ids = np.arange(1, len(counts) + 1)
-        documents.starts = np.cumsum(counts) - counts
-    return documents
-
-
-def _parse(path: Path, n_features: int | None, nulls: bool, precision: Precision, beside: Path | None) -> Documents:
+def _parse(path: Path, n_features: int | None, nulls: bool, precision: Precision, beside: Path | None) -> Table:
     report_reading(path, 0.0)
     with path.open("rb", buffering=0) as file:
-        documents = parse_letor(
+        table = parse_letor(
             path,
             file,
             precision,
@@ -154,6 +135,8 @@ def _parse(path: Path, n_features: int | None, nulls: bool, precision: Precision
             report=lambda share: report_reading(path, min(share, 0.999)),
         )
     report_reading(path, 1.0)
-    if not len(documents.y):
+    if not len(table.y):
         raise ValueError(f"{path}: the file holds no document; expected lines like '2 qid:1 1:0.5 2:0'")
-    return documents
+    if table.X.shape[1] == 0:
+        raise ValueError(f"{path}: no line lists a feature; expected lines like '2 qid:1 1:0.5 2:0'")
+    return table

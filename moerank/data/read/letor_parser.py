@@ -1,142 +1,33 @@
-"""What a LETOR file holds, as arrays: one row of values, one label and one query per document."""
+"""Parser of LETOR files: each line becomes a row of values, a label and a query, or is refused in a sentence."""
 
 from __future__ import annotations
 
+import mmap
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 from unicodedata import category
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.arrays import Array, Floats, Integers, Vector
 from moerank.checks import check_room, memory_limit
-from moerank.data.read.cache import Arrays
-from moerank.data.read.columns import lies_by_columns, rows_of_piece
+from moerank.data.read.columns import Table, empty_table
 from moerank.data.read.files import CHUNK, LONGEST_LINE, TextChunks
-from moerank.kernels.columns import rows_to_columns
-from moerank.kernels.letor_text import N_STATES, Pause, State, narrow_rows, read_lines, widen_rows
+from moerank.kernels.letor_text import State, count_ends, read_lines
 
-__all__ = [
-    "Documents",
-    "Precision",
-    "identity",
-    "LARGEST_FEATURE",
-    "LONGEST_ID",
-    "missing_remedy",
-    "refusal",
-    "wrong_document",
-    "wrong_id",
-    "parse_letor",
-]
+__all__ = ["LARGEST_FEATURE", "Precision", "identity", "parse_letor"]
 
 Precision = type[np.float64] | type[np.float32]
 
 _INTEGER = re.compile(rb"-?[0-9]{1,19}")
 
 
-class Documents:
-    """The documents of a file.
-
-    Attributes
-    ----------
-    values : ndarray of the given precision, shape (n_documents · n_features,)
-        NaN is a missing value. It owns its memory, so that it can grow without a copy, or is mapped.
-    by_columns : bool
-        Whether the values stand column by column, as those of large tables do, and not row by row.
-    y : ndarray of int32, shape (n_documents,)
-    ids : ndarray of int64 or str, shape (n_queries,)
-        The queries in order: integers if all are integers of 64 bits, else texts as first written; empty if the lines
-        have none.
-    starts : ndarray of int64, shape (n_queries,)
-        The first row of each.
-    n_features : int
-        The largest feature number in the file; 0 if no line lists any.
-    n_missing : int
-        How many values are missing.
-    """
-
-    def __init__(self, precision: Precision) -> None:
-        self.values: NDArray[Any] = np.zeros(0, precision)
-        self.y = np.zeros(0, np.int32)
-        self.ids: NDArray[np.int64] | NDArray[np.str_] = np.zeros(0, np.int64)
-        self.starts = np.zeros(0, np.int64)
-        self.n_features = self.n_missing = 0
-        self.by_columns = False
-
-    def take_queries(self, ids: Sequence[str], starts: Sequence[int], where: object = "data") -> None:
-        """Take the ids of the queries as they are first written, and their first rows; `where` is for messages."""
-        integers = [_as_integer(text.encode()) for text in ids]
-        if None in integers:
-            longest = max(map(len, ids))
-            check_room(f"{where}: {len(self.y):,} ids of up to {longest} characters", 4 * longest * len(self.y))
-            self.ids = np.array(ids, np.str_)
-        else:
-            self.ids = np.array(integers, np.int64)
-        self.starts = np.array(starts, np.int64)
-
-    @property
-    def X(self) -> NDArray[Any]:
-        """The values as a table that shares their memory, shape (n_documents, n_features)."""
-        n, width = len(self.y), self.n_features
-        return self.values.reshape(width, n).T if self.by_columns else self.values.reshape(n, width)
-
-    @property
-    def qid(self) -> NDArray[np.int64] | NDArray[np.str_]:
-        """The query of each document, shape (n_documents,)."""
-        ids: NDArray[Any] = self.ids
-        return np.repeat(ids, np.diff(self.starts, append=len(self.y)))
-
-    def widen(self, n_features: int, where: object = "data") -> None:
-        """Give every document zeros for further features, in the same memory as far as the system allows.
-
-        `where` is how messages call the documents.
-        """
-        n, width = len(self.y), self.n_features
-        n_bytes = n * n_features * self.values.itemsize
-        check_room(f"{where}: a table of {n:,} documents × {n_features:,} features", n_bytes)
-        if not self.values.flags.owndata:  # but mapped from a file
-            self.values = np.array(self.values)
-        self.values.resize(n * n_features, refcheck=False)  # by zeros, which are columns already
-        if not self.by_columns:
-            widen_rows(self.values, n, width, n_features)
-        self.n_features = n_features
-
-    def as_arrays(self) -> Arrays:
-        """Return everything as arrays by name."""
-        counts = np.array([self.n_features, self.n_missing, self.by_columns], np.int64)
-        return dict(values=self.values, y=self.y, ids=self.ids, starts=self.starts, counts=counts)
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Documents:
-        """Return what `as_arrays` returned arrays of.
-
-        Raises
-        ------
-        ValueError
-            For arrays that do not fit together: compiled code goes by their sizes.
-        """
-        values, y, ids, starts = (arrays[name] for name in ("values", "y", "ids", "starts"))
-        n_features, n_missing, by_columns = arrays["counts"].tolist()
-        rows = np.append(starts, len(y)) if len(starts) else np.array([0, len(y)])
-        fits = values.shape == (len(y) * n_features,) and y.shape == (len(y),) and ids.shape == starts.shape
-        kinds = (values.dtype, y.dtype, starts.dtype, ids.dtype.kind) in (
-            (np.dtype(precision), np.dtype(np.int32), np.dtype(np.int64), kind)
-            for precision in (np.float64, np.float32)
-            for kind in "iU"
-        )
-        if not fits or not kinds or n_features < 0 or rows[0] != 0 or not np.all(np.diff(rows) > 0):
-            raise ValueError("the arrays do not fit together")
-        documents = cls(values.dtype.type)
-        documents.values, documents.y, documents.ids, documents.starts = values, y, ids, starts
-        documents.n_features, documents.n_missing, documents.by_columns = n_features, n_missing, bool(by_columns)
-        return documents
-
-
 def identity(raw: bytes) -> bytes:
-    """Return the same bytes for the ids of one query: 7 and 07 are one, as they are one integer.
+    """Return the same bytes for all spellings of a query id: 7 and 07 are one integer.
 
     Examples
     --------
@@ -168,28 +59,17 @@ _NULL = rb"(?i:null|nan)"
 _FEATURE_NUMBERS = re.compile(rb"[ \t]([0-9]+):")
 
 
-def refusal(path: object, number: int, line: bytes, reason: str) -> ValueError:
+def _refusal(path: object, number: int, line: bytes, reason: str) -> ValueError:
     """Return the error that names a line by path, number and text."""
     return ValueError(f"{path}, line {number}: {reason}: {_shortened(line, 100)!r}")
 
 
-def wrong_document(
+def _wrong_document(
     document: bytes, *, n_features: int | None, nulls: bool, with_queries: bool, side_file: str | None
 ) -> str | None:
-    """Name the first part of a line that does not have the form of a document; None if there is none.
+    """Say what is wrong with the first part of a line that does not have the form of a document; None if all have it.
 
-    Parameters
-    ----------
-    document : bytes
-        The line without its comment.
-    n_features : int, optional
-        The largest feature number that is allowed, if it is not LARGEST_FEATURE.
-    nulls : bool
-        Whether values may be missing.
-    with_queries : bool
-        Whether the line has a query id.
-    side_file : str, optional
-        The file that holds the queries, where they are not in the lines.
+    `document` is the line without its comment; `side_file` names the file that has the queries, if one has.
     """
     label, *rest = re.split(rb"[ \t]+", document.strip(b" \t"))
     if not re.fullmatch(_LABEL, label):
@@ -201,7 +81,7 @@ def wrong_document(
                 "no query id after the label; expected 'label qid:Q 1:v 2:v …', or a file .query beside this one with "
                 "the number of documents of each query"
             )
-        reason = wrong_id(rest[0][4:])
+        reason = _wrong_id(rest[0][4:])
         if reason:
             return reason
         rest = rest[1:]
@@ -214,7 +94,7 @@ def wrong_document(
     return _wrong_features([int(feature) for feature in _FEATURE_NUMBERS.findall(document)], n_features)
 
 
-def wrong_id(raw: bytes) -> str | None:
+def _wrong_id(raw: bytes) -> str | None:
     """Say what is wrong with the bytes of a query id, if anything."""
     if not raw:
         return "the query id '' is empty"
@@ -229,7 +109,7 @@ def wrong_id(raw: bytes) -> str | None:
     return None
 
 
-def missing_remedy(feature: object) -> str:
+def _missing_remedy(feature: object) -> str:
     """Return the refusal of a value that is missing, with the rules that would fill it."""
     return (
         f"the value of feature {feature} is missing (NULL); pass missing=, the number it becomes, or 'query-min', "
@@ -244,7 +124,7 @@ def _wrong_token(token: bytes, n_features: int | None) -> str:
     if not re.fullmatch(_FEATURE, feature):
         return _beyond_limit(_shortened(feature), n_features)
     if value.upper() == b"NULL":
-        return missing_remedy(feature.decode())
+        return _missing_remedy(feature.decode())
     return f"the value {_quoted(value)} of feature {feature.decode()} is not a finite number"
 
 
@@ -280,9 +160,8 @@ def _quoted(part: bytes) -> str:
     return repr(_shortened(part))
 
 
-_ID_BYTES = 250
-"""What a query takes beside its documents: its id, its place, and the entry among those that are finished."""
-_N_RUNS = 4096
+QUERY_BYTES = 250
+"""Memory of a query beside its documents: its id, its place, and the entry among the finished ones."""
 
 
 def parse_letor(
@@ -295,7 +174,7 @@ def parse_letor(
     side_file: str | None = None,
     chunk: int = CHUNK,
     report: Callable[[float], None] | None = None,
-) -> Documents:
+) -> Table:
     """Read the documents of a LETOR file.
 
     Parameters
@@ -303,15 +182,15 @@ def parse_letor(
     path : Path
         For messages, and for the kind of compression.
     file : binary file
-        It, opened without a buffer.
+        The file, opened without a buffer.
     dtype : {numpy.float64, numpy.float32}
         A single is the double rounded.
     n_features : int, optional
-        The largest feature number that is allowed.
+        The number of features, and the largest feature number that is allowed.
     nulls : bool, default False
         Let values be missing.
     side_file : str, optional
-        The file that gives the queries; the lines then have no query id.
+        The file that gives the queries. The lines then have no query id, and all documents are one query.
     chunk : int
         Bytes to read at once.
     report : callable, optional
@@ -325,265 +204,176 @@ def parse_letor(
 
     Notes
     -----
-    O(bytes of the file) time; memory is that of the result, a piece of the file, a piece of the table, and what an
-    estimate of the number of documents is too large by (an eighth at most). A table that does not fit into one piece
-    is taken from rows to columns piece by piece.
+    O(bytes of the file) time. Each piece of the text becomes a table of its own; the pieces are freed one by one as
+    they are put together, so the memory is that of the result and of a few pieces.
     """
-    return _Parser(path, dtype, n_features, nulls, side_file).parse(TextChunks(path, file, chunk), report)
+    parser = _Parser(path, dtype, n_features, nulls, side_file)
+    chunks = TextChunks(path, file, chunk)
+    try:
+        for text, end in chunks:
+            parser.read(text, end)
+            if report is not None:
+                report(chunks.share)
+    except OverflowError:
+        raise ValueError(
+            f"{path}, line {parser.n_lines + 1}: longer than {LONGEST_LINE // 2**20} MiB, which no document is"
+        ) from None
+    except _Refused as refused:
+        chunks.check_rest()
+        raise refused.error from None
+    return parser.table()
 
 
 class _Parser:
     """One pass over a file."""
 
     def __init__(
-        self,
-        path: Path,
-        dtype: Precision,
-        n_features: int | None,
-        nulls: bool,
-        side_file: str | None,
+        self, path: Path, dtype: Precision, n_features: int | None, nulls: bool, side_file: str | None
     ) -> None:
-        self._path, self._n_features, self._nulls, self._side_file = path, n_features, nulls, side_file
+        self._path, self._dtype, self._n_features = path, np.dtype(dtype), n_features
+        self._nulls, self._side_file = nulls, side_file
         self._limit = n_features or LARGEST_FEATURE
         self._largest = float(np.finfo(dtype).max)
         if dtype == np.float32:  # the last double that is not rounded to infinity
             self._largest = float(np.nextafter(2.0**128 - 2.0**103, 0.0))
-        self._documents = Documents(dtype)  # of which values and labels are those of the piece under way
-        self._columns = _Columns(dtype)  # the pieces that are done
-        self._labels: list[NDArray[np.int32]] = []
+        self._pieces: list[Floats] = []
+        self._labels: list[Integers] = []
         self._ids: list[str] = []
         self._starts: list[int] = []
-        self._width = self._n_bytes = 0
-        self._state = np.zeros(N_STATES, np.int64)
-        self._runs = np.empty((_N_RUNS, 4), np.int64)
-        self._hard = np.empty((max(self._limit, 4096), 5), np.int64)
         self._finished: set[bytes] = set()
         self._current: bytes | None = None
+        self._n_rows = self._width = self.n_lines = 0
 
-    def parse(self, chunks: TextChunks, report: Callable[[float], None] | None) -> Documents:
-        documents, state = self._documents, self._state
-        try:
-            for text, end in chunks:
-                self._read(text, end, chunks.share)
-                if report is not None:
-                    report(chunks.share)
-        except OverflowError:
-            raise ValueError(
-                f"{self._path}, line {state[State.LINE] + 1}: longer than {LONGEST_LINE // 2**20} MiB, which no "
-                "document is"
-            ) from None
-        except _Refused as refused:
-            chunks.check_rest()
-            raise refused.error from None
-        documents.n_features, documents.n_missing = int(state[State.COLUMNS]), int(state[State.NULLS])
-        self._put_together(int(state[State.ROW]))
-        documents.take_queries(self._ids, self._starts, self._path)
-        return documents
+    def read(self, text: NDArray[np.uint8], end: int) -> None:
+        """Read a piece of whole lines: once, and once more if it lists features beyond the ones known so far."""
+        n_lines = count_ends(text, end)
+        width = self._width or _width_of_first_line(text[: min(end, 2**16)].tobytes(), self._limit)
+        if self._bytes(self._n_rows + n_lines, width) > memory_limit():
+            width = 0  # count the documents first: not each line needs to be one
+        state = np.zeros(len(State), np.int64)
+        labels = np.empty(n_lines, np.int64)
+        runs, hard = np.empty((n_lines, 4), np.int64), np.empty((end // 6 + 1, 5), np.int64)
+        while True:
+            memory = mmap.mmap(-1, max(1, n_lines * width * self._dtype.itemsize))  # goes back to the system at once
+            values = np.frombuffer(memory, self._dtype, n_lines * width).reshape(n_lines, width)
+            lines = (text, end, values, labels, self._limit, self._largest)
+            read_lines(*lines, self._side_file is None, self._nulls, runs, hard, state)
+            widest, n_rows = int(state[State.WIDEST]), int(state[State.ROW])
+            self._check_room(self._n_rows + n_rows, max(widest, self._width), self.n_lines + int(state[State.LINE]))
+            if widest <= width:
+                break
+            width, n_lines = max(widest, self._width), n_rows + 1  # with the line that is refused
+        line, at = int(state[State.LINE]), int(state[State.AT])
+        runs, hard = runs[: state[State.RUNS]], hard[: state[State.HARD]]
+        found = [self._queries_begin(text, runs), self._convert(text, values, hard)]
+        self._check_room(self._n_rows + n_rows, max(widest, self._width), self.n_lines + line)  # with the queries
+        if any(found):
+            line, at, reason = min(entry for entry in found if entry)
+            wrong = _line_around(text[:end].tobytes(), at)
+            raise _Refused(_refusal(self._path, self.n_lines + line + 1, wrong, reason))
+        if at < end:
+            self._refuse(_line_around(text[:end].tobytes(), at), self.n_lines + line + 1)
+        self._pieces.append(values[:n_rows])
+        self._labels.append(labels[:n_rows])
+        self._n_rows += n_rows
+        self.n_lines += line
+        self._width = max(widest, self._width)
 
-    def _put_together(self, n: int) -> None:
-        """Make one table of the columns and the `n` rows of the piece under way."""
-        documents, width = self._documents, self._documents.n_features
-        if not self._labels and not lies_by_columns(n * width * documents.values.itemsize):
-            if width < self._width:
-                narrow_rows(documents.values, n, self._width, width)
-            documents.values.resize(n * width, refcheck=False)
-            documents.y.resize(n, refcheck=False)
-            return
-        self._finish_piece(n, 0)
-        documents.by_columns = True
-        documents.values = self._columns.closed()
-        documents.y = np.concatenate(self._labels)
+    def table(self) -> Table:
+        """Put the pieces together."""
+        X = empty_table(self._n_rows, self._n_features or self._width, self._dtype)
+        end = 0
+        self._pieces.reverse()
+        while self._pieces:
+            piece = self._pieces.pop()
+            begin, end = end, end + len(piece)
+            X[begin:end, : piece.shape[1]] = piece[:, : X.shape[1]]
+            X[begin:end, piece.shape[1] :] = 0.0
+        y = np.concatenate([np.zeros(0, np.int64), *self._labels])
+        if self._side_file is not None:
+            return Table(X, y, np.zeros(1, np.int64), np.array([0, len(y)]))
+        return Table(X, y, _as_ids(self._ids, self._path), np.array([*self._starts, len(y)]))
 
-    def _finish_piece(self, n: int, expected: int) -> None:
-        """Take the `n` rows of the piece under way to columns; as many documents as `expected` are in the file."""
-        documents, n_features = self._documents, int(self._state[State.COLUMNS])
-        self._columns.add(documents.values, n, self._width, n_features, min(expected, self._most_rows()))
-        self._labels.append(documents.y[:n].copy())
-        documents.values, documents.y = np.zeros(0, documents.values.dtype), np.zeros(0, documents.y.dtype)
-        self._state[State.ROW] = 0
-
-    def _read(self, text: NDArray[np.uint8], end: int, share: float) -> None:
-        """Read a piece of whole lines."""
-        documents, state = self._documents, self._state
-        state[State.AT] = 0
-        pause: int = Pause.WORKSPACE
-        while pause != Pause.END:
-            pause = read_lines(
-                text,
-                end,
-                state,
-                documents.values,
-                documents.y,
-                self._width,
-                self._limit,
-                self._largest,
-                self._side_file is None,
-                self._nulls,
-                self._runs,
-                self._hard,
-            )
-            refused = [self._queries_begin(text), self._convert(text)]
-            first = min((entry for entry in refused if entry), default=None)
-            self._check_room(self._columns.n + int(state[State.ROW]), self._width)  # queries take room, too
-            if first is not None:
-                line, at, reason = first
-                raise _Refused(refusal(self._path, line, _line_around(text, at), reason))
-            if pause == Pause.ROWS:
-                self._make_room(share, end)
-            elif pause == Pause.COLUMNS:
-                self._widen(int(state[State.WANTED]))
-            elif pause == Pause.REFUSED:
-                self._refuse(text)
-        self._n_bytes += end
-
-    def _queries_begin(self, text: NDArray[np.uint8]) -> tuple[int, int, str] | None:
+    def _queries_begin(self, text: NDArray[np.uint8], runs: Integers) -> tuple[int, int, str] | None:
         """Take up the queries that begin; return line, place and reason of the first that must not."""
-        for begin, end, row, line in self._runs[: self._state[State.RUNS]].tolist():
-            raw = text[begin:end].tobytes()
-            query = identity(raw)
+        for begin, end, row, line in runs.tolist():
+            spelt = text[begin:end].tobytes()
+            query = identity(spelt)
             if query == self._current:
                 continue
-            reason = wrong_id(raw) or self._wrong_query(query, raw)
+            reason = _wrong_id(spelt)
+            if reason is None and query in self._finished:
+                reason = f"query {spelt.decode()} begins again; sort the lines so that those of a query are contiguous"
             if reason:
                 return line, begin, reason
             if self._current is not None:
                 self._finished.add(self._current)
             self._current = query
-            self._ids.append(raw.decode())
-            self._starts.append(self._columns.n + row)
+            self._ids.append(spelt.decode())
+            self._starts.append(self._n_rows + row)
         return None
 
-    def _wrong_query(self, query: bytes, raw: bytes) -> str | None:
-        if query not in self._finished:
+    def _convert(self, text: NDArray[np.uint8], values: Floats, hard: Integers) -> tuple[int, int, str] | None:
+        """Convert the values that the kernel has left; return line, place and reason of the first that is too large."""
+        if not len(hard):
             return None
-        return f"query {raw.decode()} begins again; sort the lines so that those of a query are contiguous"
-
-    def _convert(self, text: NDArray[np.uint8]) -> tuple[int, int, str] | None:
-        """Convert the values that the reader has left; return line, place and reason of the first that is too large."""
-        values = self._documents.values
-        for begin, end, row, column, line in self._hard[: self._state[State.HARD]].tolist():
-            value = float(text[begin:end].tobytes())
-            if not abs(value) <= self._largest:
-                bits = 8 * values.itemsize
-                return (
-                    line,
-                    begin,
-                    f"the value of feature {column + 1} is too large for a {bits}-bit floating-point number",
-                )
-            values[row * self._width + column] = values.dtype.type(value) + values.dtype.type(0)  # -0 becomes 0
+        numbers = _correctly_rounded(text, hard[:, :2])
+        large = np.flatnonzero(~(np.abs(numbers) <= self._largest))
+        if len(large):
+            begin, _, _, column, line = hard[large[0]].tolist()
+            bits = 8 * self._dtype.itemsize
+            return line, begin, f"the value of feature {column + 1} is too large for a {bits}-bit floating-point number"
+        values[hard[:, 2], hard[:, 3]] = numbers.astype(self._dtype) + self._dtype.type(0)  # -0 becomes 0
         return None
 
-    def _make_room(self, share: float, end: int) -> None:
-        """Take memory for more rows: as many as the file will hold if it goes on like this, but at most twice.
+    def _bytes(self, n_rows: int, width: int) -> int:
+        return n_rows * ((self._n_features or width) * self._dtype.itemsize + 16) + len(self._ids) * QUERY_BYTES
 
-        A piece that has as many as it may have is finished, and the memory is that of the next.
-        """
-        documents, n = self._documents, int(self._state[State.ROW])
-        self._check_room(self._columns.n + n + 1, self._width)
-        share *= (self._n_bytes + self._state[State.AT]) / (self._n_bytes + end)
-        expected = int(1.02 * (self._columns.n + n) / share) if share else 2 * n
-        if n >= self._most_of_piece(self._width):
-            self._finish_piece(n, expected)
-            n = 0
-        rows = most = self._most_of_piece(self._width)
-        if not self._columns.n:
-            rows = min(max(1024, n + n // 16, min(2 * n, expected)), most)
-        rows = min(rows, self._most_rows() - self._columns.n)
-        documents.values.resize(rows * self._width, refcheck=False)
-        documents.y.resize(rows, refcheck=False)
-
-    def _widen(self, wanted: int) -> None:
-        """Give the table more columns: what the next line asks for, or half as many again if it is not the first."""
-        documents, n = self._documents, int(self._state[State.ROW])
-        n_total = max(self._columns.n + n, 1)
-        self._check_room(n_total, wanted)
-        width = min(max(wanted, self._width + self._width // 2), self._limit) if self._columns.n + n else wanted
-        if n_total * width * documents.values.itemsize > memory_limit():
-            width = wanted
-        if n > self._most_of_piece(width):
-            self._finish_piece(n, 0)
-            n = 0
-        rows = max(n, 1)
-        documents.values[n * self._width :] = 0.0  # the line that asks for more has begun to be stored
-        documents.values.resize(rows * width, refcheck=False)
-        documents.values[n * self._width :] = 0.0
-        widen_rows(documents.values, n, self._width, width)
-        documents.y.resize(rows, refcheck=False)
-        self._width = width
-
-    def _check_room(self, n_rows: int, width: int) -> None:
+    def _check_room(self, n_rows: int, width: int, line: int) -> None:
         """Refuse a table of so many rows and columns if it takes more than the limit of memory."""
-        n_bytes = n_rows * self._row_bytes(width) + len(self._ids) * _ID_BYTES
-        try:
-            check_room(f"a table of {n_rows:,} or more documents × {width:,} features", n_bytes)
-        except ValueError as error:
-            raise ValueError(f"{self._path}, line {self._state[State.LINE] + 1}: {error}") from None
+        table = f"a table of {n_rows:,} or more documents × {self._n_features or width:,} features"
+        check_room(f"{self._path}, line {line + 1}: {table}", self._bytes(n_rows, width))
 
-    def _most_of_piece(self, width: int) -> int:
-        return rows_of_piece(width * self._documents.values.itemsize, first=not self._columns.n)
-
-    def _most_rows(self) -> int:
-        return (memory_limit() - len(self._ids) * _ID_BYTES) // self._row_bytes(self._width)
-
-    def _row_bytes(self, width: int) -> int:
-        return width * self._documents.values.itemsize + self._documents.y.itemsize + 8  # 8 for the query of each
-
-    def _refuse(self, text: NDArray[np.uint8]) -> None:
-        """Raise what is wrong with the line at which the reader has stopped."""
-        at = int(self._state[State.AT])
-        line = _line_around(text, at)
-        document = line.partition(b"#")[0]
-        reason = wrong_document(
-            document,
+    def _refuse(self, line: bytes, number: int) -> None:
+        """Raise the reason for which the kernel has stopped at a line."""
+        reason = _wrong_document(
+            line.partition(b"#")[0],
             n_features=self._n_features,
             nulls=self._nulls,
             with_queries=self._side_file is None,
             side_file=self._side_file,
         )
         assert reason is not None, f"{self._path}: the reader stopped at {line!r}"
-        raise _Refused(refusal(self._path, int(self._state[State.LINE]) + 1, line, reason))
+        raise _Refused(_refusal(self._path, number, line, reason))
 
 
-class _Columns:
-    """Features column by column, to which rows are added; there may be room for more of them than there are.
+def _correctly_rounded(text: NDArray[np.uint8], places: Integers) -> Vector:
+    """Return the numbers that stand between the given bytes (n, 2), in their order."""
+    import pyarrow as pa
 
-    Attributes
-    ----------
-    n : int
-        Rows so far.
-    """
+    bounds = places.astype(np.int32).ravel()  # every other text between two of them is a number
+    texts = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(text))
+    numbers: Vector = texts.take(np.arange(0, len(texts), 2)).cast(pa.float64()).to_numpy()
+    return numbers
 
-    def __init__(self, dtype: Precision) -> None:
-        self._flat: NDArray[Any] = np.empty(0, dtype)
-        self._room = self._width = self.n = 0
 
-    def add(self, rows: NDArray[Any], n: int, width: int, n_features: int, expected: int) -> None:
-        """Add `n` rows of `width` values, the first `n_features` of which count; `expected` rows may come in all."""
-        if self.n == 0:
-            self._room, self._width = max(n, expected, 1), n_features
-            self._flat = np.empty(self._room * n_features, self._flat.dtype)
-        if n_features > self._width:
-            self._width = n_features
-            self._flat.resize(self._room * n_features, refcheck=False)  # new columns are zeros
-        if self.n + n > self._room:
-            self._move(max(self.n + n, expected, self._room + self._room // 16))
-        rows_to_columns(rows, n, width, np.arange(self._width), self._flat, self._room, self.n)
-        self.n += n
+def _width_of_first_line(raw: bytes, limit: int) -> int:
+    """Return a guess of the largest feature number: that of the first line with features."""
+    for line in raw.splitlines():
+        numbers = _FEATURE_NUMBERS.findall(line.partition(b"#")[0])
+        if numbers:
+            return min(int(numbers[-1][:9]), limit)
+    return 0
 
-    def closed(self) -> NDArray[Any]:
-        """Return the columns one after the other, without room for more."""
-        self._move(self.n)
-        return self._flat
 
-    def _move(self, room: int) -> None:
-        """Move the columns apart, or together, so that each has so much room; of the same memory where it can be."""
-        if room > self._room:
-            self._flat.resize(room * self._width, refcheck=False)
-        order = range(self._width) if room < self._room else range(self._width - 1, -1, -1)
-        for f in order:
-            self._flat[f * room : f * room + self.n] = self._flat[f * self._room : f * self._room + self.n].copy()
-        self._room = room
-        self._flat.resize(room * self._width, refcheck=False)
+def _as_ids(texts: list[str], path: Path) -> Array:
+    """Return query ids as integers of 64 bits if all are, else as texts."""
+    integers = [_as_integer(text.encode()) for text in texts]
+    if None not in integers:
+        return np.array(integers, np.int64)
+    longest = max(map(len, texts))
+    check_room(f"{path}: {len(texts):,} query ids of up to {longest} characters", 4 * longest * len(texts))
+    return np.array(texts, np.str_)
 
 
 class _Refused(Exception):  # noqa: N818 - it carries the error
@@ -594,11 +384,7 @@ class _Refused(Exception):  # noqa: N818 - it carries the error
         self.error = error
 
 
-def _line_around(text: NDArray[np.uint8], at: int) -> bytes:
+def _line_around(raw: bytes, at: int) -> bytes:
     """Return the line of which the byte at a place is part, without its end."""
-    ends = np.flatnonzero((text[:at] == 10) | (text[:at] == 13))
-    begin = int(ends[-1]) + 1 if len(ends) else 0
-    end = begin
-    while text[end] not in (10, 13):
-        end += 1
-    return text[begin:end].tobytes()
+    begin = max(raw.rfind(b"\n", 0, at), raw.rfind(b"\r", 0, at)) + 1
+    return re.match(rb"[^\r\n]*", raw[begin:])[0]  # type: ignore[index]

@@ -15,11 +15,10 @@ from numpy.typing import DTypeLike
 
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
-from moerank.data.read import parquet
-from moerank.data.read.files import find_query_file
-from moerank.data.read.letor import as_precision, documents_as_data, load_letor
+from moerank.data.read.files import find_query_file, reader_of
+from moerank.data.read.letor import as_precision, load_letor
 from moerank.data.read.letor_parser import parse_letor
-from moerank.data.read.table import load_table, reader_of
+from moerank.data.read.table import load_table, read_table, table_offsets
 from moerank.data.shards import parts_of, shard_ends
 
 __all__ = ["letor_shard", "table_shard", "widened"]
@@ -66,25 +65,22 @@ def letor_shard(
             raise ValueError(f"{path}: shard {number + 1} of {n_shards} would have no query; take fewer shards")
         name = Path(f"{path}, from byte {begin:,} to {end:,}")
         window = cast(BinaryIO, _Window(file, begin, end))
-        documents = parse_letor(name, window, as_precision(dtype), nulls=missing is not None)
-    return documents_as_data(documents, name, n_features=None, missing=missing, name=str(name))
+        table = parse_letor(name, window, as_precision(dtype), nulls=missing is not None)
+    return table.as_data(str(name), missing)
 
 
 def table_shard(path: Path, number: int, n_shards: int, *, query: str, **reading: Any) -> RankingData:
     """Read a shard of a table; `query` and `reading` are arguments of `load_table`."""
-    if reader_of(path) is not parquet:
+    reader = reader_of(path)
+    if reader is None or not reader.columnar:
         return parts_of(load_table(path, query=query, **reading), n_shards)[number]
-    offsets = parquet.query_offsets(path, query)
+    offsets = table_offsets(path, query)
     begin, end = offsets[shard_ends(offsets, n_shards)][number : number + 2].tolist()
     label, missing = reading["label"], reading.get("missing")
     features = None if reading.get("features") is None else list(reading["features"])
     dtype = reading.get("dtype", np.float64)
-    table = parquet.read_table(
-        path, label, query, features, dtype=dtype, missing=missing is not None, rows=(begin, end)
-    )
-    table.X.setflags(write=False)  # so that it is not copied
-    name = f"{path}, rows {begin + 1:,} to {end:,}"
-    return RankingData(table.X, table.y, table.qid, table.names, name=name, missing=missing)
+    table = read_table(path, label, query, features, dtype=dtype, missing=missing is not None, rows=(begin, end))
+    return table.as_data(f"{path}, rows {begin + 1:,} to {end:,}", missing)
 
 
 def widened(data: RankingData, n_features: int) -> RankingData:

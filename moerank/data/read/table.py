@@ -1,104 +1,66 @@
-"""Tables with one row per document: files with named columns, and the readers of each kind of file."""
+"""Tables with one row per document, in files with named columns."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from functools import cache as once
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from moerank.arrays import Array, Floats, Integers
+from moerank.data.inputs import arrow_numbers
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
-from moerank.data.read import csv, parquet
-from moerank.data.read.cache import LARGE, remembered
-from moerank.data.read.columns import Table
-from moerank.data.read.files import check_folder, names_in
-from moerank.solvers import plugins
-from moerank.systems import open_regular
+from moerank.data.read.cache import remembered
+from moerank.data.read.columns import (
+    MISSING_REMEDY,
+    MOST_LABEL,
+    Columns,
+    QueryRuns,
+    Table,
+    WrongValueError,
+    check_size,
+    choose_columns,
+    empty_table,
+)
+from moerank.data.read.files import (
+    READERS,
+    Reader,
+    check_folder,
+    names_in,
+    part_of_reading,
+    reader_of,
+    report_reading,
+    table_endings,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
-    "LABELS",
-    "QUERIES",
-    "READERS",
-    "Reader",
     "find_part",
     "guess_columns",
-    "is_table",
     "load_table",
     "load_table_fold",
-    "reader_of",
+    "read_table",
+    "table_offsets",
     "table_paths",
 ]
-
-
-class Reader(Protocol):
-    """A reader of one kind of files: a module, or an object, with two functions."""
-
-    def column_names(self, path: Path, needed: Iterable[str] = ()) -> list[str]:
-        """Return the names of the columns of a file; `needed` are known to be among them."""
-
-    def read_table(
-        self, path: Path, label: str, query: str, features: list[str] | None, *, dtype: DTypeLike, missing: bool
-    ) -> Table:
-        """Return the columns of a file.
-
-        Parameters
-        ----------
-        path : Path
-        label, query : str
-            The names of the columns of relevance labels and query ids.
-        features : list of str or None
-            The names of the feature columns in their order; None for all others.
-        dtype : {float64, float32}
-            Of the features.
-        missing : bool
-            Whether a value may be missing; it is NaN then.
-
-        Raises
-        ------
-        ValueError
-            If the file cannot be read; the message names the file and the place.
-        """
-
-
-READERS: dict[str, Reader] = {
-    ".parquet": parquet,
-    ".pq": parquet,
-    ".csv": csv,
-    ".csv.gz": csv,
-    ".tsv": csv,
-}
-"""The reader of each ending, in the order in which the parts of a fold are looked for."""
-
-
-@once
-def _readers() -> dict[str, Reader]:
-    """Return all readers by ending: the package's own, then those of other installed packages."""
-    others = {f".{name.lstrip('.').lower()}": reader for name, reader in plugins("moerank.readers").items()}
-    return {**others, **READERS}
-
-
-def reader_of(path: Path) -> Reader | None:
-    """Return the reader of a file by its name, or by the first bytes of a Parquet file; None if it is no table."""
-    for ending, reader in _readers().items():
-        if path.name.lower().endswith(ending):
-            return reader
-    if path.is_file():
-        with open_regular(path, through_links=True) as file:
-            if file.read(4) == b"PAR1":
-                return parquet
-    return None
-
 
 PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
 LABELS = ("label", "relevance", "rel", "grade", "target", "y")
 QUERIES = ("qid", "query_id", "query", "queryid", "srch_id", "session_id", "group")
 """Usual names of the columns of label and query, the most usual first; upper and lower case do not count."""
+
+TOGETHER = 16
+"""Features of a columnar file that are read together: of each open column some megabytes are decoded ahead."""
+
+LARGE = 2**26
+"""Bytes of a table from which on it is kept in the cache."""
 
 
 def load_table(
@@ -117,8 +79,8 @@ def load_table(
     Parameters
     ----------
     path : path-like
-        A file with one of the endings of `READERS`: a Parquet file, or a CSV file in UTF-8, plain or ``.gz``. The first
-        line of a CSV file names the columns, which commas, semicolons or tabs separate; blank lines are skipped.
+        A Parquet file, or a CSV file in UTF-8, plain or ``.gz``: its first line names the columns, which commas,
+        semicolons or tabs separate; blank lines are skipped. Installed packages may read further endings.
     label, query : str
         The names of the columns of relevance labels and query ids. Labels are integers from 0; ids are 64-bit integers
         if all are written so, else texts, and the rows of a query must be contiguous.
@@ -170,15 +132,13 @@ def load_table(
     if isinstance(features, str):
         raise ValueError(f"features must be a list of names of columns, not the text {features!r}")
     chosen = None if features is None else list(features)
-    reader = reader_of(path) or csv
 
     def read() -> Table:
-        return reader.read_table(path, label, query, chosen, dtype=dtype, missing=missing is not None)
+        return read_table(path, label, query, chosen, dtype=dtype, missing=missing is not None)
 
     reading = f"table {[label, query, chosen]} {np.dtype(dtype)} {missing is not None}"
     table = remembered(path, reading, Table, read) if cache and path.stat().st_size >= LARGE else read()
-    table.X.setflags(write=False)  # so that it is not copied
-    return RankingData(table.X, table.y, table.qid, table.names, name=name or str(path), missing=missing)
+    return table.as_data(name or str(path), missing)
 
 
 def load_table_fold(
@@ -231,38 +191,28 @@ def table_paths(directory: Path) -> list[Path]:
 
 def find_part(directory: Path, names: tuple[str, ...] = PARTS[0]) -> Path | None:
     """Return the table in a folder that has one of these names, by default the training table; None without one."""
-    candidates = (directory / (name + ending) for name in names for ending in _readers())
+    candidates = (directory / (name + ending) for name in names for ending in table_endings())
     return next((path for path in candidates if path.is_file()), None)
-
-
-def is_table(path: Path) -> bool:
-    """Whether a file is a table with named columns."""
-    return reader_of(path) is not None
 
 
 def _part(directory: Path, names: tuple[str, ...]) -> Path:
     path = find_part(directory, names)
     if path is None:
-        first, *others = _readers()
+        first, *others = table_endings()
         raise FileNotFoundError(
-            f"{directory}: looked for {', '.join(name + first for name in names)} (also {', '.join(others)}) and found "
-            f"{names_in(directory)}"
+            f"{directory}: looked for {', '.join(name + first for name in names)} (also {', '.join(others)}) "
+            f"and found {names_in(directory)}"
         )
     return path
 
 
 def _require_same_columns(path: Path, first: Path, expected: set[str]) -> None:
     """Refuse a part with other columns than the training table."""
-    present = column_names(path, expected)
+    present = _table_reader(path).names(path, sorted(expected))
     for reason, names in (("lacks", expected - set(present)), ("has", set(present) - expected)):
         if names:
             other = f"which {first.name} has" if reason == "lacks" else f"which {first.name} lacks"
             raise ValueError(f"{path} {reason} the column {min(names)!r}, {other}; list the columns that are features")
-
-
-def column_names(path: Path, needed: Iterable[str] = ()) -> list[str]:
-    """Return the names of the columns of a table; `needed` are known to be among them."""
-    return (reader_of(path) or csv).column_names(path, needed)
 
 
 def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
@@ -282,7 +232,7 @@ def guess_columns(path: Path, label: str | None = None, query: str | None = None
     ...     guess_columns(path)
     ('relevance', 'QID')
     """
-    present = column_names(path, [name for name in (label, query) if name is not None])
+    present = _table_reader(path).names(path, [name for name in (label, query) if name is not None])
     return _guessed(path, "label", label, LABELS, present), _guessed(path, "query", query, QUERIES, present)
 
 
@@ -295,3 +245,143 @@ def _guessed(path: Path, what: str, given: str | None, usual: tuple[str, ...], p
                 return column
     shown = ", ".join(present[:10]) + (", …" if len(present) > 10 else "")
     raise ValueError(f"{path}: no column has a usual name of the {what}; name it by --{what}, one of {shown}")
+
+
+def _table_reader(path: Path) -> Reader:
+    """Return the reader of a table; a file with another ending is taken for CSV."""
+    reader = reader_of(path)
+    return READERS[".csv"] if reader is None or not reader.tabular else reader
+
+
+def read_table(
+    path: Path,
+    label: str,
+    query: str,
+    features: Sequence[str] | None,
+    *,
+    dtype: DTypeLike,
+    missing: bool,
+    rows: tuple[int, int] | None = None,
+) -> Table:
+    """Read a table, or the rows from ``rows[0]`` to before ``rows[1]`` of a columnar file.
+
+    `missing` says whether a value may be missing. The other arguments are those of `load_table`.
+    """
+    import pyarrow as pa
+
+    reader = _table_reader(path)
+    columns = choose_columns(path, reader.names(path, [label, query]), label, query, features)
+    try:
+        return _read(reader, path, columns, np.dtype(dtype), missing, rows)
+    except (WrongValueError, pa.ArrowException) as error:
+        reader.refuse(path, columns, dtype, missing=missing)
+        reason = str(error) if isinstance(error, WrongValueError) else f"{path}: cannot be read ({error})"
+        raise ValueError(reason) from None
+
+
+def table_offsets(path: Path, query: str) -> Integers:
+    """Return the rows at which the queries of a table begin and end, shape (n_queries + 1,)."""
+    reader = _table_reader(path)
+    names = reader.names(path, [query])
+    if query not in names:
+        raise ValueError(f"{path}: there is no column {query!r}; there are {', '.join(names)}")
+    queries = QueryRuns(path, query)
+    for batch in reader.batches(path, [query], [query]):
+        queries.add(_ids(batch.column(query), path, query, queries.n_rows))
+    return queries.offsets()
+
+
+def _read(
+    reader: Reader, path: Path, columns: Columns, dtype: np.dtype, missing: bool, rows: tuple[int, int] | None
+) -> Table:
+    """Read labels and queries first, which tells the size of the table, and the features then."""
+    n_features, first = len(columns.features), rows[0] if rows else 0
+    together = TOGETHER if reader.columnar else n_features
+    groups = [columns.features[begin : begin + together] for begin in range(0, n_features, together)]
+    shares = np.linspace(0.0, 0.999, len(groups) + 2).tolist()
+    report_reading(path, 0.0)
+    queries, labels = QueryRuns(path, columns.query), []
+    with part_of_reading(*shares[:2]):
+        for batch in reader.batches(path, [columns.label, columns.query], [columns.query], rows):
+            row = first + queries.n_rows
+            labels.append(_labels(batch.column(columns.label), path, columns.label, row))
+            queries.add(_ids(batch.column(columns.query), path, columns.query, row))
+            check_size(path, queries.n_rows, n_features, dtype.itemsize)
+    if not queries.n_rows:
+        raise WrongValueError(f"{path}: the table has no row")
+    X = empty_table(queries.n_rows, n_features, dtype)
+    place = 0
+    for group, begin, end in zip(groups, shares[1:-1], shares[2:], strict=True):
+        row = 0
+        with part_of_reading(begin, end):
+            for batch in reader.batches(path, group, [], rows):
+                block = X[row : row + batch.num_rows, place : place + len(group)]
+                if len(block) < batch.num_rows:
+                    break  # the file has grown
+                for name in group:
+                    _check_type(path, name, batch.schema.field(name).type, columns.remedy)
+                _fill(block, batch, group, f"{path}, row {{:,}}: ", first + row, missing=missing)
+                row += batch.num_rows
+        if row != len(X):
+            raise ValueError(f"{path}: it changed while it was read; read it again")
+        place += len(group)
+    report_reading(path, 1.0)
+    return Table(X, np.concatenate(labels), queries.ids(), queries.offsets(), columns.features)
+
+
+def _labels(column: pa.Array, path: Path, name: str, row: int) -> Integers:
+    """Return the relevance labels of the rows from `row` on."""
+    _check_type(path, name, column.type, remedy="make numbers of it")
+    values = np.asarray(arrow_numbers(column), np.float64)
+    with np.errstate(invalid="ignore"):
+        right = (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))
+    if not right.all():
+        wrong = int(right.argmin())
+        raise WrongValueError(
+            f"{path}, row {row + wrong + 1:,}: the label {values[wrong]:g} in the column {name!r} is not an integer "
+            f"from 0 (irrelevant) to {MOST_LABEL:,}"
+        )
+    return values.astype(np.int64)
+
+
+def _ids(column: pa.Array, path: Path, name: str, row: int) -> Array:
+    """Return the query ids of the rows from `row` on: integers or texts."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+        raise ValueError(f"{path}: the column {name!r} holds {column.type}, which are no ids of queries; make texts")
+    if column.null_count:
+        wrong = row + column.is_null().to_numpy(zero_copy_only=False).argmax() + 1
+        raise WrongValueError(f"{path}, row {wrong:,}: no query id in the column {name!r}; every row needs one")
+    if not pa.types.is_integer(column.type):
+        column = column.cast(pa.string())
+    ids: Array = column.to_numpy(zero_copy_only=False)
+    return ids
+
+
+def _check_type(path: Path, name: str, kind: pa.DataType, remedy: str) -> None:
+    """Refuse a column that does not hold plain numbers."""
+    import pyarrow as pa
+
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
+
+
+def _fill(block: Floats, batch: pa.RecordBatch, names: Sequence[str], where: str, row: int, *, missing: bool) -> None:
+    """Write the features of the rows from `row` on into a block (n_rows, n_features) of the table."""
+    for feature, name in enumerate(names):
+        values, target = arrow_numbers(batch.column(name)), block[:, feature]
+        with np.errstate(over="ignore"):
+            target[...] = values
+        if np.isfinite(target).all():
+            continue
+        unknown = np.isnan(target)
+        if unknown.any() and not missing:
+            wrong = row + int(unknown.argmax()) + 1
+            raise WrongValueError(f"{where.format(wrong)}the value of {name!r} is missing; {MISSING_REMEDY}")
+        if (infinite := np.isinf(target)).any():
+            wrong = int(infinite.argmax())
+            reason = "not finite" if np.isinf(values[wrong]) else "too large for the precision of the features"
+            raise WrongValueError(f"{where.format(row + wrong + 1)}the value {values[wrong]:g} of {name!r} is {reason}")
