@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -252,13 +253,11 @@ class _Parser:
             width = 0  # count the documents first: not each line needs to be one
         state = np.zeros(len(State), np.int64)
         labels = np.empty(n_lines, np.int64)
-        if n_lines > len(self._runs) or end // 6 >= len(
-            self._hard
-        ):  # all pieces are about as large
+        if n_lines > len(self._runs) or end // 6 >= len(self._hard):  # all pieces are about as large
             self._runs = np.empty((2 * n_lines, 4), np.int64)
             self._hard = np.empty((end // 6 + 1, 5), np.int64)
         while True:
-            values = np.zeros((n_lines, width), self._dtype)
+            values = _zeros(n_lines, width, self._dtype, mapped=bool(self._pieces))
             lines = (text, end, values, labels, self._limit, self._largest)
             read_lines(*lines, self._side_file is None, self._nulls, self._runs, self._hard, state)
             widest, n_rows = int(state[State.WIDEST]), int(state[State.ROW])
@@ -350,6 +349,14 @@ class _Parser:
         )
         assert reason is not None, f"{self._path}: the reader stopped at {line!r}"
         raise _Refused(_refusal(self._path, number, line, reason))
+
+
+def _zeros(n_rows: int, width: int, dtype: np.dtype[np.float64], *, mapped: bool) -> Floats:
+    """Return a table of zeros; the memory of a mapped one goes back to the system as soon as it is freed."""
+    if not mapped:
+        return np.zeros((n_rows, width), dtype)
+    memory = mmap.mmap(-1, max(1, n_rows * width * dtype.itemsize))
+    return np.frombuffer(memory, dtype, n_rows * width).reshape(n_rows, width)
 
 
 def _correctly_rounded(text: NDArray[np.uint8], places: Integers) -> Vector:
