@@ -236,6 +236,7 @@ class _Parser:
         self._largest = float(np.finfo(dtype).max)
         if dtype == np.float32:  # the last double that is not rounded to infinity
             self._largest = float(np.nextafter(2.0**128 - 2.0**103, 0.0))
+        self._runs = self._hard = np.empty((0, 5), np.int64)
         self._pieces: list[Floats] = []
         self._labels: list[Integers] = []
         self._ids: list[str] = []
@@ -252,19 +253,20 @@ class _Parser:
             width = 0  # count the documents first: not each line needs to be one
         state = np.zeros(len(State), np.int64)
         labels = np.empty(n_lines, np.int64)
-        runs, hard = np.empty((n_lines, 4), np.int64), np.empty((end // 6 + 1, 5), np.int64)
+        if n_lines > len(self._runs) or end // 6 >= len(self._hard):  # all pieces are about as large
+            self._runs = np.empty((2 * n_lines, 4), np.int64)
+            self._hard = np.empty((end // 6 + 1, 5), np.int64)
         while True:
-            memory = mmap.mmap(-1, max(1, n_lines * width * self._dtype.itemsize))  # goes back to the system at once
-            values = np.frombuffer(memory, self._dtype, n_lines * width).reshape(n_lines, width)
+            values = _zeros(n_lines, width, self._dtype, mapped=bool(self._pieces))
             lines = (text, end, values, labels, self._limit, self._largest)
-            read_lines(*lines, self._side_file is None, self._nulls, runs, hard, state)
+            read_lines(*lines, self._side_file is None, self._nulls, self._runs, self._hard, state)
             widest, n_rows = int(state[State.WIDEST]), int(state[State.ROW])
             self._check_room(self._n_rows + n_rows, max(widest, self._width), self.n_lines + int(state[State.LINE]))
             if widest <= width:
                 break
             width, n_lines = max(widest, self._width), n_rows + 1  # with the line that is refused
         line, at = int(state[State.LINE]), int(state[State.AT])
-        runs, hard = runs[: state[State.RUNS]], hard[: state[State.HARD]]
+        runs, hard = self._runs[: state[State.RUNS]], self._hard[: state[State.HARD]]
         found = [self._queries_begin(text, runs), self._convert(text, values, hard)]
         self._check_room(self._n_rows + n_rows, max(widest, self._width), self.n_lines + line)  # with the queries
         if any(found):
@@ -282,13 +284,15 @@ class _Parser:
     def table(self) -> Table:
         """Put the pieces together."""
         X = empty_table(self._n_rows, self._n_features or self._width, self._dtype)
-        end = 0
-        self._pieces.reverse()
+        if len(self._pieces) == 1 and self._pieces[0].shape == X.shape and X.flags.c_contiguous:
+            X = self._pieces.pop()
+        end = self._n_rows
         while self._pieces:
             piece = self._pieces.pop()
-            begin, end = end, end + len(piece)
+            begin, end = end - len(piece), end
             X[begin:end, : piece.shape[1]] = piece[:, : X.shape[1]]
             X[begin:end, piece.shape[1] :] = 0.0
+            end = begin
         y = np.concatenate([np.zeros(0, np.int64), *self._labels])
         if self._side_file is not None:
             return Table(X, y, np.zeros(1, np.int64), np.array([0, len(y)]))
@@ -345,6 +349,14 @@ class _Parser:
         )
         assert reason is not None, f"{self._path}: the reader stopped at {line!r}"
         raise _Refused(_refusal(self._path, number, line, reason))
+
+
+def _zeros(n_rows: int, width: int, dtype: np.dtype[np.float64], *, mapped: bool) -> Floats:
+    """Return a table of zeros; the memory of a mapped one goes back to the system as soon as it is freed."""
+    if not mapped:
+        return np.zeros((n_rows, width), dtype)
+    memory = mmap.mmap(-1, max(1, n_rows * width * dtype.itemsize))
+    return np.frombuffer(memory, dtype, n_rows * width).reshape(n_rows, width)
 
 
 def _correctly_rounded(text: NDArray[np.uint8], places: Integers) -> Vector:
