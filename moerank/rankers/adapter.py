@@ -9,8 +9,9 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from moerank.arrays import Mask, Matrix
 from moerank.data import RankingData
-from moerank.rankers.arguments import Mask, Matrix, read_masks
+from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import RankingEstimator
 from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, population_of
 from moerank.rankers.rank_rls import RankRLS

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from moerank.arrays import Array, Mask, Matrix
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
 from moerank.data.inputs import (
     RULES,
@@ -22,10 +23,7 @@ from moerank.data.missing import fill_missing
 from moerank.data.ranking_data import labels_alone
 
 __all__ = [
-    "Mask",
-    "Matrix",
     "Validation",
-    "Vector",
     "as_feature_table",
     "as_ranking_data",
     "as_validation_data",
@@ -35,9 +33,6 @@ __all__ = [
     "read_masks",
 ]
 
-Matrix: TypeAlias = NDArray[np.float64]
-Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
-Mask: TypeAlias = NDArray[np.bool_]
 Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
 """Data to look at without training on them; X and y without qid are one query, as they must be in training, too."""
 
@@ -215,7 +210,7 @@ def as_feature_table(
     return table
 
 
-def _check_width(table: NDArray[Any], n_features: int, estimator: str) -> None:
+def _check_width(table: Array, n_features: int, estimator: str) -> None:
     if table.ndim != 2:
         raise ValueError(
             f"X must have shape (n_documents, {n_features}), not {table.shape}. Reshape your data: one document is "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, overload
 
@@ -15,6 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from moerank.arrays import Array, Integers, Mask, Matrix, Vector
+from moerank.checks import check_fields
 from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling, centre_in_queries
 from moerank.data.blocks import ROWS, add_up, blocks, column_block
 from moerank.data.shards import NOT_ON_SHARDS
@@ -24,10 +27,7 @@ from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers.arguments import (
-    Mask,
-    Matrix,
     Validation,
-    Vector,
     as_feature_table,
     as_ranking_data,
     as_validation_data,
@@ -54,8 +54,6 @@ __all__ = [
     "Grid",
     "LinearBackend",
     "LinearRanker",
-    "Mask",
-    "Matrix",
     "PairBackend",
     "Ranker",
     "quality_of",
@@ -79,7 +77,7 @@ class Apart(NamedTuple):
         return self.largest / self.smallest if self.smallest > self.largest / 1e300 else float("inf")
 
 
-def varying_in_queries(train: RankingData) -> NDArray[np.bool_]:
+def varying_in_queries(train: RankingData) -> Mask:
     """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
     return _bounds(train).varies
 
@@ -100,10 +98,10 @@ def features_apart(train: RankingData) -> Apart | None:
 class _Bounds(NamedTuple):
     """Per feature: whether it varies in a query, its largest extent in one, and bounds of its deviation."""
 
-    varies: NDArray[np.bool_]
-    unit: NDArray[np.float64]
-    least: NDArray[np.float64]
-    most: NDArray[np.float64]
+    varies: Mask
+    unit: Vector
+    least: Vector
+    most: Vector
 
 
 def _bounds(train: RankingData) -> _Bounds:
@@ -128,7 +126,7 @@ def _bounds(train: RankingData) -> _Bounds:
     return train.remember("spread in queries", compute)
 
 
-def _extents(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _extents(data: RankingData) -> tuple[Vector, Vector, Vector]:
     """Return of each feature the largest extent in a query, and the sums of squares in this unit."""
     largest, squares, weighted = np.zeros((3, data.n_features))
     width = lanes(data.X.dtype.type)
@@ -140,17 +138,17 @@ def _extents(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64
 
 
 def _in_unit(
-    largest: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    weighted: NDArray[np.float64],
-    unit: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    largest: Vector,
+    squares: Vector,
+    weighted: Vector,
+    unit: Vector,
+) -> tuple[Vector, Vector]:
     """Return the sums of squares of a shard in the unit of all shards."""
     share = largest / unit
     return squares * share * share, weighted * share * share
 
 
-def _squares(data: RankingData, varies: NDArray[np.int64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
+def _squares(data: RankingData, varies: Integers, unit: Vector) -> Vector:
     """Return Σ (x − x̄_q)² of some features in their units, shape (n_varies,)."""
     total = np.zeros(len(varies))
     for begin, end in blocks(data.offsets, ROWS):
@@ -192,7 +190,7 @@ class ScaleWarning(UserWarning):
     """Features, or data, differ so much in scale that it spoils a ranker; scale them, and in the same way."""
 
 
-def warn_of_constant_features(train: RankingData, varying: NDArray[np.bool_], where: str) -> None:
+def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> None:
     """Name the features that `fit` leaves out; the warning points at the caller of `fit`."""
     names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
     message = f"features constant in {where} are left out: {', '.join(names)}"
@@ -242,7 +240,7 @@ def warn_of_other_scales(train: RankingData, validation: RankingData) -> None:
     warnings.warn(message, ScaleWarning, stacklevel=3)
 
 
-def _size_of(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _size_of(data: RankingData) -> tuple[Vector, Vector]:
     """Return means and standard deviations of the features, (n_features,) each, in rows spread over the data."""
     rows = np.asarray(data.X[:: max(1, data.n_documents // SAMPLE)], np.float64)
     return rows.mean(axis=0), rows.std(axis=0)
@@ -314,8 +312,8 @@ if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it
         @overload
         def get_support(self, indices: Literal[False] = False) -> Mask: ...
         @overload
-        def get_support(self, indices: Literal[True]) -> NDArray[np.int64]: ...
-        def get_support(self, indices: bool = False) -> NDArray[Any]: ...
+        def get_support(self, indices: Literal[True]) -> Integers: ...
+        def get_support(self, indices: bool = False) -> Array: ...
         def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]: ...
         def set_output(self, *, transform: str | None = None) -> Self: ...
         def set_fit_request(self, **requests: bool | str | None) -> Self: ...
@@ -334,7 +332,8 @@ else:
 class RankingEstimator(_Estimator):
     """Base of all that is fitted to ranking data and then ranks documents by some of their features.
 
-    A subclass stores its parameters, and implements `_check_parameters`, `_fit`, which sets `support_`, and `_scores`.
+    A subclass is a dataclass, the fields of which are its parameters with their constraints, or stores its parameters
+    in `__init__` and may check them in `_check_parameters`. It implements `_fit`, which sets `support_`, and `_scores`.
 
     Attributes
     ----------
@@ -563,7 +562,9 @@ class RankingEstimator(_Estimator):
             )
 
     def _check_parameters(self) -> None:
-        """Raise a ValueError that names a parameter which is out of its range or of another kind."""
+        """Check the parameters of an estimator that is a dataclass against the constraints in their annotations."""
+        if is_dataclass(self):
+            check_fields(self)
 
     def _reservations(self) -> Iterator[str]:
         """Yield what a user has to know of the training that was, each to follow the name of the estimator."""

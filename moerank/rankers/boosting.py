@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.checks import check_at_least, check_switch
+from moerank.arrays import Integers, Matrix, Vector
+from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.kernels.stumps import best_stump, exponential_weights, fidelity_weights, split_weight
-from moerank.rankers.arguments import Vector
-from moerank.rankers.base import Grid, Matrix, Ranker, steadied
+from moerank.rankers.base import Grid, Ranker, steadied
 from moerank.rankers.model import Forest
 
 __all__ = ["StumpBoosting", "RankBoost", "FRank"]
@@ -22,6 +23,7 @@ __all__ = ["StumpBoosting", "RankBoost", "FRank"]
 VANISHED = 1e-250
 
 
+@dataclass(eq=False, repr=False)
 class StumpBoosting(Ranker):
     """Base of the rankers that add up stumps, each fitted to preference pairs that its predecessors weigh.
 
@@ -44,14 +46,13 @@ class StumpBoosting(Ranker):
         The trees whose leaves add up to the score, as a `Model` stores them.
     """
 
+    n_rounds: Count = 300
+    n_thresholds: Count | None = 10
+    reversed_stumps: bool = False
+
     _size = "n_rounds"
     _by_thresholds = True
     _weigh: ClassVar[Callable[..., float]]
-
-    def __init__(self, n_rounds: int = 300, n_thresholds: int | None = 10, reversed_stumps: bool = False) -> None:
-        self.n_rounds = n_rounds
-        self.n_thresholds = n_thresholds
-        self.reversed_stumps = reversed_stumps
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every number of rounds up to `n_rounds`: validation data choose it, as for LETOR.
@@ -132,15 +133,8 @@ class StumpBoosting(Ranker):
         steps = self.alphas_ * (X[:, self.features_] > self.thresholds_)
         return np.cumsum(steps, axis=1) if self.n_rounds_ else np.zeros((len(X), 1))
 
-    def _check_parameters(self) -> None:
-        check_at_least(1, n_rounds=self.n_rounds)
-        check_at_least(1, or_none=True, n_thresholds=self.n_thresholds)
-        check_switch(reversed_stumps=self.reversed_stumps)
 
-
-def _bins(
-    train: RankingData, n_thresholds: int | None
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
+def _bins(train: RankingData, n_thresholds: int | None) -> tuple[NDArray[np.int32], Integers, Vector]:
     """Return what `best_stump` wants of the features, and the thresholds (n_features, largest number), remembered.
 
     They are the bins (n_features, n_documents), the number of thresholds below each value, and the numbers of
@@ -149,7 +143,7 @@ def _bins(
     fewer thresholds are filled up with infinity.
     """
 
-    def compute() -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
+    def compute() -> tuple[NDArray[np.int32], Integers, Vector]:
         if n_thresholds is None:
             lists = [np.unique(column)[:-1] for column in train.X64.T]
         else:
@@ -168,6 +162,7 @@ def _bins(
     return train.remember(("stumps", n_thresholds), compute)
 
 
+@dataclass(eq=False, repr=False)
 class RankBoost(StumpBoosting):
     """Boosting of stumps on the exponential loss Σ exp(s(xⱼ) − s(xᵢ)) over the preference pairs (i, j).
 
@@ -225,10 +220,9 @@ class RankBoost(StumpBoosting):
     ([0, 1, 2], [0, 0])
     """
 
-    _weigh = staticmethod(exponential_weights)
+    n_thresholds: Count | None = 255
 
-    def __init__(self, n_rounds: int = 300, n_thresholds: int | None = 255, reversed_stumps: bool = False) -> None:
-        super().__init__(n_rounds, n_thresholds, reversed_stumps)
+    _weigh = staticmethod(exponential_weights)
 
     @property
     def normalisers_(self) -> Matrix:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from moerank.checks import check_at_least, check_choice, check_not_negative
+from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.checks import Count, NotNegative, check_choice
 from moerank.data import RankingData
 from moerank.data.correlation import feature_correlations, label_correlations
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
 from moerank.rankers.arguments import read_features, read_masks
-from moerank.rankers.base import LinearBackend, Mask, Matrix
+from moerank.rankers.base import LinearBackend
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.counted import LONGEST_LIST, CountedProblem, minimise_by_passes
 from moerank.training.listed import LanePairs, PairProblem, lane_groups
@@ -31,6 +33,7 @@ NONE = 1e-12
 NO_HISTORY = np.empty((0, lanes(np.float64)))
 
 
+@dataclass(eq=False, repr=False)
 class FSMRank(LargestWeightsPath, LinearBackend):
     """Joint feature selection and ranking by accelerated proximal gradient.
 
@@ -87,21 +90,13 @@ class FSMRank(LargestWeightsPath, LinearBackend):
     [True, False]
     """
 
-    on_shards = True
+    lambda1: NotNegative = 1e-3
+    lambda2: NotNegative = 1e-3
+    max_iter: Count = 400
+    tol: NotNegative = 1e-4
+    similarity: Similarity = "clipped"
 
-    def __init__(
-        self,
-        lambda1: float = 1e-3,
-        lambda2: float = 1e-3,
-        max_iter: int = 400,
-        tol: float = 1e-4,
-        similarity: Similarity = "clipped",
-    ) -> None:
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.max_iter = max_iter
-        self.tol = tol
-        self.similarity = similarity
+    on_shards = True
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         history = np.empty((self.max_iter + 1, lanes(np.float64)))
@@ -192,7 +187,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         start: Matrix | None = None,
         lambdas: Matrix | None = None,
         history: Matrix = NO_HISTORY,
-    ) -> tuple[Matrix, NDArray[np.int64]]:
+    ) -> tuple[Matrix, Integers]:
         """Run Algorithm 1 for each row of the masks: the variables (n_individuals, 2 n_features), the numbers of steps.
 
         `lambdas`, of shape (n_individuals, 2), gives each individual its own lambda1 and lambda2. `history`, of shape
@@ -240,7 +235,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         lambdas: Matrix | None = None,
         documents: Mask | None = None,
         queries: Mask | None = None,
-    ) -> tuple[Matrix, NDArray[np.int64], Matrix]:
+    ) -> tuple[Matrix, Integers, Matrix]:
         """Run Algorithm 1 without a list of pairs; see `minimise_by_passes`."""
         features, lambdas, begin, cost, A = self._terms(train, features, start, lambdas)
         problem = CountedProblem.of(train)
@@ -250,7 +245,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
 
     def _terms(
         self, train: RankingData, features: Mask, start: Matrix | None, lambdas: Matrix | None
-    ) -> tuple[Mask, Matrix, Matrix, NDArray[np.float64], Matrix]:
+    ) -> tuple[Mask, Matrix, Matrix, Vector, Matrix]:
         """Return features, lambdas and variables to start at, one row an individual, and the costs and A for all."""
         lambdas = np.tile((self.lambda1, self.lambda2), (len(features), 1)) if lambdas is None else lambdas
         s = importance(train)
@@ -260,13 +255,8 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
         return features, lambdas, begin, cost, similarity(train, self.similarity)
 
-    def _check_parameters(self) -> None:
-        check_not_negative(lambda1=self.lambda1, lambda2=self.lambda2, tol=self.tol)
-        check_at_least(1, max_iter=self.max_iter)
-        check_choice(get_args(Similarity), similarity=self.similarity)
 
-
-def importance(data: RankingData) -> NDArray[np.float64]:
+def importance(data: RankingData) -> Vector:
     """Return the importance sᵢ of each feature, shape (n_features,), in [0, 1], remembered with the data.
 
     It is the absolute Pearson correlation of the feature with the relevance label over all documents, whatever their
@@ -278,7 +268,7 @@ def importance(data: RankingData) -> NDArray[np.float64]:
     [1.0, 0.0]
     """
 
-    def compute() -> NDArray[np.float64]:
+    def compute() -> Vector:
         s = label_correlations(data)
         s[s < NONE] = 0.0
         return s
@@ -299,7 +289,6 @@ def similarity(data: RankingData, form: Similarity = "clipped") -> Matrix:
     >>> similarity(data).round(6).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    check_choice(get_args(Similarity), similarity=form)
 
     def compute() -> Matrix:
         A = feature_correlations(data)

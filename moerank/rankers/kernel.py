@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
 
@@ -12,12 +13,13 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_random_state
 
-from moerank.checks import check_at_least, check_positive
+from moerank.arrays import Matrix, Vector
+from moerank.checks import Count, Positive
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs
-from moerank.rankers.base import Matrix, Ranker
-from moerank.training.newton import Minimum, Vector
+from moerank.rankers.base import Ranker
+from moerank.training.newton import Minimum
 from moerank.training.sorted import (
     PairedDocuments,
     hessian_diagonal,
@@ -110,22 +112,15 @@ def gaussian(X: Matrix, Y: Matrix, gamma: float) -> Matrix:
 SMALLEST_EIGENVALUE = 1e-6
 
 
+@dataclass(eq=False, repr=False)
 class KernelMapRanker(KernelRanker):
     """Base of `RankNystrom` and `RankFourier`: the linear problem on mapped documents, whatever the map."""
 
-    def __init__(
-        self,
-        n_components: int = 500,
-        C: float = 1000.0,
-        gamma: float = 2.0**-6,
-        tol: float = 1e-3,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.C = C
-        self.gamma = gamma
-        self.tol = tol
-        self.random_state = random_state
+    n_components: Count = 500
+    C: Positive = 1000.0
+    gamma: Positive = 2.0**-6
+    tol: Positive = 1e-3
+    random_state: int | None = None
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return the paper's ranges, C = ½ p · 2ᶜ with c = −12 … 6 and gamma = 2⁻¹² … 2², in steps of 2²: 80 entries.
@@ -138,10 +133,6 @@ class KernelMapRanker(KernelRanker):
     def _draw_map(self, X: Matrix) -> None:
         """Draw the feature map for training documents X (n_documents, n_varying)."""
         raise TypeError(f"{type(self).__name__} does not implement _draw_map")
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, gamma=self.gamma, tol=self.tol)
-        check_at_least(1, n_components=self.n_components)
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         self._draw_map(train.X64)
@@ -296,6 +287,7 @@ GIB = 2.0**30
 BLOCK_OF_RANK_SVM_KERNEL = 512
 
 
+@dataclass(eq=False, repr=False)
 class KernelRankSVM(KernelRanker):
     """RankSVM with squared hinge loss in the space of the kernel exp(−gamma ‖x − x'‖²).
 
@@ -348,11 +340,10 @@ class KernelRankSVM(KernelRanker):
     [0, 2, 1]
     """
 
-    def __init__(self, C: float = 1000.0, gamma: float = 2.0**-6, tol: float = 1e-3, memory_limit: float = 2.0) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.tol = tol
-        self.memory_limit = memory_limit
+    C: Positive = 1000.0
+    gamma: Positive = 2.0**-6
+    tol: Positive = 1e-3
+    memory_limit: Positive = 2.0
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return C = p · 2ᶜ, c = −12, −9 … 0, and gamma = 2⁻⁸, 2⁻⁶, 2⁻⁴, 2⁻².
@@ -361,9 +352,6 @@ class KernelRankSVM(KernelRanker):
         """
         p = train.label_runs.n_pairs
         return [{"gamma": 2.0**g, "C": p * 2.0**c} for g, c in product(range(-8, -1, 2), range(-12, 1, 3))]
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, gamma=self.gamma, tol=self.tol, memory_limit=self.memory_limit)
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         X = train.X64[documents.rows]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from moerank.checks import check_at_least, check_positive, check_share
+from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.checks import AtLeastTwo, Count, Positive, Share, check_share
 from moerank.data import RankingData
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP
-from moerank.rankers.arguments import Vector
-from moerank.rankers.base import Grid, Mask, Matrix, Ranker, TrailingMean, quality_of, steadied
+from moerank.rankers.base import Grid, Ranker, TrailingMean, quality_of, steadied
 from moerank.rankers.model import Forest
 
 __all__ = [
@@ -36,6 +37,7 @@ LEAF_SHARES = (0.0025, 0.015)
 SLOWER = 0.3
 
 
+@dataclass(eq=False, repr=False)
 class LambdaMART(Ranker):
     """Gradient boosting of regression trees for NDCG.
 
@@ -103,27 +105,17 @@ class LambdaMART(Ranker):
     np.int64(2)
     """
 
+    n_trees: Count = 1000
+    learning_rate: Positive = 0.1
+    n_leaves: AtLeastTwo = 10
+    min_leaf: Count = 1
+    n_bins: AtLeastTwo = 255
+    k: Count = 10
+    patience: Count = 100
+
     _additive = False
     _by_thresholds = True
     _size = "n_trees"
-
-    def __init__(
-        self,
-        n_trees: int = 1000,
-        learning_rate: float = 0.1,
-        n_leaves: int = 10,
-        min_leaf: int = 1,
-        n_bins: int = 255,
-        k: int = 10,
-        patience: int = 100,
-    ) -> None:
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.n_leaves = n_leaves
-        self.min_leaf = min_leaf
-        self.n_bins = n_bins
-        self.k = k
-        self.patience = patience
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every number of trees up to `n_trees` with each form of the trees; the grid of the forms is ours."""
@@ -148,11 +140,6 @@ class LambdaMART(Ranker):
         self._look_at(train)
         held_out = validation.with_features(self.varying_)
         return scores_by_trees(self._boosted(train, held_out), held_out.X64)
-
-    def _check_parameters(self) -> None:
-        check_at_least(1, n_trees=self.n_trees, min_leaf=self.min_leaf, k=self.k, patience=self.patience)
-        check_at_least(2, n_leaves=self.n_leaves, n_bins=self.n_bins)
-        check_positive(learning_rate=self.learning_rate)
 
     def _boosted(self, train: RankingData, watched: RankingData | None = None) -> Any:
         parameters = {
@@ -332,6 +319,7 @@ def _check_size(train: RankingData) -> None:
 FEW_DOCUMENTS = 40
 
 
+@dataclass(eq=False, repr=False)
 class BaggedLambdaMART(Ranker):
     """Bagging of LambdaMART: s(x) = (1 / n_bags) Σ_b s_b(x), each s_b boosted on a random part of the queries.
 
@@ -394,34 +382,20 @@ class BaggedLambdaMART(Ranker):
     ([5, 5], True)
     """
 
+    n_bags: Count = 10
+    query_share: Share = 0.67
+    n_trees: Count = 2000
+    learning_rate: Positive = 0.05
+    n_leaves: AtLeastTwo = 7
+    min_leaf_share: Annotated[float, partial(check_share, zero=True, one=False)] = 0.0025
+    document_share: Share = 0.3
+    feature_share: Share = 0.3
+    k: Count = 10
+    patience: Count = 100
+    random_state: int | None = None
+
     _additive = False
     _by_thresholds = True
-
-    def __init__(
-        self,
-        n_bags: int = 10,
-        query_share: float = 0.67,
-        n_trees: int = 2000,
-        learning_rate: float = 0.05,
-        n_leaves: int = 7,
-        min_leaf_share: float = 0.0025,
-        document_share: float = 0.3,
-        feature_share: float = 0.3,
-        k: int = 10,
-        patience: int = 100,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_bags = n_bags
-        self.query_share = query_share
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.n_leaves = n_leaves
-        self.min_leaf_share = min_leaf_share
-        self.document_share = document_share
-        self.feature_share = feature_share
-        self.k = k
-        self.patience = patience
-        self.random_state = random_state
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         train = train.with_features(self.varying_)
@@ -475,15 +449,8 @@ class BaggedLambdaMART(Ranker):
         kept = zip(self.boosters_, self.n_trees_.tolist(), strict=True)
         return mean_forest(kept).over(np.flatnonzero(self.varying_))
 
-    def _check_parameters(self) -> None:
-        check_at_least(1, n_bags=self.n_bags, n_trees=self.n_trees, k=self.k, patience=self.patience)
-        check_at_least(2, n_leaves=self.n_leaves)
-        check_positive(learning_rate=self.learning_rate)
-        check_share(query_share=self.query_share, document_share=self.document_share, feature_share=self.feature_share)
-        check_share(zero=True, one=False, min_leaf_share=self.min_leaf_share)
 
-
-def _queries(data: RankingData, queries: NDArray[np.int64]) -> RankingData:
+def _queries(data: RankingData, queries: Integers) -> RankingData:
     """Return these queries of `data`, in their order there."""
     rows = np.concatenate([np.arange(data.offsets[q], data.offsets[q + 1]) for q in queries])
     return data.with_rows(rows)

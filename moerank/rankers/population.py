@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Mask, Matrix
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
-from moerank.rankers.arguments import Mask, Matrix
 from moerank.rankers.model import Forest
 
 __all__ = [
@@ -28,7 +27,7 @@ __all__ = [
     "train_population",
 ]
 
-Rows: TypeAlias = NDArray[np.int64]
+Rows: TypeAlias = Integers
 
 
 class AnyRanker(Protocol):

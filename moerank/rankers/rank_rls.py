@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from moerank.checks import check_choice, check_not_negative, check_positive
+from moerank.arrays import Integers, Mask, Matrix
+from moerank.checks import NotNegative, Positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
 from moerank.rankers.arguments import as_ranking_data, read_features, read_masks
-from moerank.rankers.base import Mask, Matrix, PairBackend
+from moerank.rankers.base import PairBackend
 from moerank.training.counted import CountedProblem
 from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
@@ -27,6 +29,7 @@ Target = Literal["unit", "difference"]
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 
 
+@dataclass(eq=False, repr=False)
 class RankRLS(PairBackend):
     """Regularised least squares ranking.
 
@@ -73,11 +76,10 @@ class RankRLS(PairBackend):
     [0, 1, 2]
     """
 
-    def __init__(self, alpha: float = 1.0, loss: Loss = "pair", target: Target = "unit", tol: float = 1e-7) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.target = target
-        self.tol = tol
+    alpha: Positive = 1.0
+    loss: Loss = "pair"
+    target: Target = "unit"
+    tol: NotNegative = 1e-7
 
     def fit_population(
         self,
@@ -228,12 +230,6 @@ class RankRLS(PairBackend):
         if self.loss == "query":
             raise ValueError(f'RankRLS(loss="query") does not train on chosen {units}; use loss="pair"')
 
-    def _check_parameters(self) -> None:
-        check_positive(alpha=self.alpha)
-        check_not_negative(tol=self.tol)
-        check_choice(get_args(Loss), loss=self.loss)
-        check_choice(get_args(Target), target=self.target)
-
     def _normal_equations(self, data: RankingData, q: int) -> tuple[Matrix, Matrix, int]:
         """One query's share of Σ d dᵀ and Σ t d, and its number of terms."""
         rows = slice(data.offsets[q], data.offsets[q + 1])
@@ -247,7 +243,7 @@ class RankRLS(PairBackend):
         return X.T @ laplacian @ X, X.T @ (margins.sum(axis=1) - margins.sum(axis=0)), int(better.sum())
 
 
-def _lengths(data: RankingData) -> NDArray[np.int64]:
+def _lengths(data: RankingData) -> Integers:
     return np.diff(data.offsets)
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from moerank.checks import check_not_negative, check_positive
+from moerank.arrays import Mask, Matrix
+from moerank.checks import NotNegative, Positive
 from moerank.data import RankingData
 from moerank.rankers.arguments import read_features, read_masks
-from moerank.rankers.base import LinearRanker, Mask, Matrix, PairBackend
+from moerank.rankers.base import LinearRanker, PairBackend
 from moerank.training.counted import LONGEST_LIST, CountedProblem
 from moerank.training.listed import PairProblem
 from moerank.training.losses import SQUARED_HINGE
@@ -25,6 +27,7 @@ SHORT_LIST = 16
 """Pairs per document up to which they are listed for a population: in short queries documents fill no vector."""
 
 
+@dataclass(eq=False, repr=False)
 class RankSVM(PairBackend):
     """Linear RankSVM with squared hinge loss, by truncated Newton.
 
@@ -65,9 +68,8 @@ class RankSVM(PairBackend):
     [0, 1, 2]
     """
 
-    def __init__(self, C: float = 1.0, tol: float = 1e-7) -> None:
-        self.C = C
-        self.tol = tol
+    C: Positive = 1.0
+    tol: NotNegative = 1e-7
 
     def fit_population(
         self,
@@ -155,11 +157,8 @@ class RankSVM(PairBackend):
             )
         return W
 
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C)
-        check_not_negative(tol=self.tol)
 
-
+@dataclass(eq=False, repr=False)
 class RankSVMTRON(LinearRanker):
     """Linear RankSVM with squared hinge loss, by TRON on sums that need no list of pairs.
 
@@ -201,12 +200,8 @@ class RankSVMTRON(LinearRanker):
     [0, 1, 2]
     """
 
-    def __init__(self, C: float = 1.0, tol: float = 1e-4) -> None:
-        self.C = C
-        self.tol = tol
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol)
+    C: Positive = 1.0
+    tol: Positive = 1e-4
 
     def _reservations(self) -> Iterator[str]:
         yield from super()._reservations()

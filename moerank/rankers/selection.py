@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from moerank.arrays import Integers, Mask, Vector
 from moerank.checks import check_positive
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
@@ -115,10 +115,10 @@ class SelectionPath:
         The ranker of each row; its weights are ``rankers.coefs``, if there are any.
     """
 
-    feature_mask: NDArray[np.bool_]
+    feature_mask: Mask
     rankers: Population
 
-    def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, X: Vector) -> Vector:
         """Return the scores (n_documents, n_features) of the rows of X, a column for each k."""
         return self.rankers.scores(X)
 
@@ -147,16 +147,14 @@ class LargestWeightsPath(Selection, LinearRanker):
         return RankSVM()
 
 
-def nested_masks(order: NDArray[np.int64], n_features: int) -> NDArray[np.bool_]:
+def nested_masks(order: Integers, n_features: int) -> Mask:
     """Return the first 1, 2, … n_features of `order` as rows of bits; after its end the last row repeats."""
     place = np.full(n_features, n_features)
     place[order] = np.arange(len(order))
     return np.asarray(place[None, :] <= np.arange(n_features)[:, None])
 
 
-def train_on_subsets(
-    ranker: AnyRanker | FitnessBackend, train: RankingData, feature_mask: NDArray[np.bool_]
-) -> Population:
+def train_on_subsets(ranker: AnyRanker | FitnessBackend, train: RankingData, feature_mask: Mask) -> Population:
     """Train any ranker, a fitness backend or not, on each row of `feature_mask` (n_individuals, n_features).
 
     A row that is equal to an earlier one is not trained again; a row without features scores every document alike.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from moerank.arrays import Matrix
 from moerank.data import RankingData
 from moerank.data.correlation import SMALLEST_SQUARED
 from moerank.kernels.similarity import gaussian_density
-from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.base import Matrix
-from moerank.rankers.population import AnyRanker
-from moerank.selectors.filter import Filter, Order, single_feature_values
+from moerank.metrics import NDCG, as_metric
+from moerank.selectors.filter import Filter, MetricOrName, Order, single_feature_values
 
 __all__ = ["FSED", "divergence", "expected_divergence"]
 
@@ -22,6 +22,7 @@ FLOOR = 1e-12
 COINCIDE = 1e-100
 
 
+@dataclass(eq=False, repr=False)
 class FSED(Filter):
     """Select the features with the largest sum of importance and expected divergence.
 
@@ -69,15 +70,7 @@ class FSED(Filter):
     [0, 1]
     """
 
-    def __init__(
-        self, n_features_to_select: int = 10, ranker: AnyRanker | None = None, metric: Metric | str | None = None
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.metric = metric
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        as_metric(self.metric, NDCG(10))
+    metric: MetricOrName = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         if validation is None:

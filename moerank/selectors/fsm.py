@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Self, get_args
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moerank.checks import check_at_least, check_choice, check_not_negative, check_positive
+from moerank.arrays import Matrix
+from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData
 from moerank.kernels.proximal import subgradient_lanes
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
-from moerank.rankers.base import Grid, Matrix
+from moerank.rankers.base import Grid
 from moerank.rankers.fsm_rank import FSMRank, Similarity, importance, similarity
-from moerank.rankers.population import AnyRanker
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
 from moerank.training.listed import LaneGroup, PairProblem, lane_groups
@@ -24,6 +25,7 @@ from moerank.training.listed import LaneGroup, PairProblem, lane_groups
 __all__ = ["FSMRankSubgradient", "FSMSVM"]
 
 
+@dataclass(eq=False, repr=False)
 class FSMRankSubgradient(LargestWeightsPath):
     """The objective of `FSMRank`, minimised by projected sub-gradient steps instead of accelerated ones.
 
@@ -78,21 +80,13 @@ class FSMRankSubgradient(LargestWeightsPath):
     [True, False]
     """
 
-    _trained_together = ("lambda1", "lambda2", "eta0")
+    lambda1: NotNegative = 1e-3
+    lambda2: NotNegative = 1e-3
+    eta0: Positive = 0.3
+    max_iter: Count = 400
+    similarity: Similarity = "clipped"
 
-    def __init__(
-        self,
-        lambda1: float = 1e-3,
-        lambda2: float = 1e-3,
-        eta0: float = 0.3,
-        max_iter: int = 400,
-        similarity: Similarity = "clipped",
-    ) -> None:
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.eta0 = eta0
-        self.max_iter = max_iter
-        self.similarity = similarity
+    _trained_together = ("lambda1", "lambda2", "eta0")
 
     def objective(self, train: RankingData, variables: ArrayLike) -> float:
         """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,)."""
@@ -123,12 +117,6 @@ class FSMRankSubgradient(LargestWeightsPath):
     @property
     def _remedy(self) -> str:
         return "no step came below the objective of no features: lower eta0 or lambda2, or scale the features"
-
-    def _check_parameters(self) -> None:
-        check_not_negative(lambda1=self.lambda1, lambda2=self.lambda2)
-        check_positive(eta0=self.eta0)
-        check_at_least(1, max_iter=self.max_iter)
-        check_choice(get_args(Similarity), similarity=self.similarity)
 
 
 def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: LaneGroup) -> tuple[Matrix, Matrix]:
@@ -164,6 +152,7 @@ def _weights(variables: Matrix) -> Matrix:
     return u - v
 
 
+@dataclass(eq=False, repr=False)
 class FSMSVM(Filter):
     """Order the features by FSMRank, then train RankSVM on the first ones.
 
@@ -202,16 +191,8 @@ class FSMSVM(Filter):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        lambda1: float | None = None,
-        lambda2: float | None = None,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
+    lambda1: NotNegative | None = None
+    lambda2: NotNegative | None = None
 
     def tune(
         self,
@@ -233,10 +214,6 @@ class FSMSVM(Filter):
         settled = {name: getattr(chosen, name) for name in open_}
         grid = [{**settled, **entry} for entry in grid or self.default_grid(train)]
         return super().tune(train, validation, grid, metric, progress)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(or_none=True, lambda1=self.lambda1, lambda2=self.lambda2)
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         weights = np.abs(self._first_stage().fit_population(train)[0])

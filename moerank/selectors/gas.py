@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.stats import rankdata
 
-from moerank.checks import check_choice, check_not_negative, check_share, check_switch
+from moerank.arrays import Matrix
+from moerank.checks import NotNegative, Share
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.similarity import concordance
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.base import Grid, Matrix
+from moerank.rankers.base import Grid
 from moerank.rankers.lambda_mart import LambdaMART
-from moerank.rankers.population import AnyRanker
-from moerank.selectors.filter import Filter, Order, single_feature_values
+from moerank.selectors.filter import Filter, MetricOrName, Order, single_feature_values
 
 __all__ = [
     "GAS",
@@ -38,6 +39,7 @@ Importance = Literal["measure", "loss"]
 Similarity = Literal["kendall", "spearman"]
 
 
+@dataclass(eq=False, repr=False)
 class GAS(Filter):
     """Greedy search for features with a large sum of importance and a small sum of similarity.
 
@@ -96,34 +98,15 @@ class GAS(Filter):
     [0, 2, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        c: float = 0.01,
-        importance: Importance = "loss",
-        similarity: Similarity = "kendall",
-        metric: Metric | str | None = None,
-        normalise: bool = True,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.c = c
-        self.importance = importance
-        self.similarity = similarity
-        self.metric = metric
-        self.normalise = normalise
+    c: NotNegative = 0.01
+    importance: Importance = "loss"
+    similarity: Similarity = "kendall"
+    metric: MetricOrName = None
+    normalise: bool = True
 
     def _own_grid(self, train: RankingData) -> Grid:
         """Return c = 10⁻³ … 10⁰ by half powers; for GAS-E nothing, whose authors chose the number of features alone."""
         return [{}] if self.importance == "measure" else [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(c=self.c)
-        check_choice(get_args(Importance), importance=self.importance)
-        check_choice(get_args(Similarity), similarity=self.similarity)
-        as_metric(self.metric, NDCG(10))
-        check_switch(normalise=self.normalise)
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         if self.importance == "measure":
@@ -216,30 +199,16 @@ DIGITS = 12
 ALONE = {"n_trees": 30, "n_leaves": 10, "min_leaf": 20}
 
 
+@dataclass(eq=False, repr=False)
 class RelevanceFilter(Filter):
     """Base of the filters that order the features by their relevance and the similarity of pairs.
 
     A subclass implements `_search`. Parameters and attributes are those of `NGAS`.
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        relevance: Relevance = "measure",
-        similarity: SimilarityOfRelevance = "spearman",
-        metric: Metric | str | None = None,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.relevance = relevance
-        self.similarity = similarity
-        self.metric = metric
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(get_args(Relevance), relevance=self.relevance)
-        check_choice(get_args(SimilarityOfRelevance), similarity=self.similarity)
-        as_metric(self.metric, NDCG(10))
+    relevance: Relevance = "measure"
+    similarity: SimilarityOfRelevance = "spearman"
+    metric: MetricOrName = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         metric = as_metric(self.metric, NDCG(10))
@@ -364,6 +333,7 @@ def unlike_order(relevance: Matrix, similarity: Matrix, n_neighbours: Callable[[
     return np.array(order)
 
 
+@dataclass(eq=False, repr=False)
 class XGAS(RelevanceFilter):
     """Extended naive greedy search: away from the feature chosen last, then to the most relevant of many neighbours.
 
@@ -404,25 +374,11 @@ class XGAS(RelevanceFilter):
     [0, 2, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        p: float = 0.05,
-        relevance: Relevance = "measure",
-        similarity: Similarity = "spearman",
-        metric: Metric | str | None = None,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker, relevance, similarity, metric)
-        self.p = p
+    p: Share = 0.05
 
     def _own_grid(self, train: RankingData) -> Grid:
         compared = {_share(p, train.n_features - 2): p for p in (0.5, 0.25, 0.1, 0.05)}
         return [{"p": p} for p in sorted(compared.values())]
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_share(p=self.p)
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
         return unlike_order(relevance, similarity, lambda n_others: _share(self.p, n_others))
@@ -435,6 +391,7 @@ def _share(p: float, n_others: int) -> int:
 Linkage = Literal["single", "ward"]
 
 
+@dataclass(eq=False, repr=False)
 class HCAS(RelevanceFilter):
     """Hierarchical clustering of the features: for t features, the most relevant one of each of t clusters.
 
@@ -479,21 +436,7 @@ class HCAS(RelevanceFilter):
     [0, 2, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        linkage: Linkage = "single",
-        relevance: Relevance = "measure",
-        similarity: Similarity = "spearman",
-        metric: Metric | str | None = None,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker, relevance, similarity, metric)
-        self.linkage = linkage
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(get_args(Linkage), linkage=self.linkage)
+    linkage: Linkage = "single"
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
         return cluster_order(relevance, similarity, self.linkage)

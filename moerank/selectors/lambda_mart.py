@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
 
-from moerank.checks import check_share
+from moerank.arrays import Mask, Matrix
+from moerank.checks import AtLeastTwo, Count, Positive, check_share
 from moerank.data import RankingData
-from moerank.rankers.base import Grid, Mask, Matrix
+from moerank.rankers.base import Grid
 from moerank.rankers.lambda_mart import FEW_LEAVES, LambdaMART, leaf_sizes
-from moerank.rankers.population import AnyRanker
 from moerank.selectors.filter import Filter, Order
 
 __all__ = [
@@ -28,30 +30,21 @@ DROP = 0.2
 """Share of the features by which the sizes of the grid differ: with LambdaMART, every size would take too long."""
 
 
+@dataclass(eq=False, repr=False)
 class LambdaMARTFilter(Filter):
     """Base of the filters whose order comes from LambdaMART rankers, and that train one on the first features.
 
     A subclass implements `_order`. Parameters and attributes are those of `LambdaMARTGain`.
     """
 
+    n_trees: Count = 300
+    learning_rate: Positive = 0.1
+    n_leaves: AtLeastTwo = 10
+    min_leaf: Count = 1
+
     _additive = False
     _by_thresholds = True
     _size = None
-
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        n_trees: int = 300,
-        learning_rate: float = 0.1,
-        n_leaves: int = 10,
-        min_leaf: int = 1,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.n_leaves = n_leaves
-        self.min_leaf = min_leaf
 
     def without_selection(self) -> Any:
         """Return the ranker that the filter ends in; its number of trees is to be chosen anew for all features."""
@@ -70,10 +63,6 @@ class LambdaMARTFilter(Filter):
 
     def _ranker_grid(self, train: RankingData) -> Grid:
         return [{}] if self.ranker is None else super()._ranker_grid(train)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._trees()._check_parameters()
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._arrange(train, validation)
@@ -172,6 +161,7 @@ class LambdaMARTGain(LambdaMARTFilter):
         return np.argsort(-trees.booster_.feature_importance("gain"), kind="stable")
 
 
+@dataclass(eq=False, repr=False)
 class LambdaMARTRFE(LambdaMARTFilter):
     """Train a LambdaMART, drop a share of the features with the least gain, and so on until one is left.
 
@@ -216,25 +206,10 @@ class LambdaMARTRFE(LambdaMARTFilter):
     [1, 0, 2]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        drop: float = 0.2,
-        n_trees: int = 300,
-        learning_rate: float = 0.1,
-        n_leaves: int = 10,
-        min_leaf: int = 1,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker, n_trees, learning_rate, n_leaves, min_leaf)
-        self.drop = drop
+    drop: Annotated[float, partial(check_share, one=False)] = 0.2
 
     def _grid_sizes(self, train: RankingData) -> list[int]:
         return sizes_by_dropping(n_that_vary(train), self.drop)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_share(one=False, drop=self.drop)
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         left = np.arange(train.n_features)
