@@ -3,6 +3,8 @@
 from moerank.rankers.ada_rank import AdaRank as AdaRank
 from moerank.rankers.adapter import RankerAdapter as RankerAdapter
 from moerank.rankers.adapter import as_backend as as_backend
+from moerank.rankers.adapter import train_on as train_on
+from moerank.rankers.adapter import train_on_subsets as train_on_subsets
 from moerank.rankers.adapter import varying_for as varying_for
 from moerank.rankers.arguments import Validation as Validation
 from moerank.rankers.arguments import as_feature_table as as_feature_table
@@ -47,4 +49,3 @@ from moerank.rankers.selection import LargestWeightsPath as LargestWeightsPath
 from moerank.rankers.selection import Selection as Selection
 from moerank.rankers.selection import SelectionPath as SelectionPath
 from moerank.rankers.selection import nested_masks as nested_masks
-from moerank.rankers.selection import train_on_subsets as train_on_subsets

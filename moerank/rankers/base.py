@@ -33,6 +33,7 @@ from moerank.rankers.arguments import (
     as_validation_data,
     labelled,
     one_validation,
+    read_features,
 )
 from moerank.training.listed import PairProblem
 from moerank.training.losses import PairLoss
@@ -463,7 +464,14 @@ class RankingEstimator(_Estimator):
         scores = [self._scores(np.asarray(part, np.float64)).reshape(len(part)) for part in parts]
         return scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
 
-    def score(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
+    def score(
+        self,
+        X: RankingData | ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: None = None,
+    ) -> float:
         """Return the mean average precision of a ranking, by which `tune` chooses; for MOFSRank, its own metric.
 
         `Metric.scorer` gives any other metric to scikit-learn.
@@ -472,6 +480,8 @@ class RankingEstimator(_Estimator):
         ----------
         X, y, qid
             As in `fit`. Without `qid` the documents are one query, which they may be only where the training data were.
+        sample_weight : None
+            Pipelines of scikit-learn pass it; the mean weighs every query alike.
 
         Returns
         -------
@@ -481,8 +491,10 @@ class RankingEstimator(_Estimator):
         Raises
         ------
         ValueError
-            For malformed data, and a `qid` that is missing.
+            For malformed data, a `qid` that is missing, and weights.
         """
+        if sample_weight is not None:
+            raise ValueError("score weighs every query alike: sample_weight must be None")
         scores = self.predict(X)
         if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
             raise ValueError(
@@ -759,10 +771,65 @@ class LinearBackend(LinearRanker):
         return np.concatenate([candidate.fit_population(train) for candidate in candidates])
 
 
-class PairBackend(LinearBackend):
-    """Base of the backends that solve a `PairProblem` for each individual; they have the parameter `tol`."""
+class CountedBackend(LinearBackend):
+    """Base of the linear rankers that train on chosen documents or queries, too, without a list of their pairs.
+
+    A subclass implements `_fit_counted`.
+    """
 
     on_shards = True
+
+    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+        """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
+
+        Parameters
+        ----------
+        train : RankingData
+        document_mask : ndarray of bool, shape (n_individuals, n_documents) or (n_documents,)
+            Each row keeps two documents of a query with different labels; without the first axis, shared by all.
+        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+
+        Returns
+        -------
+        ndarray, shape (n_individuals, n_features)
+        """
+        self._check_parameters()
+        features, shared = read_features(train, feature_mask, document_mask), document_mask.ndim == 1
+        return self._fit_counted(train, features, shared, documents=np.atleast_2d(document_mask))
+
+    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
+
+        Parameters
+        ----------
+        train : RankingData
+        query_mask : ndarray of bool, shape (n_individuals, n_queries) or (n_queries,)
+            Each row keeps a query with a preference pair; without the first axis, shared by all.
+        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+
+        Returns
+        -------
+        ndarray, shape (n_individuals, n_features)
+        """
+        self._check_parameters()
+        features, shared = read_features(train, feature_mask, query_mask), query_mask.ndim == 1
+        return self._fit_counted(train, features, shared, queries=np.atleast_2d(query_mask))
+
+    def _fit_counted(
+        self,
+        train: RankingData,
+        features: Mask,
+        shared: bool,
+        documents: Mask | None = None,
+        queries: Mask | None = None,
+    ) -> Matrix:
+        """Train on the mask `documents` or `queries`, which has one row where all individuals share it."""
+        raise TypeError(f"{type(self).__name__} does not implement _fit_counted")
+
+
+class PairBackend(CountedBackend):
+    """Base of the backends that solve a `PairProblem` for each individual; they have the parameter `tol`."""
+
     tol: float
 
     def _solve_population(

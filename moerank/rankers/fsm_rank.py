@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.checks import Count, NotNegative, check_choice
+from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
 from moerank.data.correlation import feature_correlations, label_correlations
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
-from moerank.rankers.arguments import read_features, read_masks
-from moerank.rankers.base import LinearBackend
+from moerank.rankers.arguments import read_masks
+from moerank.rankers.base import CountedBackend
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.counted import LONGEST_LIST, CountedProblem, minimise_by_passes
 from moerank.training.listed import LanePairs, PairProblem, lane_groups
@@ -34,7 +34,7 @@ NO_HISTORY = np.empty((0, lanes(np.float64)))
 
 
 @dataclass(eq=False, repr=False)
-class FSMRank(LargestWeightsPath, LinearBackend):
+class FSMRank(LargestWeightsPath, CountedBackend):
     """Joint feature selection and ranking by accelerated proximal gradient.
 
     Minimises problem (2) of the paper over the non-negative variables u and v (n_features,) of the weights w = u − v,
@@ -96,8 +96,6 @@ class FSMRank(LargestWeightsPath, LinearBackend):
     tol: NotNegative = 1e-4
     similarity: Similarity = "clipped"
 
-    on_shards = True
-
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         history = np.empty((self.max_iter + 1, lanes(np.float64)))
         variables, n_iter = self._minimise(train, history=history)
@@ -131,23 +129,15 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         self._check_parameters()
         return _weights(self._minimise(train, pair_mask, feature_mask, start)[0])
 
-    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
-
-        Shapes (n_individuals, n_documents) or (n_documents,), and (n_individuals, n_features).
-        """
-        self._check_parameters()
-        features = read_features(train, feature_mask, document_mask)
-        return _weights(self._by_passes(train, features, documents=np.atleast_2d(document_mask))[0])
-
-    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
-
-        Shapes (n_individuals, n_queries) or (n_queries,), and (n_individuals, n_features).
-        """
-        self._check_parameters()
-        features = read_features(train, feature_mask, query_mask)
-        return _weights(self._by_passes(train, features, queries=np.atleast_2d(query_mask))[0])
+    def _fit_counted(
+        self,
+        train: RankingData,
+        features: Mask,
+        shared: bool,
+        documents: Mask | None = None,
+        queries: Mask | None = None,
+    ) -> Matrix:
+        return _weights(self._by_passes(train, features, **mask)[0])
 
     def objective(self, train: RankingData, variables: ArrayLike) -> float:
         """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,), not negative.

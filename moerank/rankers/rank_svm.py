@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive
 from moerank.data import RankingData
-from moerank.rankers.arguments import read_features, read_masks
+from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import LinearRanker, PairBackend
 from moerank.training.counted import LONGEST_LIST, CountedProblem
 from moerank.training.listed import PairProblem
@@ -95,47 +94,15 @@ class RankSVM(PairBackend):
         listed = PairProblem.of(train)
         return self._solve_population(listed, counted.model(self.C), self.C, SQUARED_HINGE, pairs, features, start)
 
-    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
-
-        Parameters
-        ----------
-        train : RankingData
-        document_mask : ndarray of bool, shape (n_individuals, n_documents) or (n_documents,)
-            Each row keeps two documents of a query with different labels; without the first axis, shared by all.
-        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
-
-        Returns
-        -------
-        ndarray, shape (n_individuals, n_features)
-        """
-        self._check_parameters()
-        features = read_features(train, feature_mask, document_mask)
-        problem = CountedProblem.of(train)
-        return self._told(
-            *problem.solve_population(self.C, features, tolerance=self.tol, documents=np.atleast_2d(document_mask))
-        )
-
-    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
-
-        Parameters
-        ----------
-        train : RankingData
-        query_mask : ndarray of bool, shape (n_individuals, n_queries) or (n_queries,)
-            Each row keeps a query with a preference pair; without the first axis, shared by all.
-        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
-
-        Returns
-        -------
-        ndarray, shape (n_individuals, n_features)
-        """
-        self._check_parameters()
-        features = read_features(train, feature_mask, query_mask)
-        problem = CountedProblem.of(train)
-        return self._told(
-            *problem.solve_population(self.C, features, tolerance=self.tol, queries=np.atleast_2d(query_mask))
-        )
+    def _fit_counted(
+        self,
+        train: RankingData,
+        features: Mask,
+        shared: bool,
+        documents: Mask | None = None,
+        queries: Mask | None = None,
+    ) -> Matrix:
+        return self._told(*CountedProblem.of(train).solve_population(self.C, features, tolerance=self.tol, **mask))
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""

@@ -18,11 +18,12 @@ from moerank.kernels.lanes import lanes
 from moerank.kernels.ranks import sum_over_queries
 from moerank.kernels.single_gain import single_gain
 from moerank.metrics import NDCG, Metric, as_metric
+from moerank.rankers.adapter import train_on_subsets
 from moerank.rankers.base import Grid
 from moerank.rankers.model import Forest
 from moerank.rankers.population import AnyRanker, Population
 from moerank.rankers.rank_svm import RankSVM
-from moerank.rankers.selection import Selection, SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers.selection import Selection, SelectionPath, nested_masks
 
 __all__ = ["Filter", "Order", "SingleFeatures", "single_feature_values"]
 

@@ -15,8 +15,9 @@ from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
+from moerank.rankers.adapter import train_on_subsets
 from moerank.rankers.population import LinearPopulation, Population
-from moerank.rankers.selection import SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers.selection import SelectionPath, nested_masks
 from moerank.selectors.filter import Filter, MetricOrName, Order
 
 __all__ = ["coordinate_ascent", "FSBFS", "best_first", "partition"]

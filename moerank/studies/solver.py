@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from moerank.data import RankingData
-from moerank.rankers import AnyRanker, RankerAdapter, RankingEstimator, Selection
+from moerank.rankers import AnyRanker, RankingEstimator, Selection, train_on
 from moerank.solvers import make_solver, solvers
 
 __all__ = [
@@ -626,7 +626,7 @@ class ForeignRanker(RankingEstimator):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.support_ = np.ones(train.n_features, np.bool_)
-        self.ranker_ = RankerAdapter(self.ranker).train_on(train, self.support_)
+        self.ranker_: Any = train_on(self.ranker, train, self.support_)
 
     def _scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(self.ranker_.predict(X), np.float64).reshape(-1)
