@@ -129,14 +129,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
         self._check_parameters()
         return _weights(self._minimise(train, pair_mask, feature_mask, start)[0])
 
-    def _fit_counted(
-        self,
-        train: RankingData,
-        features: Mask,
-        shared: bool,
-        documents: Mask | None = None,
-        queries: Mask | None = None,
-    ) -> Matrix:
+    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         return _weights(self._by_passes(train, features, **mask)[0])
 
     def objective(self, train: RankingData, variables: ArrayLike) -> float:

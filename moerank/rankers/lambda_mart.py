@@ -14,7 +14,8 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import AtLeastTwo, Count, Positive, Share, check_share
 from moerank.data import RankingData
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP
-from moerank.rankers.base import Grid, Ranker, TrailingMean, quality_of, steadied
+from moerank.rankers.base import Grid, Ranker, quality_of
+from moerank.rankers.boosting import TrailingMean, steadied
 from moerank.rankers.model import Forest
 
 __all__ = [

@@ -13,20 +13,6 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.model import Forest
 
-__all__ = [
-    "AnyRanker",
-    "FitnessBackend",
-    "FittedPopulation",
-    "LinearPopulation",
-    "Population",
-    "Scorer",
-    "population_of",
-    "on_all_columns",
-    "require_weights",
-    "side_by_side",
-    "train_population",
-]
-
 Rows: TypeAlias = Integers
 
 

@@ -119,14 +119,7 @@ class RankRLS(PairBackend):
         B = moments.gram + self.alpha * np.eye(len(moments.gram))
         return ridge_subsets(B, moments.moment(TARGETS[self.target]), features)
 
-    def _fit_counted(
-        self,
-        train: RankingData,
-        features: Mask,
-        shared: bool,
-        documents: Mask | None = None,
-        queries: Mask | None = None,
-    ) -> Matrix:
+    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         if self.loss == "query":
             raise ValueError(f'RankRLS(loss="query") does not train on chosen {next(iter(mask))}; use loss="pair"')
         documents, queries = mask.get("documents"), mask.get("queries")

@@ -94,14 +94,7 @@ class RankSVM(PairBackend):
         listed = PairProblem.of(train)
         return self._solve_population(listed, counted.model(self.C), self.C, SQUARED_HINGE, pairs, features, start)
 
-    def _fit_counted(
-        self,
-        train: RankingData,
-        features: Mask,
-        shared: bool,
-        documents: Mask | None = None,
-        queries: Mask | None = None,
-    ) -> Matrix:
+    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         return self._told(*CountedProblem.of(train).solve_population(self.C, features, tolerance=self.tol, **mask))
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
