@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.arrays import Array, Mask, Matrix
+from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, RankingData, Scaling, centre_in_queries
 from moerank.data.blocks import ROWS, add_up, blocks, column_block
 from moerank.data.inputs import (
