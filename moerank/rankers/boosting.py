@@ -1,4 +1,4 @@
-"""Boosting of decision stumps on preference pairs: the loop that RankBoost and FRank share."""
+"""RankBoost and FRank: boosting of decision stumps on preference pairs."""
 
 from __future__ import annotations
 
@@ -47,19 +47,8 @@ def steadied(values: Vector) -> Vector:
 class TrailingMean:
     """The mean of a metric over the last 21 rounds, as many as `steadied` looks at.
 
-    A training that is ended by it goes past the spikes of single rounds. As long as there are fewer rounds it is
-    negative and grows, so that nothing ends there.
-
-    Parameters
-    ----------
-    metric : Metric
-
-    Examples
-    --------
-    >>> from moerank.metrics import NDCG
-    >>> data, watched = RankingData([[0.0], [1.0]], y=[0, 1]), TrailingMean(NDCG(1))
-    >>> [watched(data, np.array([0.0, 1.0])) for _ in range(21)][-2:], round(watched(data, np.array([1.0, 0.0])), 3)
-    ([-1.0, 1.0], 0.952)
+    A training that it ends goes past the spikes of single rounds. The first 20 values are negative and grow, so that
+    nothing ends there.
     """
 
     def __init__(self, metric: Metric) -> None:
@@ -81,23 +70,9 @@ VANISHED = 1e-250
 class StumpBoosting(Ranker):
     """Base of the rankers that add up stumps, each fitted to preference pairs that its predecessors weigh.
 
-    The score of a document is s(x) = Σ_t α_t h_t(x), h_t(x) = 1 if feature f_t of x is above the threshold θ_t, else 0.
-    In every round the scores so far give each pair a weight; the stump with the largest
-    r = Σ D(i, j) (h(xᵢ) − h(xⱼ)) under the weights D comes next. A subclass names the kernel of its weights in
-    `_weigh` and implements `_step`, the α of a stump; it may implement `_importance`.
-
-    Attributes
-    ----------
-    features_ : ndarray of int, shape (n_rounds_,)
-        The column of X that the stump of each round looks at.
-    thresholds_, alphas_ : ndarray, shape (n_rounds_,)
-        Threshold and weight of each stump.
-    right_, wrong_ : ndarray, shape (n_rounds_,)
-        Weight of the pairs that the stump orders rightly and wrongly, as shares of the weight of all pairs.
-    n_rounds_ : int
-        Rounds there were: fewer than asked for if no stump orders more weight rightly than wrongly.
-    forest_ : Forest
-        The trees whose leaves add up to the score, as a `Model` stores them.
+    The score of a document is Σ_t α_t h_t(x), h_t(x) = 1 if feature f_t of x is above the threshold θ_t, else 0. The
+    stump with the largest r = Σ D(i, j) (h(xᵢ) − h(xⱼ)) under the weights D of the pairs comes next. A subclass names
+    the kernel of its weights in `_weigh` and implements `_step`, the α of a stump; it may implement `_importance`.
     """
 
     n_rounds: Count = 300
@@ -189,12 +164,11 @@ class StumpBoosting(Ranker):
 
 
 def _bins(train: RankingData, n_thresholds: int | None) -> tuple[NDArray[np.int32], Integers, Vector]:
-    """Return what `best_stump` wants of the features, and the thresholds (n_features, largest number), remembered.
+    """Return bins (n_features, n_documents), numbers of thresholds, and thresholds of the features; remembered.
 
-    They are the bins (n_features, n_documents), the number of thresholds below each value, and the numbers of
-    thresholds (n_features,). With `n_thresholds` the thresholds of a feature divide its range into as many equal parts,
-    from its minimum on; with None they are its distinct values but for the largest, which no value is above. Rows of
-    fewer thresholds are filled up with infinity.
+    A bin is the number of thresholds below a value. `n_thresholds` thresholds divide the range of a feature into as
+    many equal parts, from its minimum on; None takes its distinct values but for the largest. Rows of fewer thresholds
+    are filled up with infinity.
     """
 
     def compute() -> tuple[NDArray[np.int32], Integers, Vector]:
@@ -304,25 +278,19 @@ class FRank(StumpBoosting):
 
     Parameters
     ----------
-    n_rounds : int, default 300
-        Number of stumps, at least 1.
-    n_thresholds : int or None, default 10
-        Thresholds per feature, at equal distances from its minimum up; None takes every value of it.
+    n_rounds, n_thresholds
+        As in `RankBoost`; 10 thresholds are the default.
     reversed_stumps : bool, default False
         Whether a stump with W₋ > W₊, which prefers small values, is as good as one with W₊ > W₋.
 
     Attributes
     ----------
-    features_ : ndarray of int, shape (n_rounds_,)
-        The column of X that the stump of each round looks at.
-    thresholds_, alphas_ : ndarray, shape (n_rounds_,)
-        Threshold θ and weight α of each stump.
+    features_, thresholds_, alphas_, support_
+        As in `RankBoost`.
     right_, wrong_ : ndarray, shape (n_rounds_,)
         W₊ and W₋ of each stump, as shares of the weight of all pairs.
     n_rounds_ : int
         Rounds there were: fewer than asked for if no stump has W₊ > W₋.
-    support_ : ndarray of bool, shape (n_features,)
-        Features that some stump looks at.
 
     Notes
     -----

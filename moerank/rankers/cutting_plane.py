@@ -1,4 +1,4 @@
-"""What the rankers share that are trained by cutting planes: the planes of a small C serve the larger ones."""
+"""RankSVMStruct and SVMMAP: linear rankers trained by cutting planes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.kernels.ranks import most_violated_rankings
 from moerank.kernels.scores import linear_scores
-from moerank.rankers.base import LinearRanker, varying_in_queries
+from moerank.rankers.arguments import varying_in_queries
+from moerank.rankers.base import LinearRanker
 from moerank.training.cutting_plane import CuttingPlanes, Separation
 
 __all__ = ["CuttingPlaneRanker", "RankSVMStruct", "SVMMAP"]
@@ -23,18 +24,7 @@ __all__ = ["CuttingPlaneRanker", "RankSVMStruct", "SVMMAP"]
 
 @dataclass(eq=False, repr=False)
 class CuttingPlaneRanker(LinearRanker):
-    """Base of the linear rankers that minimise ½ ‖w‖² + C R(w) by cutting planes.
-
-    A subclass implements `_separation`.
-
-    Attributes
-    ----------
-    coef_ : ndarray, shape (n_features,)
-    gap_ : float
-        How much the objective exceeds that of the dual: at most C · eps, unless `fit` warns of an early end.
-    n_iter_ : int
-        Separations.
-    """
+    """Base of the linear rankers that minimise ½ ‖w‖² + C R(w) by the cutting planes of `_separation`."""
 
     C: Positive = 0.01
     eps: Positive = 1e-3
@@ -167,11 +157,8 @@ class SVMMAP(CuttingPlaneRanker):
 
     Attributes
     ----------
-    coef_ : ndarray, shape (n_features,)
-    gap_ : float
-        How much the objective exceeds that of the dual: at most C · eps, unless `fit` warns of an early end.
-    n_iter_ : int
-        Cutting planes.
+    coef_, gap_, n_iter_
+        As in `RankSVMStruct`.
 
     Notes
     -----

@@ -102,7 +102,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
         self.variables_ = variables[0]
         self.n_iter_ = int(n_iter[0])
         self.objectives_ = history[: self.n_iter_ + 1, 0].copy()
-        self._set_weights(_weights(variables)[0])
+        self._set_weights(weights_of(variables)[0])
 
     def _reservations(self) -> Iterator[str]:
         yield from super()._reservations()
@@ -127,10 +127,10 @@ class FSMRank(LargestWeightsPath, CountedBackend):
     ) -> Matrix:
         """Train one ranker for each row of the masks; see `FitnessBackend`."""
         self._check_parameters()
-        return _weights(self._minimise(train, pair_mask, feature_mask, start)[0])
+        return weights_of(self._minimise(train, pair_mask, feature_mask, start)[0])
 
     def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
-        return _weights(self._by_passes(train, features, **mask)[0])
+        return weights_of(self._by_passes(train, features, **mask)[0])
 
     def objective(self, train: RankingData, variables: ArrayLike) -> float:
         """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,), not negative.
@@ -160,7 +160,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
             return super()._fit_candidates(train, candidates)
         lambdas = np.array([(c.lambda1, c.lambda2) for c in candidates])
         everything = np.ones((len(candidates), train.n_features), bool)
-        return _weights(candidates[0]._minimise(train, feature_mask=everything, lambdas=lambdas)[0])
+        return weights_of(candidates[0]._minimise(train, feature_mask=everything, lambdas=lambdas)[0])
 
     def _minimise(
         self,
@@ -244,11 +244,6 @@ def importance(data: RankingData) -> Vector:
 
     It is the absolute Pearson correlation of the feature with the relevance label over all documents, whatever their
     query; 0 for a constant feature. O(n_documents · n_features).
-
-    Examples
-    --------
-    >>> importance(RankingData([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]], y=[2, 1, 0])).round(6).tolist()
-    [1.0, 0.0]
     """
 
     def compute() -> Vector:
@@ -265,12 +260,6 @@ def similarity(data: RankingData, form: Similarity = "clipped") -> Matrix:
     It is the absolute Pearson correlation over all documents, whatever their query; 0 for a constant feature. Such a
     matrix need not be positive semidefinite: ``form="clipped"`` sets its negative eigenvalues to 0, ``form="raw"``
     leaves it alone. O(n_documents · n_features² + n_features³).
-
-    Examples
-    --------
-    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 1, 2])
-    >>> similarity(data).round(6).tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
     """
 
     def compute() -> Matrix:
@@ -284,7 +273,7 @@ def similarity(data: RankingData, form: Similarity = "clipped") -> Matrix:
     return data.remember(("feature similarity", form), compute)
 
 
-def _weights(variables: Matrix) -> Matrix:
+def weights_of(variables: Matrix) -> Matrix:
     """W (n_individuals, n_features) = u − v of the variables [u; v]."""
     u, v = np.hsplit(variables, 2)
     return u - v

@@ -1,4 +1,4 @@
-"""What the rankers in a kernel's feature space share: one kernel matrix or feature map serves every C."""
+"""Rankers with a Gaussian kernel: RankNystrom, RankFourier and KernelRankSVM."""
 
 from __future__ import annotations
 
@@ -30,20 +30,14 @@ from moerank.training.sorted import (
 
 __all__ = ["KernelRanker", "gaussian", "RankFourier", "RankNystrom", "KernelRankSVM"]
 
-BLOCK = 1024
+SCORED_ROWS = 1024
 
 
 class KernelRanker(Ranker):
     """Base of the rankers that solve the squared-hinge problem in a kernel's feature space, or near it.
 
-    A subclass has the parameters `C` and `tol` and implements `_check_parameters`, `_prepare`, `_solve`, `_image`.
-
-    Attributes
-    ----------
-    weights_ : ndarray
-        A document x scores weights_ᵀ image(x).
-    n_iter_ : int
-        Newton steps tried.
+    One kernel matrix or feature map serves every C. A document x scores weights_ᵀ image(x). A subclass has the
+    parameters `C` and `tol` and implements `_prepare`, `_solve` and `_image`.
     """
 
     tol: float
@@ -85,14 +79,15 @@ class KernelRanker(Ranker):
         return self._scores_of(X, self.weights_[:, None])[:, 0]
 
     def _scores_of(self, X: Matrix, W: Matrix) -> Matrix:
-        """Scores (n_documents, n_columns) by the columns of W.
+        """Return the scores (n_documents, n_columns) by the columns of W, equal for equal documents.
 
-        A product by a linear algebra library gives equal rows different last bits, depending on where they stand. So
-        every distinct document is computed once, and identical documents tie.
+        Linear algebra libraries give equal rows different last bits, so every distinct document is computed once.
         """
         distinct, place = np.unique(X[:, self.varying_], axis=0, return_inverse=True)
         with one_blas_thread():
-            blocks = [self._image(distinct[begin : begin + BLOCK]) @ W for begin in range(0, len(distinct), BLOCK)]
+            blocks = [
+                self._image(distinct[begin : begin + SCORED_ROWS]) @ W for begin in range(0, len(distinct), SCORED_ROWS)
+            ]
         scores: Matrix = np.concatenate([np.empty((0, W.shape[1])), *blocks])[place.ravel()]
         return scores
 
@@ -239,14 +234,10 @@ class RankFourier(KernelMapRanker):
     ----------
     n_components : int, default 500
         Number of features k, ≥ 1. The paper has 500, and 2000 for MQ2007.
-    C : float, default 1000.0
-        Weight of the loss, > 0.
-    gamma : float, default 2⁻⁶
-        Width of the kernel, > 0, for features scaled to [0, 1].
+    C, gamma, random_state
+        As in `RankNystrom`.
     tol : float, default 1e-3
         Training ends when the gradient is at most this share of the gradient at w = 0, > 0.
-    random_state : int or None, default None
-        Seed of the draw.
 
     Attributes
     ----------
@@ -284,7 +275,7 @@ class RankFourier(KernelMapRanker):
 
 
 GIB = 2.0**30
-BLOCK_OF_RANK_SVM_KERNEL = 512
+KERNEL_ROWS = 512
 
 
 @dataclass(eq=False, repr=False)
@@ -364,8 +355,8 @@ class KernelRankSVM(KernelRanker):
             )
         self.documents_ = X
         K = np.empty((n, n))  # products read the lower triangle only, so the rest is neither computed nor touched
-        for begin in range(0, n, BLOCK_OF_RANK_SVM_KERNEL):
-            end = min(begin + BLOCK_OF_RANK_SVM_KERNEL, n)
+        for begin in range(0, n, KERNEL_ROWS):
+            end = min(begin + KERNEL_ROWS, n)
             K[begin:end, :end] = gaussian(X[begin:end], X[:end], self.gamma)
         return K
 

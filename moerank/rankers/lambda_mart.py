@@ -29,8 +29,8 @@ __all__ = [
     "BaggedLambdaMART",
 ]
 
-# LightGBM refuses longer queries.
 LONGEST_QUERY = 10_000
+"""Documents of the longest query that LightGBM accepts."""
 
 # What is tried beside the arguments: small trees, larger leaves (shares of the documents), and a lower learning rate.
 FEW_LEAVES = 3
@@ -176,16 +176,7 @@ def leaf_sizes(n_documents: int) -> list[int]:
 
 
 def tree_forms(n_documents: int, n_leaves: int, min_leaf: int, learning_rate: float) -> Grid:
-    """Return the forms of trees that are tried on so many documents, those of the arguments among them.
-
-    Examples
-    --------
-    >>> forms = tree_forms(10_000, 10, 1, 0.1)
-    >>> len(forms), forms[0]
-    (12, {'n_leaves': 3, 'min_leaf': 150, 'learning_rate': 0.1})
-    >>> len(tree_forms(40, 3, 1, 0.1))
-    2
-    """
+    """Return the forms of trees that are tried on so many documents, those of the arguments among them."""
     least = {min_leaf, *leaf_sizes(n_documents)}
     return [
         {"n_leaves": leaves, "min_leaf": documents, "learning_rate": rate}
@@ -205,23 +196,8 @@ def boosted_trees(
 ) -> Any:
     """Train LightGBM's LambdaMART in one thread and return its Booster.
 
-    Parameters
-    ----------
-    train : RankingData
-    n_trees : int
-    parameters : dict
-        LightGBM's, beside those that make its results repeatable.
-    watched : RankingData, optional
-        Data by whose MAP the training ends, `patience` trees after the best number of trees. The Booster's
-        ``best_iteration`` is this number; without such data it is not positive.
-    patience : int, default 100
-    value : callable, optional
-        ``value(watched, scores)`` after each tree, in place of MAP.
-
-    Raises
-    ------
-    ValueError
-        For labels too large for the gain 2^y − 1, or a query of more than 10,000 documents.
+    With data to watch, the training ends `patience` trees after the best ``value(watched, scores)``, by default MAP;
+    the Booster's ``best_iteration`` is the number of trees of this value, and not positive otherwise.
     """
     import lightgbm  # slow to import, so only where it is used
 
@@ -266,13 +242,7 @@ def features_of_trees(booster: Any, n_trees: int | None = None) -> Mask:
 
 
 def mean_forest(boosters: Iterable[tuple[Any, int]]) -> Forest:
-    """Return the forest that scores by the mean of boosters, of each the first so many trees; O(number of leaves).
-
-    Raises
-    ------
-    ValueError
-        If a tree splits by categories, or treats 0 as missing.
-    """
+    """Return the forest that scores by the mean of boosters, of each the first so many trees; O(number of leaves)."""
     members = list(boosters)
     columns: list[int] = []
     thresholds: list[float] = []
@@ -332,17 +302,15 @@ class BaggedLambdaMART(Ranker):
         Share of the queries, drawn without replacement, that each of them is trained on; in (0, 1].
     n_trees : int, default 2000
         Largest number of trees of each, at least 1.
-    learning_rate : float, default 0.05
-        Share of a tree that is added to the score, > 0.
-    n_leaves : int, default 7
-        Largest number of leaves of a tree, at least 2.
+    learning_rate, n_leaves
+        As in `LambdaMART`.
     min_leaf_share : float, default 0.0025
         Least number of documents in a leaf, as a share of those of the bag; in [0, 1).
     document_share, feature_share : float, default 0.3
         Shares of the bag's documents and of the features that each tree is shown; in (0, 1]. It is shown all
         documents where this would be fewer than 40.
     k : int, default 10
-        Only pairs with a document among the first k count, by the scores so far.
+        As in `LambdaMART`.
     patience : int, default 100
         A ranker is done after so many trees without a better MAP on the validation data given to `fit`, or on the
         queries left out of its bag; it keeps the trees up to the best.

@@ -1,4 +1,4 @@
-"""RankSVM in the primal: the linear support vector machine on preference pairs (Chapelle and Keerthi, 2010)."""
+"""RankSVM in the primal: the linear support vector machine on preference pairs, by two solvers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters: methods that order the features and then train any ranker on the first ones."""
+"""Filters: selectors that order the features and train any ranker on the first ones."""
 
 from __future__ import annotations
 
@@ -142,8 +142,10 @@ class Filter(Selection):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._arrange(train, validation)
-        masks, self.population_ = self._train_first(train, np.array([self.n_features_to_select]))
-        self.support_ = masks[0]
+        self._train_selected(train)
+
+    def _train_selected(self, train: RankingData) -> None:
+        (self.support_,), self.population_ = self._train_first(train, np.array([self.n_features_to_select]))
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
         """Set what the rankers of all sizes have in common."""
@@ -192,10 +194,8 @@ class SingleFeatures(Filter):
 
     Parameters
     ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: ``RankSVM()``.
+    n_features_to_select, ranker
+        As in `Filter`.
     metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
     both_directions : bool, default True
@@ -236,12 +236,6 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
 
     Remembered with the data. The values are those of the weights ±1 on one feature, to the bit; nothing is multiplied
     for a cumulated gain down to rank 16.
-
-    Examples
-    --------
-    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
-    >>> single_feature_values(data, NDCG(1)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
     """
 
     def compute() -> Matrix:

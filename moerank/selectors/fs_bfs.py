@@ -39,24 +39,8 @@ def coordinate_ascent(
 
     From equal weights, the weight of one feature after the other is changed by ±s, ±3s, ±7s … ±(2²⁵ − 1)s, or set to
     0, whichever ranks best, if that is better than before. The first step s is 0.001, or a twentieth of the weight
-    where 0.001 is more than half of it. This ends with a pass that gains less than `tolerance`, or
-    nothing.
-
-    Parameters
-    ----------
-    data : RankingData
-    metric : Metric
-    features : sequence of int, optional
-        Columns of X, at least one. Default: all.
-    restarts : int, default 5
-        Searches, each of which begins its passes with the next feature; at most one for each feature.
-    tolerance : float, default 0.001
-
-    Returns
-    -------
-    weights : ndarray, shape (len(features),)
-    value : float
-        The metric of wᵀx.
+    where 0.001 is more than half of it. A search ends with a pass that gains less than `tolerance`, or nothing. There
+    is one search for each of the first `restarts` features, which begins its passes with this feature.
 
     Notes
     -----
@@ -66,14 +50,6 @@ def coordinate_ascent(
     References
     ----------
     D. Metzler, W. B. Croft: Linear feature-based models for information retrieval. Information Retrieval 10, 2007.
-
-    Examples
-    --------
-    >>> from moerank.metrics import NDCG
-    >>> data = RankingData([[0.0, 0.9], [0.5, 0.6], [0.4, 0.5]], y=[0, 1, 2])
-    >>> weights, value = coordinate_ascent(data, NDCG(3))
-    >>> value
-    1.0
     """
     X = data.X64 if features is None else np.ascontiguousarray(data.X64[:, features])
     found = [_ascend(data, X, metric, first, tolerance) for first in range(min(restarts, X.shape[1]))]
@@ -266,11 +242,6 @@ def partition(
 
     Once `value` raises `EvaluationsSpent`, which it may not for a single feature, each feature left is a subset of its
     own, in the order of their values.
-
-    Examples
-    --------
-    >>> partition(range(4), lambda subset: float(subset == (1, 3)) + (2 in subset) / 2, 5, 2, 0.0)
-    [(2,), (1, 3), (0,)]
     """
     left, subsets = sorted(features), []
     while left:

@@ -18,8 +18,8 @@ __all__ = ["FSED", "divergence", "expected_divergence"]
 
 FLOOR = 1e-12
 """Smallest probability of a point: the logarithm of less would be noise."""
-# Quartiles closer than this share of the deviation coincide but for rounding.
-COINCIDE = 1e-100
+LEAST_QUARTILE_SHARE = 1e-100
+"""Quartiles closer than this share of the deviation coincide but for rounding."""
 
 
 @dataclass(eq=False, repr=False)
@@ -37,10 +37,8 @@ class FSED(Filter):
 
     Parameters
     ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: ``RankSVM()``.
+    n_features_to_select, ranker
+        As in `Filter`.
     metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
 
@@ -95,13 +93,7 @@ def expected_divergence(train: RankingData, points: Matrix) -> Matrix:
 
 
 def divergence(p: Matrix, q: Matrix) -> float:
-    """Return the Jensen–Shannon divergence of two distributions over the same points, none of which is impossible.
-
-    Examples
-    --------
-    >>> divergence(np.array([0.5, 0.5]), np.array([0.5, 0.5]))
-    0.0
-    """
+    """Return the Jensen–Shannon divergence of two distributions over the same points, none of which is impossible."""
     middle = 0.5 * (p + q)
     return float(0.5 * np.sum(p * np.log(p / middle) + q * np.log(q / middle)))
 
@@ -117,7 +109,7 @@ def _density(sample: Matrix, points: Matrix) -> Matrix | None:
     deviation = sample.std(ddof=1)
     quartiles = np.percentile(sample, [25, 75])
     width = min(deviation, (quartiles[1] - quartiles[0]) / 1.34)
-    if width <= COINCIDE * deviation:
+    if width <= LEAST_QUARTILE_SHARE * deviation:
         width = deviation
     bandwidth = 0.9 * width / len(sample) ** 0.2
     density = gaussian_density(np.array(sample), np.array(points), bandwidth)

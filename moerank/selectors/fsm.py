@@ -1,4 +1,4 @@
-"""FSMRank's problem by projected sub-gradient steps, the baseline of its paper (Lai et al., 2013)."""
+"""FSMRankSubgradient and FSM-SVM, the baselines of the paper on FSMRank (Lai et al., 2013)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from moerank.kernels.proximal import subgradient_lanes
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
 from moerank.rankers.base import Grid
-from moerank.rankers.fsm_rank import FSMRank, Similarity, importance, similarity
+from moerank.rankers.fsm_rank import FSMRank, Similarity, importance, similarity, weights_of
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
 from moerank.training.listed import LaneGroup, PairProblem, lane_groups
@@ -37,25 +37,19 @@ class FSMRankSubgradient(LargestWeightsPath):
 
     Parameters
     ----------
-    lambda1 : float, default 1e-3
-        Weight of the similarity of features chosen together, ≥ 0.
-    lambda2 : float, default 1e-3
-        Weight of the number of features, of which the less important ones cost more, ≥ 0.
+    lambda1, lambda2, similarity
+        As in `FSMRank`.
     eta0 : float, default 0.3
         Length of the first step, η₀ > 0.
     max_iter : int, default 400
         Number of steps.
-    similarity : {"clipped", "raw"}, default "clipped"
-        See `FSMRank`.
 
     Attributes
     ----------
-    coef_ : ndarray, shape (n_features,)
-        The weights u − v.
+    coef_, support_
+        As in `FSMRank`.
     variables_ : ndarray, shape (2 * n_features,)
         The best point [u; v].
-    support_ : ndarray of bool, shape (n_features,)
-        Features with a weight other than 0.
     n_iter_ : int
         Steps that were taken: `max_iter`.
     objectives_ : ndarray, shape (max_iter + 1,)
@@ -106,12 +100,12 @@ class FSMRankSubgradient(LargestWeightsPath):
         variables, history = _minimise(train, [self], group)
         self.variables_, self.objectives_ = variables[0], history[:, 0].copy()
         self.n_iter_ = self.max_iter
-        self._set_weights(_weights(variables)[0])
+        self._set_weights(weights_of(variables)[0])
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         W = np.empty((len(candidates), train.n_features))
         for group in lane_groups(len(candidates), np.float64):
-            W[group.rows] = _weights(_minimise(train, candidates, group)[0])
+            W[group.rows] = weights_of(_minimise(train, candidates, group)[0])
         return linear_scores(validation.X, W)
 
     @property
@@ -147,11 +141,6 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: 
     return variables[: len(group)], history
 
 
-def _weights(variables: Matrix) -> Matrix:
-    u, v = np.hsplit(variables, 2)
-    return u - v
-
-
 @dataclass(eq=False, repr=False)
 class FSMSVM(Filter):
     """Order the features by FSMRank, then train RankSVM on the first ones.
@@ -162,10 +151,8 @@ class FSMSVM(Filter):
 
     Parameters
     ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: ``RankSVM()``.
+    n_features_to_select, ranker
+        As in `Filter`.
     lambda1, lambda2 : float, optional
         Those of `FSMRank`, ≥ 0. None is chosen by `tune`: both first, as FSMRank itself would choose them on the
         validation data, then the number of features and the ranker. Without `tune` None is FSMRank's default.
