@@ -1,21 +1,29 @@
-"""Checks of arguments: what is out of range, of another kind or misspelt is refused by its name."""
+"""Checks of arguments, which name the argument, the value that was found and the remedy."""
 
 from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from difflib import get_close_matches
+from functools import cache, partial
 from math import inf
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:  # every command loads this file, and some of them no pydantic
     from pydantic import ValidationError
 
 __all__ = [
+    "AtLeastTwo",
+    "Count",
+    "NotNegative",
+    "Positive",
+    "Share",
     "check_at_least",
     "check_choice",
+    "check_fields",
     "check_not_negative",
     "check_positive",
     "check_room",
@@ -164,6 +172,55 @@ def check_choice(choices: Iterable[str], **parameters: object) -> None:
             nearest = get_close_matches(value, known, n=1) if isinstance(value, str) else []
             advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {_shown(value)}{advice}")
+
+
+Positive: TypeAlias = Annotated[float, check_positive]
+NotNegative: TypeAlias = Annotated[float, check_not_negative]
+Share: TypeAlias = Annotated[float, check_share]
+Count: TypeAlias = Annotated[int, partial(check_at_least, 1)]
+AtLeastTwo: TypeAlias = Annotated[int, partial(check_at_least, 2)]
+
+
+def check_fields(values: Any) -> None:
+    """Raise a ValueError for a field of a dataclass that breaks the constraint in its annotation.
+
+    A constraint is a check of this module: ``Positive`` and its like have one, ``Annotated`` gives any other. Literals
+    are checked as choices, and bool as a switch; ``Count | None`` and ``NotNegative | None`` allow None, too.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Ridge:
+    ...     alpha: Positive = 1.0
+    >>> check_fields(Ridge(alpha=0.0))
+    Traceback (most recent call last):
+        ...
+    ValueError: alpha must be positive, not 0.0
+    """
+    for name, check in _constraints(values.__class__).items():
+        check(**{name: getattr(values, name)})
+
+
+@cache
+def _constraints(kind: Any) -> dict[str, Callable[..., None]]:
+    hints = get_type_hints(kind, include_extras=True)
+    found = {field.name: _constraint(hints[field.name]) for field in fields(kind)}
+    return {name: check for name, check in found.items() if check is not None}
+
+
+def _constraint(hint: Any) -> Callable[..., None] | None:
+    parts = get_args(hint)
+    if hint is bool:
+        return check_switch
+    if get_origin(hint) is Literal:
+        return partial(check_choice, parts)
+    if hasattr(hint, "__metadata__"):
+        check: Callable[..., None] = hint.__metadata__[0]
+        return check
+    if len(parts) == 2 and parts[1] is type(None) and (inner := _constraint(parts[0])) is not None:
+        return partial(inner, or_none=True)
+    return None
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from moerank.checks import check_at_least, check_choice, check_not_negative, check_switch
+from moerank.arrays import Matrix
+from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG, Metric, as_metric
-from moerank.rankers.base import Grid, LinearRanker, Matrix
+from moerank.rankers.base import Grid, LinearRanker
 
 __all__ = ["AdaRank"]
 
@@ -42,6 +44,7 @@ class Round(NamedTuple):
     values: Matrix
 
 
+@dataclass(eq=False, repr=False)
 class AdaRank(LinearRanker):
     """Boosting of features by a ranking measure E(q, f), the value of query q ranked by f.
 
@@ -107,23 +110,14 @@ class AdaRank(LinearRanker):
     ([1], [0.94])
     """
 
-    _size = "n_rounds"
+    measure: str | Metric = "map"
+    n_rounds: Count = 500
+    reweighting: Reweighting = "combined"
+    max_consecutive: Count | None = None
+    tol: NotNegative | None = None
+    both_directions: bool = False
 
-    def __init__(
-        self,
-        measure: str | Metric = "map",
-        n_rounds: int = 500,
-        reweighting: Reweighting = "combined",
-        max_consecutive: int | None = None,
-        tol: float | None = None,
-        both_directions: bool = False,
-    ) -> None:
-        self.measure = measure
-        self.n_rounds = n_rounds
-        self.reweighting = reweighting
-        self.max_consecutive = max_consecutive
-        self.tol = tol
-        self.both_directions = both_directions
+    _size = "n_rounds"
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every form of `reweighting` with every number of rounds up to `n_rounds`."""
@@ -192,12 +186,8 @@ class AdaRank(LinearRanker):
         return linear_scores(X, self.path_coefs_)
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         self._measure()
-        check_at_least(1, n_rounds=self.n_rounds)
-        check_choice(get_args(Reweighting), reweighting=self.reweighting)
-        check_at_least(1, or_none=True, max_consecutive=self.max_consecutive)
-        check_not_negative(or_none=True, tol=self.tol)
-        check_switch(both_directions=self.both_directions)
 
     def _measure(self) -> Metric:
         known = MEASURES.get(self.measure) if isinstance(self.measure, str) else None

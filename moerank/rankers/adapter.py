@@ -1,21 +1,32 @@
-"""Any scikit-learn style ranker as a fitness backend, by a loop over the population."""
+"""Training of any scikit-learn style ranker on feature subsets, also as a fitness backend."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from moerank.arrays import Mask, Matrix
 from moerank.data import RankingData
-from moerank.rankers.arguments import Mask, Matrix, read_masks
+from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import RankingEstimator
-from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, population_of
+from moerank.rankers.population import (
+    AnyRanker,
+    FitnessBackend,
+    FittedPopulation,
+    Population,
+    population_of,
+    train_population,
+)
 from moerank.rankers.rank_rls import RankRLS
 
-__all__ = ["RankerAdapter", "as_backend", "varying_for"]
+__all__ = ["RankerAdapter", "as_backend", "train_on", "train_on_subsets", "varying_for"]
 
 THREADS = ("n_jobs", "thread_count")
 """What libraries call the number of threads of a ranker."""
@@ -81,26 +92,85 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
             )
         _, _, features = read_masks(train, None, feature_mask)
         usable = features & varying_for(self.ranker, train)
-        found = population_of([self.train_on(train, mask) if mask.any() else None for mask in usable], usable)
+        found = population_of([train_on(self.ranker, train, mask) for mask in usable], usable)
         return found if isinstance(found, FittedPopulation) else found.coefs
 
-    def train_on(self, train: RankingData, mask: Mask) -> AnyRanker:
-        """Return a clone of the ranker trained on the features of `mask`, shape (n_features,)."""
-        ranker: Any = clone(self.ranker)
-        if isinstance(ranker, RankingEstimator):  # a copy of the data, which remember their parts
-            return ranker._learn(copy(train).with_features(mask))
-        parameters = ranker.get_params(deep=False)
-        open_ones = {name: 1 for name in THREADS if name in parameters and parameters[name] is None}
-        ranker = ranker.set_params(**open_ones) if open_ones else ranker
-        trained: AnyRanker = ranker.fit(train.X[:, mask], train.y, **self._query_argument(train))
-        return trained
 
-    def _query_argument(self, train: RankingData) -> dict[str, Any]:
-        """Return what the ranker's ``fit`` wants to know of queries, as a keyword argument."""
-        parameters = inspect.signature(self.ranker.fit).parameters
-        if "group" in parameters:
-            return {"group": np.diff(train.offsets)}
-        return {name: train.qid for name in ("qid", "group_id") if name in parameters}
+def train_on_subsets(
+    ranker: Any,
+    train: RankingData,
+    feature_mask: Mask,
+    validation: RankingData | None = None,
+    *,
+    workers: int = 1,
+    progress: Callable[[float, int], object] | None = None,
+) -> Population:
+    """Train a ranker on the features of each row of `feature_mask`; equal rows are trained once.
+
+    Parameters
+    ----------
+    ranker : estimator or FitnessBackend
+        A fitness backend trains all subsets at once.
+    train : RankingData
+    feature_mask : ndarray of bool, shape (n_subsets, n_features)
+        A subset of no features, or of constant ones alone, scores every document alike.
+    validation : RankingData, optional
+        They choose the number of trees of `LambdaMART`, see `LambdaMART.stopped`.
+    workers : int, default 1
+        Threads; the rankers are the same for any number.
+    progress : callable, optional
+        Called as ``progress(fraction, n_trained)``.
+
+    Examples
+    --------
+    >>> from moerank.rankers import RankBoost
+    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
+    >>> population = train_on_subsets(RankBoost(n_rounds=5), train, np.array([[True, False], [True, True]]))
+    >>> population.scores(train.X).argmax(axis=0).tolist()
+    [1, 1]
+    """
+    distinct, row = np.unique(feature_mask, axis=0, return_inverse=True)
+    if isinstance(ranker, FitnessBackend):
+        n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
+        return train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
+    usable = distinct & varying_for(ranker, train)
+    rankers: list[AnyRanker | None] = []
+    with ThreadPoolExecutor(workers) as pool:
+        in_order = pool.map if workers > 1 else map  # the caller's thread has its settings of scikit-learn
+        for trained in in_order(partial(train_on, ranker, train, validation=validation), usable):
+            rankers.append(trained)
+            if progress is not None:
+                progress(len(rankers) / len(usable), len(rankers))
+    return population_of(rankers, usable).take(row.ravel())
+
+
+def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingData | None = None) -> AnyRanker | None:
+    """Return a clone of a ranker trained on the features of `mask`, shape (n_features,); None if there are none.
+
+    With validation data LambdaMART has the number of trees that `LambdaMART.stopped` chooses.
+    """
+    if not mask.any():
+        return None
+    ranker = clone(ranker)
+    if isinstance(ranker, RankingEstimator):  # copies, since data remember their parts
+        part = copy(train).with_features(mask)
+        held_out = None if validation is None else copy(validation).with_features(mask)
+        if held_out is not None and hasattr(ranker, "stopped"):
+            ranker = ranker.stopped(part, held_out)
+        return ranker._learn(part, held_out)
+    parameters = ranker.get_params(deep=False)
+    open_ones = {name: 1 for name in THREADS if name in parameters and parameters[name] is None}
+    ranker = ranker.set_params(**open_ones) if open_ones else ranker
+    trained: AnyRanker = ranker.fit(train.X[:, mask], train.y, **_query_argument(ranker, train))
+    return trained
+
+
+def _query_argument(ranker: AnyRanker, train: RankingData) -> dict[str, Any]:
+    """Return the keyword argument by which the ``fit`` of a ranker learns of the queries."""
+    parameters = inspect.signature(ranker.fit).parameters
+    if "group" in parameters:
+        return {"group": np.diff(train.offsets)}
+    return {name: train.qid for name in ("qid", "group_id") if name in parameters}
 
 
 def varying_for(ranker: Any, train: RankingData) -> Mask:

@@ -1,14 +1,17 @@
-"""What `fit` and `predict` are given, read and checked in one place, whatever form it has."""
+"""Checks of the arguments of `fit` and `predict`, and warnings of their features."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
+from moerank.arrays import Array, Integers, Mask, Matrix, Vector
+from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, RankingData, Scaling, centre_in_queries
+from moerank.data.blocks import ROWS, add_up, blocks, column_block
 from moerank.data.inputs import (
     RULES,
     as_table,
@@ -20,24 +23,9 @@ from moerank.data.inputs import (
 )
 from moerank.data.missing import fill_missing
 from moerank.data.ranking_data import labels_alone
+from moerank.kernels.columns import add_extents
+from moerank.kernels.lanes import lanes
 
-__all__ = [
-    "Mask",
-    "Matrix",
-    "Validation",
-    "Vector",
-    "as_feature_table",
-    "as_ranking_data",
-    "as_validation_data",
-    "labelled",
-    "one_validation",
-    "read_features",
-    "read_masks",
-]
-
-Matrix: TypeAlias = NDArray[np.float64]
-Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
-Mask: TypeAlias = NDArray[np.bool_]
 Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
 """Data to look at without training on them; X and y without qid are one query, as they must be in training, too."""
 
@@ -215,7 +203,7 @@ def as_feature_table(
     return table
 
 
-def _check_width(table: NDArray[Any], n_features: int, estimator: str) -> None:
+def _check_width(table: Array, n_features: int, estimator: str) -> None:
     if table.ndim != 2:
         raise ValueError(
             f"X must have shape (n_documents, {n_features}), not {table.shape}. Reshape your data: one document is "
@@ -329,3 +317,187 @@ def _checked_mask(mask: Mask | None, name: str, thing: str, width: int) -> Mask 
         if not row.any():
             raise ValueError(f"{name}: row {number} selects no {thing}; every individual needs at least one")
     return mask
+
+
+LARGEST_RATIO = 1e4
+"""Ratio of two standard deviations up to which no warning is given."""
+
+
+class Apart(NamedTuple):
+    """The features with the largest and the smallest standard deviation within queries: columns, and the values."""
+
+    large: int
+    small: int
+    largest: float
+    smallest: float
+
+    @property
+    def ratio(self) -> float:
+        """The ratio of the two, infinity if it is too large to be a number."""
+        return self.largest / self.smallest if self.smallest > self.largest / 1e300 else float("inf")
+
+
+def varying_in_queries(train: RankingData) -> Mask:
+    """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
+    return _bounds(train).varies
+
+
+def features_apart(train: RankingData) -> Apart | None:
+    """Return the features that differ most in scale, or None if their ratio is at most 10,000; remembered.
+
+    The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
+    that vary in some query count.
+
+    Notes
+    -----
+    O(n_documents · n_features).
+    """
+    return train.remember("features far apart", lambda: _compare(train))
+
+
+class _Bounds(NamedTuple):
+    """Per feature: whether it varies in a query, its largest extent in one, and bounds of its deviation."""
+
+    varies: Mask
+    unit: Vector
+    least: Vector
+    most: Vector
+
+
+def _bounds(train: RankingData) -> _Bounds:
+    """Bound the deviations by the extents: for m documents of extent e, e² / 2 ≤ sum of squares ≤ m e² / 4."""
+
+    def compute() -> _Bounds:
+        extents = train.map(_extents)
+        largest = np.max([shard[0] for shard in extents], axis=0)
+        varies = largest > 0.0
+        unit = np.where(varies, largest, 1.0)
+        squares, weighted = add_up((0, len(extents)), lambda i: _in_unit(*extents[i], unit))
+        return _Bounds(
+            varies=varies,
+            unit=unit,
+            least=np.sqrt(squares / (2 * train.n_documents)) * unit,
+            most=np.sqrt(weighted / (4 * train.n_documents)) * unit,
+        )
+
+    return train.remember("spread in queries", compute)
+
+
+def _extents(data: RankingData) -> tuple[Vector, Vector, Vector]:
+    """Return of each feature the largest extent in a query, and the sums of squares in this unit."""
+    largest, squares, weighted = np.zeros((3, data.n_features))
+    width = lanes(data.X.dtype.type)
+    for begin, end in data.query_blocks(ROWS):
+        offsets = data.offsets[begin : end + 1]
+        block = column_block(data.X, int(offsets[0]), int(offsets[-1]))
+        add_extents(*block, offsets - offsets[0], width, largest, squares, weighted)
+    return largest, squares, weighted
+
+
+def _in_unit(
+    largest: Vector,
+    squares: Vector,
+    weighted: Vector,
+    unit: Vector,
+) -> tuple[Vector, Vector]:
+    """Return the sums of squares of a shard in the unit of all shards."""
+    share = largest / unit
+    return squares * share * share, weighted * share * share
+
+
+def _squares(data: RankingData, varies: Integers, unit: Vector) -> Vector:
+    """Return Σ (x − x̄_q)² of some features in their units, shape (n_varies,)."""
+    total = np.zeros(len(varies))
+    for begin, end in blocks(data.offsets, ROWS):
+        rows = slice(data.offsets[begin], data.offsets[end])
+        offsets = data.offsets[begin : end + 1] - data.offsets[begin]
+        units = data.X[rows][:, varies] / unit
+        total += (centre_in_queries(units, offsets) ** 2).sum(axis=0)
+    return total
+
+
+def _compare(train: RankingData) -> Apart | None:
+    bounds = _bounds(train)
+    varies = np.flatnonzero(bounds.varies)
+    if len(varies) < 2 or bounds.most[varies].max() <= LARGEST_RATIO * bounds.least[varies].min():
+        return None
+    total = train.total(_squares, varies, bounds.unit[varies])
+    deviation = np.sqrt(total / train.n_documents) * bounds.unit[varies]
+    large, small = int(deviation.argmax()), int(deviation.argmin())
+    if deviation[large] <= LARGEST_RATIO * deviation[small]:
+        return None
+    return Apart(int(varies[large]), int(varies[small]), float(deviation[large]), float(deviation[small]))
+
+
+SAMPLED_ROWS = 10_000
+"""Approximate number of rows from which the scale of a table is estimated."""
+
+LEAST_ROWS = 50
+"""Tables of fewer rows are not compared."""
+
+LARGEST_FACTOR = 3.0
+"""Largest median factor between the standard deviations of two tables that count as scaled alike."""
+
+
+class ConstantFeatureWarning(UserWarning):
+    """Features that are constant, and so cannot move a document, are left out of the training."""
+
+
+class ScaleWarning(UserWarning):
+    """Features, or data, differ so much in scale that it spoils a ranker; scale them, and in the same way."""
+
+
+def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> None:
+    """Name the features that `fit` leaves out; the warning points at the caller of `fit`."""
+    names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
+    message = f"features constant in {where} are left out: {', '.join(names)}"
+    warnings.warn(message, ConstantFeatureWarning, stacklevel=3)
+
+
+def warn_of_scales(train: RankingData) -> None:
+    """Name the features with the largest and the smallest scale if they are too far apart.
+
+    Data that are scaled, in whatever way, are not looked at. The warning points at the caller of `fit`.
+    """
+    if train.scaling != UNSCALED or (apart := features_apart(train)) is None:
+        return
+    message = (
+        f"{train.name}: the scales of the features differ by a factor of {apart.ratio:.0e}: within queries, feature "
+        f"{train.feature_names[apart.large]!r} has a standard deviation of {apart.largest:.2g}, and feature "
+        f"{train.feature_names[apart.small]!r} one of {apart.smallest:.2g}, so that it hardly counts; scale them: "
+        "query_level_norm(data) or fit_scaling(train, 'standard'), in a problem file normalize = \"query\" or "
+        '"standard"'
+    )
+    warnings.warn(message, ScaleWarning, stacklevel=3)
+
+
+def warn_of_other_scales(train: RankingData, validation: RankingData) -> None:
+    """Say if validation data look raw beside training data that look scaled, or the other way round.
+
+    So they are behind the scaler of a pipeline, which transforms nothing but X. For half of the features, a standard
+    deviation or the place of the mean differs by a factor of more than 3. The warning points at the caller of `fit`.
+    """
+    if min(train.n_documents, validation.n_documents) < LEAST_ROWS:
+        return
+    mean, deviation = _size_of(train)
+    other_mean, other = _size_of(validation)
+    varies = (deviation > 0) & (other > 0)
+    if not varies.any():
+        return
+    ratio = np.abs(np.log(other[varies] / deviation[varies]))
+    shift = np.abs(other_mean - mean)[varies] / deviation[varies]
+    if np.median(ratio) <= np.log(LARGEST_FACTOR) and np.median(shift) <= LARGEST_FACTOR:
+        return
+    message = (
+        f"{validation.name} seem to be scaled otherwise than {train.name}: by the median of the features, their "
+        f"standard deviation is {np.median(other[varies] / deviation[varies]):.2g} times as large, and their mean "
+        f"{np.median(shift):.2g} standard deviations away; behind a scaler in a Pipeline give X_val, y_val and "
+        'qid_val instead of validation, which Pipeline([…], transform_input=["X_val"]) scales, too'
+    )
+    warnings.warn(message, ScaleWarning, stacklevel=3)
+
+
+def _size_of(data: RankingData) -> tuple[Vector, Vector]:
+    """Return means and standard deviations of the features, (n_features,) each, in rows spread over the data."""
+    rows = np.asarray(data.X[:: max(1, data.n_documents // SAMPLED_ROWS)], np.float64)
+    return rows.mean(axis=0), rows.std(axis=0)

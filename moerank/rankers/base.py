@@ -1,12 +1,12 @@
-"""What all rankers share: the choice of parameters by validation data, and training by weights."""
+"""Base classes of rankers: estimators of scikit-learn that are fitted to ranking data."""
 
 from __future__ import annotations
 
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,290 +15,31 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling, centre_in_queries
-from moerank.data.blocks import ROWS, add_up, blocks, column_block
+from moerank.arrays import Array, Integers, Mask, Matrix, Vector
+from moerank.checks import check_fields
+from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
 from moerank.data.shards import NOT_ON_SHARDS
-from moerank.kernels.columns import add_extents
-from moerank.kernels.lanes import lanes
 from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
 from moerank.rankers.arguments import (
-    Mask,
-    Matrix,
     Validation,
-    Vector,
     as_feature_table,
     as_ranking_data,
     as_validation_data,
     labelled,
     one_validation,
+    read_features,
+    varying_in_queries,
+    warn_of_constant_features,
+    warn_of_other_scales,
+    warn_of_scales,
 )
 from moerank.training.listed import PairProblem
 from moerank.training.losses import PairLoss
 from moerank.training.newton import QuadraticModel
 
-__all__ = [
-    "MOST",
-    "Apart",
-    "features_apart",
-    "varying_in_queries",
-    "ConstantFeatureWarning",
-    "ScaleWarning",
-    "warn_of_constant_features",
-    "warn_of_other_scales",
-    "warn_of_scales",
-    "TrailingMean",
-    "steadied",
-    "RankingEstimator",
-    "Grid",
-    "LinearBackend",
-    "LinearRanker",
-    "Mask",
-    "Matrix",
-    "PairBackend",
-    "Ranker",
-    "quality_of",
-]
-
-MOST = 1e4
-"""The largest ratio of two standard deviations that needs no word."""
-
-
-class Apart(NamedTuple):
-    """The features with the largest and the smallest standard deviation within queries: columns, and the values."""
-
-    large: int
-    small: int
-    largest: float
-    smallest: float
-
-    @property
-    def ratio(self) -> float:
-        """The ratio of the two, infinity if it is too large to be a number."""
-        return self.largest / self.smallest if self.smallest > self.largest / 1e300 else float("inf")
-
-
-def varying_in_queries(train: RankingData) -> NDArray[np.bool_]:
-    """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
-    return _bounds(train).varies
-
-
-def features_apart(train: RankingData) -> Apart | None:
-    """Return the features that differ most in scale, or None if their ratio is at most 10,000; remembered.
-
-    The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
-    that vary in some query count.
-
-    Notes
-    -----
-    O(n_documents · n_features).
-    """
-    return train.remember("features far apart", lambda: _compare(train))
-
-
-class _Bounds(NamedTuple):
-    """Per feature: whether it varies in a query, its largest extent in one, and bounds of its deviation."""
-
-    varies: NDArray[np.bool_]
-    unit: NDArray[np.float64]
-    least: NDArray[np.float64]
-    most: NDArray[np.float64]
-
-
-def _bounds(train: RankingData) -> _Bounds:
-    """Return what the extents say of the deviations, which mostly suffices; remembered.
-
-    Of the m documents of a query with extent e, the sum of squares is between e² / 2 and m e² / 4.
-    """
-
-    def compute() -> _Bounds:
-        extents = train.map(_extents)
-        largest = np.max([shard[0] for shard in extents], axis=0)
-        varies = largest > 0.0
-        unit = np.where(varies, largest, 1.0)
-        squares, weighted = add_up((0, len(extents)), lambda i: _in_unit(*extents[i], unit))
-        return _Bounds(
-            varies=varies,
-            unit=unit,
-            least=np.sqrt(squares / (2 * train.n_documents)) * unit,
-            most=np.sqrt(weighted / (4 * train.n_documents)) * unit,
-        )
-
-    return train.remember("spread in queries", compute)
-
-
-def _extents(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return of each feature the largest extent in a query, and the sums of squares in this unit."""
-    largest, squares, weighted = np.zeros((3, data.n_features))
-    width = lanes(data.X.dtype.type)
-    for begin, end in data.query_blocks(ROWS):
-        offsets = data.offsets[begin : end + 1]
-        block = column_block(data.X, int(offsets[0]), int(offsets[-1]))
-        add_extents(*block, offsets - offsets[0], width, largest, squares, weighted)
-    return largest, squares, weighted
-
-
-def _in_unit(
-    largest: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    weighted: NDArray[np.float64],
-    unit: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sums of squares of a shard in the unit of all shards."""
-    share = largest / unit
-    return squares * share * share, weighted * share * share
-
-
-def _squares(data: RankingData, varies: NDArray[np.int64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Σ (x − x̄_q)² of some features in their units, shape (n_varies,)."""
-    total = np.zeros(len(varies))
-    for begin, end in blocks(data.offsets, ROWS):
-        rows = slice(data.offsets[begin], data.offsets[end])
-        offsets = data.offsets[begin : end + 1] - data.offsets[begin]
-        units = data.X[rows][:, varies] / unit
-        total += (centre_in_queries(units, offsets) ** 2).sum(axis=0)
-    return total
-
-
-def _compare(train: RankingData) -> Apart | None:
-    bounds = _bounds(train)
-    varies = np.flatnonzero(bounds.varies)
-    if len(varies) < 2 or bounds.most[varies].max() <= MOST * bounds.least[varies].min():
-        return None
-    total = train.total(_squares, varies, bounds.unit[varies])
-    deviation = np.sqrt(total / train.n_documents) * bounds.unit[varies]
-    large, small = int(deviation.argmax()), int(deviation.argmin())
-    if deviation[large] <= MOST * deviation[small]:
-        return None
-    return Apart(int(varies[large]), int(varies[small]), float(deviation[large]), float(deviation[small]))
-
-
-SAMPLE = 10_000
-"""Rows that are looked at, about, to see how large the values of a table are."""
-
-LEAST = 50
-"""Rows without which nothing is said of them."""
-
-OTHERWISE = 3.0
-"""Factor between two standard deviations beyond which features are scaled otherwise, if most of them are."""
-
-
-class ConstantFeatureWarning(UserWarning):
-    """Features that are constant, and so cannot move a document, are left out of the training."""
-
-
-class ScaleWarning(UserWarning):
-    """Features, or data, differ so much in scale that it spoils a ranker; scale them, and in the same way."""
-
-
-def warn_of_constant_features(train: RankingData, varying: NDArray[np.bool_], where: str) -> None:
-    """Name the features that `fit` leaves out; the warning points at the caller of `fit`."""
-    names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
-    message = f"features constant in {where} are left out: {', '.join(names)}"
-    warnings.warn(message, ConstantFeatureWarning, stacklevel=3)
-
-
-def warn_of_scales(train: RankingData) -> None:
-    """Name the features with the largest and the smallest scale if they are too far apart.
-
-    Data that are scaled, in whatever way, are not looked at. The warning points at the caller of `fit`.
-    """
-    if train.scaling != UNSCALED or (apart := features_apart(train)) is None:
-        return
-    message = (
-        f"{train.name}: the scales of the features differ by a factor of {apart.ratio:.0e}: within queries, feature "
-        f"{train.feature_names[apart.large]!r} has a standard deviation of {apart.largest:.2g}, and feature "
-        f"{train.feature_names[apart.small]!r} one of {apart.smallest:.2g}, so that it hardly counts; scale them: "
-        "query_level_norm(data) or fit_scaling(train, 'standard'), in a problem file normalize = \"query\" or "
-        '"standard"'
-    )
-    warnings.warn(message, ScaleWarning, stacklevel=3)
-
-
-def warn_of_other_scales(train: RankingData, validation: RankingData) -> None:
-    """Say if validation data look raw beside training data that look scaled, or the other way round.
-
-    So they are behind the scaler of a pipeline, which transforms nothing but X. For half of the features, a standard
-    deviation or the place of the mean differs by a factor of more than 3. The warning points at the caller of `fit`.
-    """
-    if min(train.n_documents, validation.n_documents) < LEAST:
-        return
-    mean, deviation = _size_of(train)
-    other_mean, other = _size_of(validation)
-    varies = (deviation > 0) & (other > 0)
-    if not varies.any():
-        return
-    ratio = np.abs(np.log(other[varies] / deviation[varies]))
-    shift = np.abs(other_mean - mean)[varies] / deviation[varies]
-    if np.median(ratio) <= np.log(OTHERWISE) and np.median(shift) <= OTHERWISE:
-        return
-    message = (
-        f"{validation.name} seem to be scaled otherwise than {train.name}: by the median of the features, their "
-        f"standard deviation is {np.median(other[varies] / deviation[varies]):.2g} times as large, and their mean "
-        f"{np.median(shift):.2g} standard deviations away; behind a scaler in a Pipeline give X_val, y_val and "
-        'qid_val instead of validation, which Pipeline([…], transform_input=["X_val"]) scales, too'
-    )
-    warnings.warn(message, ScaleWarning, stacklevel=3)
-
-
-def _size_of(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return means and standard deviations of the features, (n_features,) each, in rows spread over the data."""
-    rows = np.asarray(data.X[:: max(1, data.n_documents // SAMPLE)], np.float64)
-    return rows.mean(axis=0), rows.std(axis=0)
-
-
-REACH = 10
-"""Neighbours on each side that count; fewer where there are less than ten times as many values."""
-
-
-def steadied(values: Vector) -> Vector:
-    """Return the mean of each value and its neighbours, up to ten on each side and a tenth of all, shape (n_sizes,).
-
-    The metric of a boosted ranker on few queries jumps from round to round, often highest in the first ones, where a
-    single round moves many documents at once. Near the ends only the neighbours that there are count, so that an end
-    weighs no more than any other value.
-
-    Examples
-    --------
-    >>> values = np.array([0.9, 0.1, 0.1, 0.5, 0.6, 0.5, 0.1, 0.1, 0.1, 0.1])
-    >>> int(values.argmax()), int(steadied(values).argmax())
-    (0, 4)
-    """
-    reach = min(REACH, len(values) // 10)
-    windows = [values[max(0, i - reach) : i + reach + 1] for i in range(len(values))]
-    # As differences, so that equal values have the same mean to the bit, however many they are.
-    return np.array([value + (window - value).mean() for value, window in zip(values, windows, strict=True)])
-
-
-class TrailingMean:
-    """The mean of a metric over the last 21 rounds, as many as `steadied` looks at.
-
-    A training that is ended by it goes past the spikes of single rounds. As long as there are fewer rounds it is
-    negative and grows, so that nothing ends there.
-
-    Parameters
-    ----------
-    metric : Metric
-
-    Examples
-    --------
-    >>> from moerank.metrics import NDCG
-    >>> data, watched = RankingData([[0.0], [1.0]], y=[0, 1]), TrailingMean(NDCG(1))
-    >>> [watched(data, np.array([0.0, 1.0])) for _ in range(21)][-2:], round(watched(data, np.array([1.0, 0.0])), 3)
-    ([-1.0, 1.0], 0.952)
-    """
-
-    def __init__(self, metric: Metric) -> None:
-        self._metric = metric
-        self._last: deque[float] = deque(maxlen=2 * REACH + 1)
-
-    def __call__(self, data: RankingData, scores: Vector) -> float:
-        """Return the mean with the value of these scores for the documents of `data`."""
-        self._last.append(float(self._metric.score(data, scores)))
-        missing = 2 * REACH + 1 - len(self._last)
-        return -float(missing) if missing else float(np.mean(self._last))
-
+__all__ = ["CountedBackend", "Grid", "LinearBackend", "LinearRanker", "PairBackend", "Ranker", "RankingEstimator"]
 
 SCORED_ROWS = 1 << 16
 """Rows of single precision that are turned into double precision at once to be scored."""
@@ -314,8 +55,8 @@ if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it
         @overload
         def get_support(self, indices: Literal[False] = False) -> Mask: ...
         @overload
-        def get_support(self, indices: Literal[True]) -> NDArray[np.int64]: ...
-        def get_support(self, indices: bool = False) -> NDArray[Any]: ...
+        def get_support(self, indices: Literal[True]) -> Integers: ...
+        def get_support(self, indices: bool = False) -> Array: ...
         def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]: ...
         def set_output(self, *, transform: str | None = None) -> Self: ...
         def set_fit_request(self, **requests: bool | str | None) -> Self: ...
@@ -334,7 +75,8 @@ else:
 class RankingEstimator(_Estimator):
     """Base of all that is fitted to ranking data and then ranks documents by some of their features.
 
-    A subclass stores its parameters, and implements `_check_parameters`, `_fit`, which sets `support_`, and `_scores`.
+    A subclass is a dataclass, the fields of which are its parameters with their constraints, or stores its parameters
+    in `__init__` and may check them in `_check_parameters`. It implements `_fit`, which sets `support_`, and `_scores`.
 
     Attributes
     ----------
@@ -464,7 +206,14 @@ class RankingEstimator(_Estimator):
         scores = [self._scores(np.asarray(part, np.float64)).reshape(len(part)) for part in parts]
         return scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
 
-    def score(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
+    def score(
+        self,
+        X: RankingData | ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: None = None,
+    ) -> float:
         """Return the mean average precision of a ranking, by which `tune` chooses; for MOFSRank, its own metric.
 
         `Metric.scorer` gives any other metric to scikit-learn.
@@ -473,6 +222,8 @@ class RankingEstimator(_Estimator):
         ----------
         X, y, qid
             As in `fit`. Without `qid` the documents are one query, which they may be only where the training data were.
+        sample_weight : None
+            Pipelines of scikit-learn pass it; the mean weighs every query alike.
 
         Returns
         -------
@@ -482,8 +233,10 @@ class RankingEstimator(_Estimator):
         Raises
         ------
         ValueError
-            For malformed data, and a `qid` that is missing.
+            For malformed data, a `qid` that is missing, and weights.
         """
+        if sample_weight is not None:
+            raise ValueError("score weighs every query alike: sample_weight must be None")
         scores = self.predict(X)
         if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
             raise ValueError(
@@ -563,7 +316,9 @@ class RankingEstimator(_Estimator):
             )
 
     def _check_parameters(self) -> None:
-        """Raise a ValueError that names a parameter which is out of its range or of another kind."""
+        """Check the parameters of an estimator that is a dataclass against the constraints in their annotations."""
+        if is_dataclass(self):
+            check_fields(self)
 
     def _reservations(self) -> Iterator[str]:
         """Yield what a user has to know of the training that was, each to follow the name of the estimator."""
@@ -758,10 +513,58 @@ class LinearBackend(LinearRanker):
         return np.concatenate([candidate.fit_population(train) for candidate in candidates])
 
 
-class PairBackend(LinearBackend):
-    """Base of the backends that solve a `PairProblem` for each individual; they have the parameter `tol`."""
+class CountedBackend(LinearBackend):
+    """Base of the linear rankers that train on chosen documents or queries, too, without a list of their pairs.
+
+    A subclass implements `_fit_counted`.
+    """
 
     on_shards = True
+
+    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+        """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
+
+        Parameters
+        ----------
+        train : RankingData
+        document_mask : ndarray of bool, shape (n_individuals, n_documents) or (n_documents,)
+            Each row keeps two documents of a query with different labels; without the first axis, shared by all.
+        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+
+        Returns
+        -------
+        ndarray, shape (n_individuals, n_features)
+        """
+        self._check_parameters()
+        features, shared = read_features(train, feature_mask, document_mask), document_mask.ndim == 1
+        return self._fit_counted(train, features, shared, documents=np.atleast_2d(document_mask))
+
+    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
+
+        Parameters
+        ----------
+        train : RankingData
+        query_mask : ndarray of bool, shape (n_individuals, n_queries) or (n_queries,)
+            Each row keeps a query with a preference pair; without the first axis, shared by all.
+        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+
+        Returns
+        -------
+        ndarray, shape (n_individuals, n_features)
+        """
+        self._check_parameters()
+        features, shared = read_features(train, feature_mask, query_mask), query_mask.ndim == 1
+        return self._fit_counted(train, features, shared, queries=np.atleast_2d(query_mask))
+
+    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+        """Train on the mask `documents` or `queries`, which has one row where all individuals share it."""
+        raise TypeError(f"{type(self).__name__} does not implement _fit_counted")
+
+
+class PairBackend(CountedBackend):
+    """Base of the backends that solve a `PairProblem` for each individual; they have the parameter `tol`."""
+
     tol: float
 
     def _solve_population(

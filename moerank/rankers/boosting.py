@@ -1,57 +1,87 @@
-"""Boosting of decision stumps on preference pairs: the loop that RankBoost and FRank share."""
+"""RankBoost and FRank: boosting of decision stumps on preference pairs."""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.checks import check_at_least, check_switch
+from moerank.arrays import Integers, Matrix, Vector
+from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.kernels.stumps import best_stump, exponential_weights, fidelity_weights, split_weight
-from moerank.rankers.arguments import Vector
-from moerank.rankers.base import Grid, Matrix, Ranker, steadied
+from moerank.metrics import Metric
+from moerank.rankers.base import Grid, Ranker
 from moerank.rankers.model import Forest
 
-__all__ = ["StumpBoosting", "RankBoost", "FRank"]
+__all__ = ["StumpBoosting", "TrailingMean", "steadied", "RankBoost", "FRank"]
+
+REACH = 10
+"""Neighbours on each side that count; fewer where there are less than ten times as many values."""
+
+
+def steadied(values: Vector) -> Vector:
+    """Return the mean of each value and its neighbours, up to ten on each side and a tenth of all, shape (n_sizes,).
+
+    The metric of a boosted ranker on few queries jumps from round to round, often highest in the first ones, where a
+    single round moves many documents at once. Near the ends only the neighbours that there are count, so that an end
+    weighs no more than any other value.
+
+    Examples
+    --------
+    >>> values = np.array([0.9, 0.1, 0.1, 0.5, 0.6, 0.5, 0.1, 0.1, 0.1, 0.1])
+    >>> int(values.argmax()), int(steadied(values).argmax())
+    (0, 4)
+    """
+    reach = min(REACH, len(values) // 10)
+    windows = [values[max(0, i - reach) : i + reach + 1] for i in range(len(values))]
+    # As differences, so that equal values have the same mean to the bit, however many they are.
+    return np.array([value + (window - value).mean() for value, window in zip(values, windows, strict=True)])
+
+
+class TrailingMean:
+    """The mean of a metric over the last 21 rounds, as many as `steadied` looks at.
+
+    A training that it ends goes past the spikes of single rounds. The first 20 values are negative and grow, so that
+    nothing ends there.
+    """
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+        self._last: deque[float] = deque(maxlen=2 * REACH + 1)
+
+    def __call__(self, data: RankingData, scores: Vector) -> float:
+        """Return the mean with the value of these scores for the documents of `data`."""
+        self._last.append(float(self._metric.score(data, scores)))
+        missing = 2 * REACH + 1 - len(self._last)
+        return -float(missing) if missing else float(np.mean(self._last))
+
 
 # Below this total the weights of the pairs lose digits: every pair is in the right order by far.
 VANISHED = 1e-250
 
 
+@dataclass(eq=False, repr=False)
 class StumpBoosting(Ranker):
     """Base of the rankers that add up stumps, each fitted to preference pairs that its predecessors weigh.
 
-    The score of a document is s(x) = Σ_t α_t h_t(x), h_t(x) = 1 if feature f_t of x is above the threshold θ_t, else 0.
-    In every round the scores so far give each pair a weight; the stump with the largest
-    r = Σ D(i, j) (h(xᵢ) − h(xⱼ)) under the weights D comes next. A subclass names the kernel of its weights in
-    `_weigh` and implements `_step`, the α of a stump; it may implement `_importance`.
-
-    Attributes
-    ----------
-    features_ : ndarray of int, shape (n_rounds_,)
-        The column of X that the stump of each round looks at.
-    thresholds_, alphas_ : ndarray, shape (n_rounds_,)
-        Threshold and weight of each stump.
-    right_, wrong_ : ndarray, shape (n_rounds_,)
-        Weight of the pairs that the stump orders rightly and wrongly, as shares of the weight of all pairs.
-    n_rounds_ : int
-        Rounds there were: fewer than asked for if no stump orders more weight rightly than wrongly.
-    forest_ : Forest
-        The trees whose leaves add up to the score, as a `Model` stores them.
+    The score of a document is Σ_t α_t h_t(x), h_t(x) = 1 if feature f_t of x is above the threshold θ_t, else 0. The
+    stump with the largest r = Σ D(i, j) (h(xᵢ) − h(xⱼ)) under the weights D of the pairs comes next. A subclass names
+    the kernel of its weights in `_weigh` and implements `_step`, the α of a stump; it may implement `_importance`.
     """
+
+    n_rounds: Count = 300
+    n_thresholds: Count | None = 10
+    reversed_stumps: bool = False
 
     _size = "n_rounds"
     _by_thresholds = True
     _weigh: ClassVar[Callable[..., float]]
-
-    def __init__(self, n_rounds: int = 300, n_thresholds: int | None = 10, reversed_stumps: bool = False) -> None:
-        self.n_rounds = n_rounds
-        self.n_thresholds = n_thresholds
-        self.reversed_stumps = reversed_stumps
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every number of rounds up to `n_rounds`: validation data choose it, as for LETOR.
@@ -132,24 +162,16 @@ class StumpBoosting(Ranker):
         steps = self.alphas_ * (X[:, self.features_] > self.thresholds_)
         return np.cumsum(steps, axis=1) if self.n_rounds_ else np.zeros((len(X), 1))
 
-    def _check_parameters(self) -> None:
-        check_at_least(1, n_rounds=self.n_rounds)
-        check_at_least(1, or_none=True, n_thresholds=self.n_thresholds)
-        check_switch(reversed_stumps=self.reversed_stumps)
 
+def _bins(train: RankingData, n_thresholds: int | None) -> tuple[NDArray[np.int32], Integers, Vector]:
+    """Return bins (n_features, n_documents), numbers of thresholds, and thresholds of the features; remembered.
 
-def _bins(
-    train: RankingData, n_thresholds: int | None
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
-    """Return what `best_stump` wants of the features, and the thresholds (n_features, largest number), remembered.
-
-    They are the bins (n_features, n_documents), the number of thresholds below each value, and the numbers of
-    thresholds (n_features,). With `n_thresholds` the thresholds of a feature divide its range into as many equal parts,
-    from its minimum on; with None they are its distinct values but for the largest, which no value is above. Rows of
-    fewer thresholds are filled up with infinity.
+    A bin is the number of thresholds below a value. `n_thresholds` thresholds divide the range of a feature into as
+    many equal parts, from its minimum on; None takes its distinct values but for the largest. Rows of fewer thresholds
+    are filled up with infinity.
     """
 
-    def compute() -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]:
+    def compute() -> tuple[NDArray[np.int32], Integers, Vector]:
         if n_thresholds is None:
             lists = [np.unique(column)[:-1] for column in train.X64.T]
         else:
@@ -168,6 +190,7 @@ def _bins(
     return train.remember(("stumps", n_thresholds), compute)
 
 
+@dataclass(eq=False, repr=False)
 class RankBoost(StumpBoosting):
     """Boosting of stumps on the exponential loss Σ exp(s(xⱼ) − s(xᵢ)) over the preference pairs (i, j).
 
@@ -225,10 +248,9 @@ class RankBoost(StumpBoosting):
     ([0, 1, 2], [0, 0])
     """
 
-    _weigh = staticmethod(exponential_weights)
+    n_thresholds: Count | None = 255
 
-    def __init__(self, n_rounds: int = 300, n_thresholds: int | None = 255, reversed_stumps: bool = False) -> None:
-        super().__init__(n_rounds, n_thresholds, reversed_stumps)
+    _weigh = staticmethod(exponential_weights)
 
     @property
     def normalisers_(self) -> Matrix:
@@ -256,25 +278,19 @@ class FRank(StumpBoosting):
 
     Parameters
     ----------
-    n_rounds : int, default 300
-        Number of stumps, at least 1.
-    n_thresholds : int or None, default 10
-        Thresholds per feature, at equal distances from its minimum up; None takes every value of it.
+    n_rounds, n_thresholds
+        As in `RankBoost`; 10 thresholds are the default.
     reversed_stumps : bool, default False
         Whether a stump with W₋ > W₊, which prefers small values, is as good as one with W₊ > W₋.
 
     Attributes
     ----------
-    features_ : ndarray of int, shape (n_rounds_,)
-        The column of X that the stump of each round looks at.
-    thresholds_, alphas_ : ndarray, shape (n_rounds_,)
-        Threshold θ and weight α of each stump.
+    features_, thresholds_, alphas_, support_
+        As in `RankBoost`.
     right_, wrong_ : ndarray, shape (n_rounds_,)
         W₊ and W₋ of each stump, as shares of the weight of all pairs.
     n_rounds_ : int
         Rounds there were: fewer than asked for if no stump has W₊ > W₋.
-    support_ : ndarray of bool, shape (n_features,)
-        Features that some stump looks at.
 
     Notes
     -----

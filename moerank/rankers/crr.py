@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from moerank.checks import check_choice, check_positive, check_share
+from moerank.arrays import Matrix
+from moerank.checks import Positive, check_share
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.losses import logistic_pass
-from moerank.rankers.base import LinearRanker, Matrix
+from moerank.rankers.base import LinearRanker
 from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE
 from moerank.training.moments import PairMoments
@@ -23,6 +26,7 @@ __all__ = ["CombinedRegressionRanking"]
 Loss = Literal["squared", "logistic"]
 
 
+@dataclass(eq=False, repr=False)
 class CombinedRegressionRanking(LinearRanker):
     """Regression on the labels and on their differences at once.
 
@@ -71,19 +75,13 @@ class CombinedRegressionRanking(LinearRanker):
     [0, 1, 2]
     """
 
-    def __init__(self, alpha: float = 0.5, ridge: float = 1e-3, loss: Loss = "squared") -> None:
-        self.alpha = alpha
-        self.ridge = ridge
-        self.loss = loss
+    alpha: Annotated[float, partial(check_share, zero=True)] = 0.5
+    ridge: Positive = 1e-3
+    loss: Loss = "squared"
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return ridge = 10⁰ … 10⁻⁷, each with alpha = 0, 0.1, … 1."""
         return [{"ridge": 10.0**-k, "alpha": a / 10} for k, a in product(range(8), range(11))]
-
-    def _check_parameters(self) -> None:
-        check_share(zero=True, alpha=self.alpha)
-        check_positive(ridge=self.ridge)
-        check_choice(get_args(Loss), loss=self.loss)
 
     def _weights(self, train: RankingData) -> Matrix:
         with one_blas_thread():

@@ -1,52 +1,40 @@
-"""What the rankers share that are trained by cutting planes: the planes of a small C serve the larger ones."""
+"""RankSVMStruct and SVMMAP: linear rankers trained by cutting planes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from moerank.checks import check_at_least, check_positive
+from moerank.arrays import Matrix
+from moerank.checks import Count, Positive
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.kernels.ranks import most_violated_rankings
 from moerank.kernels.scores import linear_scores
-from moerank.rankers.base import LinearRanker, Matrix, varying_in_queries
+from moerank.rankers.arguments import varying_in_queries
+from moerank.rankers.base import LinearRanker
 from moerank.training.cutting_plane import CuttingPlanes, Separation
 
 __all__ = ["CuttingPlaneRanker", "RankSVMStruct", "SVMMAP"]
 
 
+@dataclass(eq=False, repr=False)
 class CuttingPlaneRanker(LinearRanker):
-    """Base of the linear rankers that minimise ½ ‖w‖² + C R(w) by cutting planes.
+    """Base of the linear rankers that minimise ½ ‖w‖² + C R(w) by the cutting planes of `_separation`."""
 
-    A subclass implements `_separation`.
-
-    Attributes
-    ----------
-    coef_ : ndarray, shape (n_features,)
-    gap_ : float
-        How much the objective exceeds that of the dual: at most C · eps, unless `fit` warns of an early end.
-    n_iter_ : int
-        Separations.
-    """
+    C: Positive = 0.01
+    eps: Positive = 1e-3
+    max_iter: Count = 5000
 
     _trained_together = None
-
-    def __init__(self, C: float, eps: float, max_iter: int) -> None:
-        self.C = C
-        self.eps = eps
-        self.max_iter = max_iter
 
     def _separation(self, train: RankingData) -> Separation:
         """Return what finds the most violated constraint; see `CuttingPlanes`."""
         raise TypeError(f"{type(self).__name__} does not implement _separation")
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, eps=self.eps)
-        check_at_least(1, max_iter=self.max_iter)
 
     def _weights(self, train: RankingData) -> Matrix:
         planes = CuttingPlanes(self._separation(train), train.n_features)
@@ -81,6 +69,7 @@ class CuttingPlaneRanker(LinearRanker):
         return linear_scores(validation.X, W)
 
 
+@dataclass(eq=False, repr=False)
 class RankSVMStruct(CuttingPlaneRanker):
     """Linear RankSVM with hinge loss, as a structural support vector machine with one slack variable.
 
@@ -126,8 +115,7 @@ class RankSVMStruct(CuttingPlaneRanker):
     [0, 1, 2]
     """
 
-    def __init__(self, C: float = 0.01, eps: float = 1e-3, max_iter: int = 5000) -> None:
-        super().__init__(C, eps, max_iter)
+    C: Positive = 0.01
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return C = 10⁻⁵ · 2ᵏ up to 10, k = 0 … 19: the grid of Gupta and Rosso (2012) for this method."""
@@ -143,6 +131,7 @@ class RankSVMStruct(CuttingPlaneRanker):
         return separate
 
 
+@dataclass(eq=False, repr=False)
 class SVMMAP(CuttingPlaneRanker):
     """Linear ranker that bounds 1 − average precision in every query by a convex loss.
 
@@ -168,11 +157,8 @@ class SVMMAP(CuttingPlaneRanker):
 
     Attributes
     ----------
-    coef_ : ndarray, shape (n_features,)
-    gap_ : float
-        How much the objective exceeds that of the dual: at most C · eps, unless `fit` warns of an early end.
-    n_iter_ : int
-        Cutting planes.
+    coef_, gap_, n_iter_
+        As in `RankSVMStruct`.
 
     Notes
     -----
@@ -192,8 +178,7 @@ class SVMMAP(CuttingPlaneRanker):
     2
     """
 
-    def __init__(self, C: float = 10.0, eps: float = 1e-3, max_iter: int = 5000) -> None:
-        super().__init__(C, eps, max_iter)
+    C: Positive = 10.0
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return C = 2ᵏ, k = −7 … 10."""

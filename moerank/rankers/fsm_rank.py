@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from moerank.checks import check_at_least, check_choice, check_not_negative
+from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
 from moerank.data.correlation import feature_correlations, label_correlations
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
-from moerank.rankers.arguments import read_features, read_masks
-from moerank.rankers.base import LinearBackend, Mask, Matrix
+from moerank.rankers.arguments import read_masks
+from moerank.rankers.base import CountedBackend
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.counted import LONGEST_LIST, CountedProblem, minimise_by_passes
 from moerank.training.listed import LanePairs, PairProblem, lane_groups
@@ -31,7 +33,8 @@ NONE = 1e-12
 NO_HISTORY = np.empty((0, lanes(np.float64)))
 
 
-class FSMRank(LargestWeightsPath, LinearBackend):
+@dataclass(eq=False, repr=False)
+class FSMRank(LargestWeightsPath, CountedBackend):
     """Joint feature selection and ranking by accelerated proximal gradient.
 
     Minimises problem (2) of the paper over the non-negative variables u and v (n_features,) of the weights w = u − v,
@@ -87,21 +90,11 @@ class FSMRank(LargestWeightsPath, LinearBackend):
     [True, False]
     """
 
-    on_shards = True
-
-    def __init__(
-        self,
-        lambda1: float = 1e-3,
-        lambda2: float = 1e-3,
-        max_iter: int = 400,
-        tol: float = 1e-4,
-        similarity: Similarity = "clipped",
-    ) -> None:
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.max_iter = max_iter
-        self.tol = tol
-        self.similarity = similarity
+    lambda1: NotNegative = 1e-3
+    lambda2: NotNegative = 1e-3
+    max_iter: Count = 400
+    tol: NotNegative = 1e-4
+    similarity: Similarity = "clipped"
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         history = np.empty((self.max_iter + 1, lanes(np.float64)))
@@ -109,7 +102,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         self.variables_ = variables[0]
         self.n_iter_ = int(n_iter[0])
         self.objectives_ = history[: self.n_iter_ + 1, 0].copy()
-        self._set_weights(_weights(variables)[0])
+        self._set_weights(weights_of(variables)[0])
 
     def _reservations(self) -> Iterator[str]:
         yield from super()._reservations()
@@ -134,25 +127,10 @@ class FSMRank(LargestWeightsPath, LinearBackend):
     ) -> Matrix:
         """Train one ranker for each row of the masks; see `FitnessBackend`."""
         self._check_parameters()
-        return _weights(self._minimise(train, pair_mask, feature_mask, start)[0])
+        return weights_of(self._minimise(train, pair_mask, feature_mask, start)[0])
 
-    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
-
-        Shapes (n_individuals, n_documents) or (n_documents,), and (n_individuals, n_features).
-        """
-        self._check_parameters()
-        features = read_features(train, feature_mask, document_mask)
-        return _weights(self._by_passes(train, features, documents=np.atleast_2d(document_mask))[0])
-
-    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
-
-        Shapes (n_individuals, n_queries) or (n_queries,), and (n_individuals, n_features).
-        """
-        self._check_parameters()
-        features = read_features(train, feature_mask, query_mask)
-        return _weights(self._by_passes(train, features, queries=np.atleast_2d(query_mask))[0])
+    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+        return weights_of(self._by_passes(train, features, **mask)[0])
 
     def objective(self, train: RankingData, variables: ArrayLike) -> float:
         """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,), not negative.
@@ -182,7 +160,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
             return super()._fit_candidates(train, candidates)
         lambdas = np.array([(c.lambda1, c.lambda2) for c in candidates])
         everything = np.ones((len(candidates), train.n_features), bool)
-        return _weights(candidates[0]._minimise(train, feature_mask=everything, lambdas=lambdas)[0])
+        return weights_of(candidates[0]._minimise(train, feature_mask=everything, lambdas=lambdas)[0])
 
     def _minimise(
         self,
@@ -192,7 +170,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         start: Matrix | None = None,
         lambdas: Matrix | None = None,
         history: Matrix = NO_HISTORY,
-    ) -> tuple[Matrix, NDArray[np.int64]]:
+    ) -> tuple[Matrix, Integers]:
         """Run Algorithm 1 for each row of the masks: the variables (n_individuals, 2 n_features), the numbers of steps.
 
         `lambdas`, of shape (n_individuals, 2), gives each individual its own lambda1 and lambda2. `history`, of shape
@@ -240,7 +218,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         lambdas: Matrix | None = None,
         documents: Mask | None = None,
         queries: Mask | None = None,
-    ) -> tuple[Matrix, NDArray[np.int64], Matrix]:
+    ) -> tuple[Matrix, Integers, Matrix]:
         """Run Algorithm 1 without a list of pairs; see `minimise_by_passes`."""
         features, lambdas, begin, cost, A = self._terms(train, features, start, lambdas)
         problem = CountedProblem.of(train)
@@ -250,7 +228,7 @@ class FSMRank(LargestWeightsPath, LinearBackend):
 
     def _terms(
         self, train: RankingData, features: Mask, start: Matrix | None, lambdas: Matrix | None
-    ) -> tuple[Mask, Matrix, Matrix, NDArray[np.float64], Matrix]:
+    ) -> tuple[Mask, Matrix, Matrix, Vector, Matrix]:
         """Return features, lambdas and variables to start at, one row an individual, and the costs and A for all."""
         lambdas = np.tile((self.lambda1, self.lambda2), (len(features), 1)) if lambdas is None else lambdas
         s = importance(train)
@@ -260,25 +238,15 @@ class FSMRank(LargestWeightsPath, LinearBackend):
         begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
         return features, lambdas, begin, cost, similarity(train, self.similarity)
 
-    def _check_parameters(self) -> None:
-        check_not_negative(lambda1=self.lambda1, lambda2=self.lambda2, tol=self.tol)
-        check_at_least(1, max_iter=self.max_iter)
-        check_choice(get_args(Similarity), similarity=self.similarity)
 
-
-def importance(data: RankingData) -> NDArray[np.float64]:
+def importance(data: RankingData) -> Vector:
     """Return the importance sᵢ of each feature, shape (n_features,), in [0, 1], remembered with the data.
 
     It is the absolute Pearson correlation of the feature with the relevance label over all documents, whatever their
     query; 0 for a constant feature. O(n_documents · n_features).
-
-    Examples
-    --------
-    >>> importance(RankingData([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]], y=[2, 1, 0])).round(6).tolist()
-    [1.0, 0.0]
     """
 
-    def compute() -> NDArray[np.float64]:
+    def compute() -> Vector:
         s = label_correlations(data)
         s[s < NONE] = 0.0
         return s
@@ -292,14 +260,7 @@ def similarity(data: RankingData, form: Similarity = "clipped") -> Matrix:
     It is the absolute Pearson correlation over all documents, whatever their query; 0 for a constant feature. Such a
     matrix need not be positive semidefinite: ``form="clipped"`` sets its negative eigenvalues to 0, ``form="raw"``
     leaves it alone. O(n_documents · n_features² + n_features³).
-
-    Examples
-    --------
-    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 1, 2])
-    >>> similarity(data).round(6).tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
     """
-    check_choice(get_args(Similarity), similarity=form)
 
     def compute() -> Matrix:
         A = feature_correlations(data)
@@ -312,7 +273,7 @@ def similarity(data: RankingData, form: Similarity = "clipped") -> Matrix:
     return data.remember(("feature similarity", form), compute)
 
 
-def _weights(variables: Matrix) -> Matrix:
+def weights_of(variables: Matrix) -> Matrix:
     """W (n_individuals, n_features) = u − v of the variables [u; v]."""
     u, v = np.hsplit(variables, 2)
     return u - v

@@ -1,8 +1,9 @@
-"""What the rankers in a kernel's feature space share: one kernel matrix or feature map serves every C."""
+"""Rankers with a Gaussian kernel: RankNystrom, RankFourier and KernelRankSVM."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
 
@@ -12,12 +13,13 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_random_state
 
-from moerank.checks import check_at_least, check_positive
+from moerank.arrays import Matrix, Vector
+from moerank.checks import Count, Positive
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs
-from moerank.rankers.base import Matrix, Ranker
-from moerank.training.newton import Minimum, Vector
+from moerank.rankers.base import Ranker
+from moerank.training.newton import Minimum
 from moerank.training.sorted import (
     PairedDocuments,
     hessian_diagonal,
@@ -28,20 +30,14 @@ from moerank.training.sorted import (
 
 __all__ = ["KernelRanker", "gaussian", "RankFourier", "RankNystrom", "KernelRankSVM"]
 
-BLOCK = 1024
+SCORED_ROWS = 1024
 
 
 class KernelRanker(Ranker):
     """Base of the rankers that solve the squared-hinge problem in a kernel's feature space, or near it.
 
-    A subclass has the parameters `C` and `tol` and implements `_check_parameters`, `_prepare`, `_solve`, `_image`.
-
-    Attributes
-    ----------
-    weights_ : ndarray
-        A document x scores weights_ᵀ image(x).
-    n_iter_ : int
-        Newton steps tried.
+    One kernel matrix or feature map serves every C. A document x scores weights_ᵀ image(x). A subclass has the
+    parameters `C` and `tol` and implements `_prepare`, `_solve` and `_image`.
     """
 
     tol: float
@@ -83,14 +79,15 @@ class KernelRanker(Ranker):
         return self._scores_of(X, self.weights_[:, None])[:, 0]
 
     def _scores_of(self, X: Matrix, W: Matrix) -> Matrix:
-        """Scores (n_documents, n_columns) by the columns of W.
+        """Return the scores (n_documents, n_columns) by the columns of W, equal for equal documents.
 
-        A product by a linear algebra library gives equal rows different last bits, depending on where they stand. So
-        every distinct document is computed once, and identical documents tie.
+        Linear algebra libraries give equal rows different last bits, so every distinct document is computed once.
         """
         distinct, place = np.unique(X[:, self.varying_], axis=0, return_inverse=True)
         with one_blas_thread():
-            blocks = [self._image(distinct[begin : begin + BLOCK]) @ W for begin in range(0, len(distinct), BLOCK)]
+            blocks = [
+                self._image(distinct[begin : begin + SCORED_ROWS]) @ W for begin in range(0, len(distinct), SCORED_ROWS)
+            ]
         scores: Matrix = np.concatenate([np.empty((0, W.shape[1])), *blocks])[place.ravel()]
         return scores
 
@@ -110,22 +107,15 @@ def gaussian(X: Matrix, Y: Matrix, gamma: float) -> Matrix:
 SMALLEST_EIGENVALUE = 1e-6
 
 
+@dataclass(eq=False, repr=False)
 class KernelMapRanker(KernelRanker):
     """Base of `RankNystrom` and `RankFourier`: the linear problem on mapped documents, whatever the map."""
 
-    def __init__(
-        self,
-        n_components: int = 500,
-        C: float = 1000.0,
-        gamma: float = 2.0**-6,
-        tol: float = 1e-3,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.C = C
-        self.gamma = gamma
-        self.tol = tol
-        self.random_state = random_state
+    n_components: Count = 500
+    C: Positive = 1000.0
+    gamma: Positive = 2.0**-6
+    tol: Positive = 1e-3
+    random_state: int | None = None
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return the paper's ranges, C = ½ p · 2ᶜ with c = −12 … 6 and gamma = 2⁻¹² … 2², in steps of 2²: 80 entries.
@@ -138,10 +128,6 @@ class KernelMapRanker(KernelRanker):
     def _draw_map(self, X: Matrix) -> None:
         """Draw the feature map for training documents X (n_documents, n_varying)."""
         raise TypeError(f"{type(self).__name__} does not implement _draw_map")
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, gamma=self.gamma, tol=self.tol)
-        check_at_least(1, n_components=self.n_components)
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         self._draw_map(train.X64)
@@ -248,14 +234,10 @@ class RankFourier(KernelMapRanker):
     ----------
     n_components : int, default 500
         Number of features k, ≥ 1. The paper has 500, and 2000 for MQ2007.
-    C : float, default 1000.0
-        Weight of the loss, > 0.
-    gamma : float, default 2⁻⁶
-        Width of the kernel, > 0, for features scaled to [0, 1].
+    C, gamma, random_state
+        As in `RankNystrom`.
     tol : float, default 1e-3
         Training ends when the gradient is at most this share of the gradient at w = 0, > 0.
-    random_state : int or None, default None
-        Seed of the draw.
 
     Attributes
     ----------
@@ -293,9 +275,10 @@ class RankFourier(KernelMapRanker):
 
 
 GIB = 2.0**30
-BLOCK_OF_RANK_SVM_KERNEL = 512
+KERNEL_ROWS = 512
 
 
+@dataclass(eq=False, repr=False)
 class KernelRankSVM(KernelRanker):
     """RankSVM with squared hinge loss in the space of the kernel exp(−gamma ‖x − x'‖²).
 
@@ -348,11 +331,10 @@ class KernelRankSVM(KernelRanker):
     [0, 2, 1]
     """
 
-    def __init__(self, C: float = 1000.0, gamma: float = 2.0**-6, tol: float = 1e-3, memory_limit: float = 2.0) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.tol = tol
-        self.memory_limit = memory_limit
+    C: Positive = 1000.0
+    gamma: Positive = 2.0**-6
+    tol: Positive = 1e-3
+    memory_limit: Positive = 2.0
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return C = p · 2ᶜ, c = −12, −9 … 0, and gamma = 2⁻⁸, 2⁻⁶, 2⁻⁴, 2⁻².
@@ -361,9 +343,6 @@ class KernelRankSVM(KernelRanker):
         """
         p = train.label_runs.n_pairs
         return [{"gamma": 2.0**g, "C": p * 2.0**c} for g, c in product(range(-8, -1, 2), range(-12, 1, 3))]
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, gamma=self.gamma, tol=self.tol, memory_limit=self.memory_limit)
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         X = train.X64[documents.rows]
@@ -376,8 +355,8 @@ class KernelRankSVM(KernelRanker):
             )
         self.documents_ = X
         K = np.empty((n, n))  # products read the lower triangle only, so the rest is neither computed nor touched
-        for begin in range(0, n, BLOCK_OF_RANK_SVM_KERNEL):
-            end = min(begin + BLOCK_OF_RANK_SVM_KERNEL, n)
+        for begin in range(0, n, KERNEL_ROWS):
+            end = min(begin + KERNEL_ROWS, n)
             K[begin:end, :end] = gaussian(X[begin:end], X[:end], self.gamma)
         return K
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from moerank.checks import check_at_least, check_positive, check_share
+from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.checks import AtLeastTwo, Count, Positive, Share, check_share
 from moerank.data import RankingData
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP
-from moerank.rankers.arguments import Vector
-from moerank.rankers.base import Grid, Mask, Matrix, Ranker, TrailingMean, quality_of, steadied
+from moerank.rankers.base import Grid, Ranker, quality_of
+from moerank.rankers.boosting import TrailingMean, steadied
 from moerank.rankers.model import Forest
 
 __all__ = [
@@ -27,8 +29,8 @@ __all__ = [
     "BaggedLambdaMART",
 ]
 
-# LightGBM refuses longer queries.
 LONGEST_QUERY = 10_000
+"""Documents of the longest query that LightGBM accepts."""
 
 # What is tried beside the arguments: small trees, larger leaves (shares of the documents), and a lower learning rate.
 FEW_LEAVES = 3
@@ -36,6 +38,7 @@ LEAF_SHARES = (0.0025, 0.015)
 SLOWER = 0.3
 
 
+@dataclass(eq=False, repr=False)
 class LambdaMART(Ranker):
     """Gradient boosting of regression trees for NDCG.
 
@@ -103,27 +106,17 @@ class LambdaMART(Ranker):
     np.int64(2)
     """
 
+    n_trees: Count = 1000
+    learning_rate: Positive = 0.1
+    n_leaves: AtLeastTwo = 10
+    min_leaf: Count = 1
+    n_bins: AtLeastTwo = 255
+    k: Count = 10
+    patience: Count = 100
+
     _additive = False
     _by_thresholds = True
     _size = "n_trees"
-
-    def __init__(
-        self,
-        n_trees: int = 1000,
-        learning_rate: float = 0.1,
-        n_leaves: int = 10,
-        min_leaf: int = 1,
-        n_bins: int = 255,
-        k: int = 10,
-        patience: int = 100,
-    ) -> None:
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.n_leaves = n_leaves
-        self.min_leaf = min_leaf
-        self.n_bins = n_bins
-        self.k = k
-        self.patience = patience
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every number of trees up to `n_trees` with each form of the trees; the grid of the forms is ours."""
@@ -148,11 +141,6 @@ class LambdaMART(Ranker):
         self._look_at(train)
         held_out = validation.with_features(self.varying_)
         return scores_by_trees(self._boosted(train, held_out), held_out.X64)
-
-    def _check_parameters(self) -> None:
-        check_at_least(1, n_trees=self.n_trees, min_leaf=self.min_leaf, k=self.k, patience=self.patience)
-        check_at_least(2, n_leaves=self.n_leaves, n_bins=self.n_bins)
-        check_positive(learning_rate=self.learning_rate)
 
     def _boosted(self, train: RankingData, watched: RankingData | None = None) -> Any:
         parameters = {
@@ -188,16 +176,7 @@ def leaf_sizes(n_documents: int) -> list[int]:
 
 
 def tree_forms(n_documents: int, n_leaves: int, min_leaf: int, learning_rate: float) -> Grid:
-    """Return the forms of trees that are tried on so many documents, those of the arguments among them.
-
-    Examples
-    --------
-    >>> forms = tree_forms(10_000, 10, 1, 0.1)
-    >>> len(forms), forms[0]
-    (12, {'n_leaves': 3, 'min_leaf': 150, 'learning_rate': 0.1})
-    >>> len(tree_forms(40, 3, 1, 0.1))
-    2
-    """
+    """Return the forms of trees that are tried on so many documents, those of the arguments among them."""
     least = {min_leaf, *leaf_sizes(n_documents)}
     return [
         {"n_leaves": leaves, "min_leaf": documents, "learning_rate": rate}
@@ -217,23 +196,8 @@ def boosted_trees(
 ) -> Any:
     """Train LightGBM's LambdaMART in one thread and return its Booster.
 
-    Parameters
-    ----------
-    train : RankingData
-    n_trees : int
-    parameters : dict
-        LightGBM's, beside those that make its results repeatable.
-    watched : RankingData, optional
-        Data by whose MAP the training ends, `patience` trees after the best number of trees. The Booster's
-        ``best_iteration`` is this number; without such data it is not positive.
-    patience : int, default 100
-    value : callable, optional
-        ``value(watched, scores)`` after each tree, in place of MAP.
-
-    Raises
-    ------
-    ValueError
-        For labels too large for the gain 2^y − 1, or a query of more than 10,000 documents.
+    With data to watch, the training ends `patience` trees after the best ``value(watched, scores)``, by default MAP;
+    the Booster's ``best_iteration`` is the number of trees of this value, and not positive otherwise.
     """
     import lightgbm  # slow to import, so only where it is used
 
@@ -278,13 +242,7 @@ def features_of_trees(booster: Any, n_trees: int | None = None) -> Mask:
 
 
 def mean_forest(boosters: Iterable[tuple[Any, int]]) -> Forest:
-    """Return the forest that scores by the mean of boosters, of each the first so many trees; O(number of leaves).
-
-    Raises
-    ------
-    ValueError
-        If a tree splits by categories, or treats 0 as missing.
-    """
+    """Return the forest that scores by the mean of boosters, of each the first so many trees; O(number of leaves)."""
     members = list(boosters)
     columns: list[int] = []
     thresholds: list[float] = []
@@ -332,6 +290,7 @@ def _check_size(train: RankingData) -> None:
 FEW_DOCUMENTS = 40
 
 
+@dataclass(eq=False, repr=False)
 class BaggedLambdaMART(Ranker):
     """Bagging of LambdaMART: s(x) = (1 / n_bags) Σ_b s_b(x), each s_b boosted on a random part of the queries.
 
@@ -343,17 +302,15 @@ class BaggedLambdaMART(Ranker):
         Share of the queries, drawn without replacement, that each of them is trained on; in (0, 1].
     n_trees : int, default 2000
         Largest number of trees of each, at least 1.
-    learning_rate : float, default 0.05
-        Share of a tree that is added to the score, > 0.
-    n_leaves : int, default 7
-        Largest number of leaves of a tree, at least 2.
+    learning_rate, n_leaves
+        As in `LambdaMART`.
     min_leaf_share : float, default 0.0025
         Least number of documents in a leaf, as a share of those of the bag; in [0, 1).
     document_share, feature_share : float, default 0.3
         Shares of the bag's documents and of the features that each tree is shown; in (0, 1]. It is shown all
         documents where this would be fewer than 40.
     k : int, default 10
-        Only pairs with a document among the first k count, by the scores so far.
+        As in `LambdaMART`.
     patience : int, default 100
         A ranker is done after so many trees without a better MAP on the validation data given to `fit`, or on the
         queries left out of its bag; it keeps the trees up to the best.
@@ -394,34 +351,20 @@ class BaggedLambdaMART(Ranker):
     ([5, 5], True)
     """
 
+    n_bags: Count = 10
+    query_share: Share = 0.67
+    n_trees: Count = 2000
+    learning_rate: Positive = 0.05
+    n_leaves: AtLeastTwo = 7
+    min_leaf_share: Annotated[float, partial(check_share, zero=True, one=False)] = 0.0025
+    document_share: Share = 0.3
+    feature_share: Share = 0.3
+    k: Count = 10
+    patience: Count = 100
+    random_state: int | None = None
+
     _additive = False
     _by_thresholds = True
-
-    def __init__(
-        self,
-        n_bags: int = 10,
-        query_share: float = 0.67,
-        n_trees: int = 2000,
-        learning_rate: float = 0.05,
-        n_leaves: int = 7,
-        min_leaf_share: float = 0.0025,
-        document_share: float = 0.3,
-        feature_share: float = 0.3,
-        k: int = 10,
-        patience: int = 100,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_bags = n_bags
-        self.query_share = query_share
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.n_leaves = n_leaves
-        self.min_leaf_share = min_leaf_share
-        self.document_share = document_share
-        self.feature_share = feature_share
-        self.k = k
-        self.patience = patience
-        self.random_state = random_state
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         train = train.with_features(self.varying_)
@@ -475,15 +418,8 @@ class BaggedLambdaMART(Ranker):
         kept = zip(self.boosters_, self.n_trees_.tolist(), strict=True)
         return mean_forest(kept).over(np.flatnonzero(self.varying_))
 
-    def _check_parameters(self) -> None:
-        check_at_least(1, n_bags=self.n_bags, n_trees=self.n_trees, k=self.k, patience=self.patience)
-        check_at_least(2, n_leaves=self.n_leaves)
-        check_positive(learning_rate=self.learning_rate)
-        check_share(query_share=self.query_share, document_share=self.document_share, feature_share=self.feature_share)
-        check_share(zero=True, one=False, min_leaf_share=self.min_leaf_share)
 
-
-def _queries(data: RankingData, queries: NDArray[np.int64]) -> RankingData:
+def _queries(data: RankingData, queries: Integers) -> RankingData:
     """Return these queries of `data`, in their order there."""
     rows = np.concatenate([np.arange(data.offsets[q], data.offsets[q + 1]) for q in queries])
     return data.with_rows(rows)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from moerank.checks import check_at_least, check_positive
+from moerank.arrays import Matrix
+from moerank.checks import Count, Positive
 from moerank.data import RankingData
 from moerank.kernels.losses import descend, top_one_probabilities
 from moerank.kernels.scores import linear_scores
-from moerank.rankers.base import LinearRanker, Matrix
+from moerank.rankers.base import LinearRanker
 from moerank.training.sorted import PairedDocuments
 
 __all__ = ["ListNet"]
 
 
+@dataclass(eq=False, repr=False)
 class ListNet(LinearRanker):
     """Linear listwise ranker by gradient descent with early stopping.
 
@@ -58,19 +61,14 @@ class ListNet(LinearRanker):
     [0, 1, 2]
     """
 
-    _size: ClassVar[str | None] = "n_epochs"
+    n_epochs: Count = 300
+    learning_rate: Positive = 1e-3
 
-    def __init__(self, n_epochs: int = 300, learning_rate: float = 1e-3) -> None:
-        self.n_epochs = n_epochs
-        self.learning_rate = learning_rate
+    _size: ClassVar[str | None] = "n_epochs"
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return n_epochs = 1 … 1000."""
         return [{"n_epochs": n} for n in range(1, 1001)]
-
-    def _check_parameters(self) -> None:
-        check_at_least(1, n_epochs=self.n_epochs)
-        check_positive(learning_rate=self.learning_rate)
 
     def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Mask, Matrix
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
-from moerank.rankers.arguments import Mask, Matrix
 from moerank.rankers.model import Forest
-
-__all__ = [
-    "AnyRanker",
-    "FitnessBackend",
-    "FittedPopulation",
-    "LinearPopulation",
-    "Population",
-    "Scorer",
-    "population_of",
-    "on_all_columns",
-    "require_weights",
-    "side_by_side",
-    "train_population",
-]
-
-Rows: TypeAlias = NDArray[np.int64]
 
 
 class AnyRanker(Protocol):
@@ -59,7 +43,7 @@ class Population(Scorer, Protocol):
     def __len__(self) -> int:
         """Return the number of individuals."""
 
-    def take(self, rows: Rows, /) -> Population:
+    def take(self, rows: Integers, /) -> Population:
         """Return the individuals of these numbers.
 
         −1 stands for a ranker without features, which scores every document 0.
@@ -114,7 +98,7 @@ class LinearPopulation:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
         return linear_scores(X, self.coefs)
 
-    def take(self, rows: Rows) -> LinearPopulation:
+    def take(self, rows: Integers) -> LinearPopulation:
         """Return the individuals of these numbers; see `Population`."""
         W = np.zeros((len(rows), self.coefs.shape[1]))
         W[rows >= 0] = self.coefs[rows[rows >= 0]]
@@ -151,7 +135,7 @@ class FittedPopulation:
                 scores[:, individual] = np.ravel(ranker.predict(X[:, mask]))
         return scores
 
-    def take(self, rows: Rows) -> FittedPopulation:
+    def take(self, rows: Integers) -> FittedPopulation:
         """Return the individuals of these numbers; see `Population`."""
         feature_mask = np.zeros((len(rows), self.feature_mask.shape[1]), bool)
         feature_mask[rows >= 0] = self.feature_mask[rows[rows >= 0]]
@@ -173,12 +157,7 @@ class FittedPopulation:
 def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> LinearPopulation | FittedPopulation:
     """Return fitted rankers as a population: by their weights if all have a ``coef_`` of one number per feature.
 
-    Parameters
-    ----------
-    rankers : sequence of fitted estimators, each trained on its own columns
-        None for an individual without any.
-    feature_mask : ndarray of bool, shape (n_individuals, n_features)
-        The columns of each.
+    Each was trained on its row of `feature_mask`; None stands for an individual without features.
 
     Examples
     --------
@@ -198,10 +177,10 @@ def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> Li
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Individuals of an object that has scores: column `rows[i]` of them, 0 for −1."""
+    """Individuals of a function that scores: column `rows[i]` of its scores, 0 for −1."""
 
-    scorer: Scorer
-    rows: Rows
+    scorer: Callable[[Matrix], Matrix]
+    rows: Integers
 
     @property
     def coefs(self) -> None:
@@ -211,34 +190,26 @@ class _Scored:
         return len(self.rows)
 
     def scores(self, X: Matrix) -> Matrix:
-        found = np.asarray(self.scorer.scores(X), dtype=np.float64)
+        found = np.asarray(self.scorer(X), dtype=np.float64)
         n_least = int(self.rows.max(initial=-1)) + 1
         if found.ndim != 2 or len(found) != len(X) or found.shape[1] < n_least:
+            name = type(getattr(self.scorer, "__self__", self.scorer)).__name__
             raise ValueError(
-                f"{type(self.scorer).__name__}.scores must return shape ({len(X)}, n_individuals) with at least "
+                f"{name}.scores must return shape ({len(X)}, n_individuals) with at least "
                 f"{n_least} individuals, not {found.shape}"
             )
         return np.column_stack([np.zeros(len(X)), found])[:, self.rows + 1].copy(order="C")
 
-    def take(self, rows: Rows) -> _Scored:
+    def take(self, rows: Integers) -> _Scored:
         return _Scored(self.scorer, np.append(self.rows, -1)[rows])  # −1 finds the −1 at the end
 
 
-@dataclass(frozen=True, eq=False)
-class _SideBySide:
-    populations: tuple[Population, ...]
-
-    def scores(self, X: Matrix) -> Matrix:
-        return np.hstack([population.scores(X) for population in self.populations])
+def _scores_side_by_side(populations: Sequence[Population], X: Matrix) -> Matrix:
+    return np.hstack([population.scores(X) for population in populations])
 
 
-@dataclass(frozen=True, eq=False)
-class _OnColumns:
-    population: Population
-    kept: Mask
-
-    def scores(self, X: Matrix) -> Matrix:
-        return self.population.scores(np.ascontiguousarray(X[:, self.kept]))
+def _scores_on_columns(population: Population, columns: Mask, X: Matrix) -> Matrix:
+    return population.scores(np.ascontiguousarray(X[:, columns]))
 
 
 def side_by_side(populations: Iterable[Population]) -> Population:
@@ -250,7 +221,7 @@ def side_by_side(populations: Iterable[Population]) -> Population:
     linear = [W for W in weights if W is not None]
     if len(linear) == len(weights):
         return LinearPopulation(np.concatenate(linear))
-    return _Scored(_SideBySide(populations), np.arange(sum(map(len, populations))))
+    return _Scored(partial(_scores_side_by_side, populations), np.arange(sum(map(len, populations))))
 
 
 def on_all_columns(population: Population, kept: Mask) -> Population:
@@ -274,7 +245,7 @@ def on_all_columns(population: Population, kept: Mask) -> Population:
         feature_mask[:, kept] = population.feature_mask
         return FittedPopulation(population.rankers, feature_mask)
     if population.coefs is None:
-        return _Scored(_OnColumns(population, kept), np.arange(len(population)))
+        return _Scored(partial(_scores_on_columns, population, kept), np.arange(len(population)))
     W = np.zeros((len(population), len(kept)))
     W[:, kept] = population.coefs
     return LinearPopulation(W)
@@ -323,7 +294,7 @@ def train_population(
             f"{type(backend).__name__}.fit_population must return an array of weights or an object with a method "
             f"scores(X), not {type(found).__name__}"
         )
-    return _Scored(found, np.arange(size))
+    return _Scored(found.scores, np.arange(size))
 
 
 def require_weights(population: Population, backend: object) -> Matrix:

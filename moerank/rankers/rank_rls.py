@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from moerank.checks import check_choice, check_not_negative, check_positive
+from moerank.arrays import Integers, Mask, Matrix
+from moerank.checks import NotNegative, Positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
-from moerank.rankers.arguments import as_ranking_data, read_features, read_masks
-from moerank.rankers.base import Mask, Matrix, PairBackend
+from moerank.rankers.arguments import as_ranking_data, read_masks
+from moerank.rankers.base import PairBackend
 from moerank.training.counted import CountedProblem
 from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
@@ -27,6 +29,7 @@ Target = Literal["unit", "difference"]
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 
 
+@dataclass(eq=False, repr=False)
 class RankRLS(PairBackend):
     """Regularised least squares ranking.
 
@@ -61,6 +64,11 @@ class RankRLS(PairBackend):
     features. With own pairs it is solved by conjugate gradients that the Gram matrix of all pairs preconditions. The
     query loss has no pairs to choose from and refuses a `pair_mask`.
 
+    `fit_documents` costs one Gram matrix where all individuals share the documents, else conjugate gradients of a few
+    passes over the documents, each O(k · n_documents). `fit_queries` sums up one matrix per query,
+    O(n_queries · n_features²) per individual; where these n_queries · n_features² / 2 numbers exceed the limit on
+    memory, it works as `fit_documents` does.
+
     References
     ----------
     T. Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Machine Learning 75, 2009.
@@ -73,11 +81,10 @@ class RankRLS(PairBackend):
     [0, 1, 2]
     """
 
-    def __init__(self, alpha: float = 1.0, loss: Loss = "pair", target: Target = "unit", tol: float = 1e-7) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.target = target
-        self.tol = tol
+    alpha: Positive = 1.0
+    loss: Loss = "pair"
+    target: Target = "unit"
+    tol: NotNegative = 1e-7
 
     def fit_population(
         self,
@@ -107,78 +114,29 @@ class RankRLS(PairBackend):
         C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
         return self._solve_population(problem, problem.model(C, SQUARED), C, SQUARED, pairs, features, start)
 
-    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
-
-        Parameters
-        ----------
-        train : RankingData
-        document_mask : ndarray of bool, shape (n_individuals, n_documents) or (n_documents,)
-            Each row keeps two documents of a query with different labels; without the first axis, shared by all.
-        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
-
-        Returns
-        -------
-        ndarray, shape (n_individuals, n_features)
-
-        Notes
-        -----
-        Documents that are shared by all cost one Gram matrix. Else conjugate gradients that the Gram matrix of all
-        pairs preconditions: a few passes over the documents, each O(k · n_documents) for k features.
-        """
-        self._check_own_pairs("documents")
-        features = read_features(train, feature_mask, document_mask)
-        if document_mask.ndim == 1:
-            return self._closed_form(PairMoments.of_documents(train, document_mask), features)
-        return self._fit_by_passes(train, features, documents=document_mask)
-
-    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps.
-
-        Parameters
-        ----------
-        train : RankingData
-        query_mask : ndarray of bool, shape (n_individuals, n_queries) or (n_queries,)
-            Each row keeps a query with a preference pair; one row without the first axis is shared by all.
-        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
-
-        Returns
-        -------
-        ndarray, shape (n_individuals, n_features)
-
-        Notes
-        -----
-        One matrix per query once, O(n_documents · n_features²) and n_queries · n_features² / 2 numbers; then
-        O(n_queries · n_features²) per subset of the queries to add them up. Where these matrices do not fit the limit
-        on memory, as in `fit_documents`. No pair is listed.
-        """
-        self._check_own_pairs("queries")
-        features = read_features(train, feature_mask, query_mask)
-        if not QueryMoments.fit(train):
-            if query_mask.ndim == 1:
-                documents = np.repeat(query_mask, np.concatenate(train.map(_lengths)))
-                return self._closed_form(PairMoments.of_documents(train, documents), features)
-            return self._fit_by_passes(train, features, queries=query_mask)
-        squares, moments = QueryMoments.means(train, np.atleast_2d(query_mask), TARGETS[self.target])
-        ridge = self.alpha * np.eye(train.n_features)
-        if query_mask.ndim == 1:
-            return ridge_subsets(squares[0] + ridge, moments[0], features)
-        own = zip(squares, moments, features, strict=True)
-        return np.concatenate([ridge_subsets(A + ridge, b, mask[None]) for A, b, mask in own])
-
     def _closed_form(self, moments: PairMoments, features: Mask) -> Matrix:
         """Train on the pairs that all individuals share, by their moments."""
         B = moments.gram + self.alpha * np.eye(len(moments.gram))
         return ridge_subsets(B, moments.moment(TARGETS[self.target]), features)
 
-    def _fit_by_passes(
-        self, train: RankingData, features: Mask, *, documents: Mask | None = None, queries: Mask | None = None
-    ) -> Matrix:
-        """Train each individual on the pairs among its own documents or queries."""
+    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+        if self.loss == "query":
+            raise ValueError(f'RankRLS(loss="query") does not train on chosen {next(iter(mask))}; use loss="pair"')
+        documents, queries = mask.get("documents"), mask.get("queries")
+        if queries is not None and QueryMoments.fit(train):
+            squares, moments = QueryMoments.means(train, queries, TARGETS[self.target])
+            ridge = self.alpha * np.eye(train.n_features)
+            if shared:
+                return ridge_subsets(squares[0] + ridge, moments[0], features)
+            own = zip(squares, moments, features, strict=True)
+            return np.concatenate([ridge_subsets(A + ridge, b, mask[None]) for A, b, mask in own])
+        if queries is not None and shared:
+            documents = np.repeat(queries, np.concatenate(train.map(_lengths)), axis=1)
+        if documents is not None and shared:
+            return self._closed_form(PairMoments.of_documents(train, documents[0]), features)
         problem = CountedProblem.of(train, SQUARED, TARGETS[self.target])
         C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
-        found = problem.solve_population(C, features, tolerance=self.tol, documents=documents, queries=queries)
-        return self._told(*found)
+        return self._told(*problem.solve_population(C, features, tolerance=self.tol, **mask))
 
     def leave_query_out(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
@@ -223,17 +181,6 @@ class RankRLS(PairBackend):
             )
         return [{"alpha": scale * 10.0**k} for k in range(1, -6, -1)]
 
-    def _check_own_pairs(self, units: str) -> None:
-        self._check_parameters()
-        if self.loss == "query":
-            raise ValueError(f'RankRLS(loss="query") does not train on chosen {units}; use loss="pair"')
-
-    def _check_parameters(self) -> None:
-        check_positive(alpha=self.alpha)
-        check_not_negative(tol=self.tol)
-        check_choice(get_args(Loss), loss=self.loss)
-        check_choice(get_args(Target), target=self.target)
-
     def _normal_equations(self, data: RankingData, q: int) -> tuple[Matrix, Matrix, int]:
         """One query's share of Σ d dᵀ and Σ t d, and its number of terms."""
         rows = slice(data.offsets[q], data.offsets[q + 1])
@@ -247,7 +194,7 @@ class RankRLS(PairBackend):
         return X.T @ laplacian @ X, X.T @ (margins.sum(axis=1) - margins.sum(axis=0)), int(better.sum())
 
 
-def _lengths(data: RankingData) -> NDArray[np.int64]:
+def _lengths(data: RankingData) -> Integers:
     return np.diff(data.offsets)
 
 

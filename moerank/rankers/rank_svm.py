@@ -1,18 +1,19 @@
-"""RankSVM in the primal: the linear support vector machine on preference pairs (Chapelle and Keerthi, 2010)."""
+"""RankSVM in the primal: the linear support vector machine on preference pairs, by two solvers."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from moerank.checks import check_not_negative, check_positive
+from moerank.arrays import Mask, Matrix
+from moerank.checks import NotNegative, Positive
 from moerank.data import RankingData
-from moerank.rankers.arguments import read_features, read_masks
-from moerank.rankers.base import LinearRanker, Mask, Matrix, PairBackend
+from moerank.rankers.arguments import read_masks
+from moerank.rankers.base import LinearRanker, PairBackend
 from moerank.training.counted import LONGEST_LIST, CountedProblem
 from moerank.training.listed import PairProblem
 from moerank.training.losses import SQUARED_HINGE
@@ -25,6 +26,7 @@ SHORT_LIST = 16
 """Pairs per document up to which they are listed for a population: in short queries documents fill no vector."""
 
 
+@dataclass(eq=False, repr=False)
 class RankSVM(PairBackend):
     """Linear RankSVM with squared hinge loss, by truncated Newton.
 
@@ -65,9 +67,8 @@ class RankSVM(PairBackend):
     [0, 1, 2]
     """
 
-    def __init__(self, C: float = 1.0, tol: float = 1e-7) -> None:
-        self.C = C
-        self.tol = tol
+    C: Positive = 1.0
+    tol: NotNegative = 1e-7
 
     def fit_population(
         self,
@@ -93,47 +94,8 @@ class RankSVM(PairBackend):
         listed = PairProblem.of(train)
         return self._solve_population(listed, counted.model(self.C), self.C, SQUARED_HINGE, pairs, features, start)
 
-    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
-
-        Parameters
-        ----------
-        train : RankingData
-        document_mask : ndarray of bool, shape (n_individuals, n_documents) or (n_documents,)
-            Each row keeps two documents of a query with different labels; without the first axis, shared by all.
-        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
-
-        Returns
-        -------
-        ndarray, shape (n_individuals, n_features)
-        """
-        self._check_parameters()
-        features = read_features(train, feature_mask, document_mask)
-        problem = CountedProblem.of(train)
-        return self._told(
-            *problem.solve_population(self.C, features, tolerance=self.tol, documents=np.atleast_2d(document_mask))
-        )
-
-    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
-
-        Parameters
-        ----------
-        train : RankingData
-        query_mask : ndarray of bool, shape (n_individuals, n_queries) or (n_queries,)
-            Each row keeps a query with a preference pair; without the first axis, shared by all.
-        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
-
-        Returns
-        -------
-        ndarray, shape (n_individuals, n_features)
-        """
-        self._check_parameters()
-        features = read_features(train, feature_mask, query_mask)
-        problem = CountedProblem.of(train)
-        return self._told(
-            *problem.solve_population(self.C, features, tolerance=self.tol, queries=np.atleast_2d(query_mask))
-        )
+    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+        return self._told(*CountedProblem.of(train).solve_population(self.C, features, tolerance=self.tol, **mask))
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""
@@ -155,11 +117,8 @@ class RankSVM(PairBackend):
             )
         return W
 
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C)
-        check_not_negative(tol=self.tol)
 
-
+@dataclass(eq=False, repr=False)
 class RankSVMTRON(LinearRanker):
     """Linear RankSVM with squared hinge loss, by TRON on sums that need no list of pairs.
 
@@ -201,12 +160,8 @@ class RankSVMTRON(LinearRanker):
     [0, 1, 2]
     """
 
-    def __init__(self, C: float = 1.0, tol: float = 1e-4) -> None:
-        self.C = C
-        self.tol = tol
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol)
+    C: Positive = 1.0
+    tol: Positive = 1e-4
 
     def _reservations(self) -> Iterator[str]:
         yield from super()._reservations()

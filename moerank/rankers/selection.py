@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from moerank.arrays import Integers, Mask, Vector
 from moerank.checks import check_positive
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.adapter import RankerAdapter
+from moerank.rankers.adapter import train_on_subsets
 from moerank.rankers.base import LinearRanker, Ranker
-from moerank.rankers.population import AnyRanker, FitnessBackend, LinearPopulation, Population, train_population
+from moerank.rankers.population import LinearPopulation, Population
 from moerank.rankers.rank_svm import RankSVM
 from moerank.verdict import MARGIN, Verdict, judge
 
-__all__ = ["Selection", "LargestWeightsPath", "SelectionPath", "nested_masks", "train_on_subsets"]
+__all__ = ["Selection", "LargestWeightsPath", "SelectionPath", "nested_masks"]
 
 
 class Selection(Ranker):
@@ -87,7 +87,7 @@ class Selection(Ranker):
         ranker = self.without_selection()
         if validation is not None and hasattr(ranker, "tune"):
             ranker = ranker.tune(train, validation)
-        reference = train_population(ranker if isinstance(ranker, FitnessBackend) else RankerAdapter(ranker), train)
+        reference = train_on_subsets(ranker, train, np.ones((1, train.n_features), bool))
         scores = np.column_stack([self.predict(test), reference.scores(self._table(test))[:, 0]])
         with_some, with_all = measure.per_query(test, scores).T
         return judge(
@@ -115,10 +115,10 @@ class SelectionPath:
         The ranker of each row; its weights are ``rankers.coefs``, if there are any.
     """
 
-    feature_mask: NDArray[np.bool_]
+    feature_mask: Mask
     rankers: Population
 
-    def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, X: Vector) -> Vector:
         """Return the scores (n_documents, n_features) of the rows of X, a column for each k."""
         return self.rankers.scores(X)
 
@@ -147,22 +147,8 @@ class LargestWeightsPath(Selection, LinearRanker):
         return RankSVM()
 
 
-def nested_masks(order: NDArray[np.int64], n_features: int) -> NDArray[np.bool_]:
+def nested_masks(order: Integers, n_features: int) -> Mask:
     """Return the first 1, 2, … n_features of `order` as rows of bits; after its end the last row repeats."""
     place = np.full(n_features, n_features)
     place[order] = np.arange(len(order))
     return np.asarray(place[None, :] <= np.arange(n_features)[:, None])
-
-
-def train_on_subsets(
-    ranker: AnyRanker | FitnessBackend, train: RankingData, feature_mask: NDArray[np.bool_]
-) -> Population:
-    """Train any ranker, a fitness backend or not, on each row of `feature_mask` (n_individuals, n_features).
-
-    A row that is equal to an earlier one is not trained again; a row without features scores every document alike.
-    """
-    backend = ranker if isinstance(ranker, FitnessBackend) else RankerAdapter(ranker)
-    distinct, row = np.unique(feature_mask, axis=0, return_inverse=True)
-    n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
-    population = train_population(backend, train, feature_mask=distinct[n_empty:])
-    return population.take(row.ravel() - n_empty)

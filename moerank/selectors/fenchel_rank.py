@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from moerank.checks import check_at_least, check_not_negative, check_positive
+from moerank.arrays import Matrix
+from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.line_search import hinge_line_search, sort_by_label
-from moerank.rankers.base import Grid, Matrix
+from moerank.rankers.base import Grid
 from moerank.rankers.selection import LargestWeightsPath
 
 __all__ = ["FenchelRank"]
 
 
+@dataclass(eq=False, repr=False)
 class FenchelRank(LargestWeightsPath):
     """Squared hinge loss of preference pairs, minimised over weights of bounded ℓ₁ norm.
 
@@ -66,10 +69,9 @@ class FenchelRank(LargestWeightsPath):
     [1.0, 0.0]
     """
 
-    def __init__(self, r: float = 1.0, tol: float = 1e-3, max_iter: int = 1000) -> None:
-        self.r = r
-        self.tol = tol
-        self.max_iter = max_iter
+    r: Positive = 1.0
+    tol: NotNegative = 1e-3
+    max_iter: Count = 1000
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return r = 2⁻² … 2¹⁰; the paper tunes r but its grid is not known."""
@@ -82,11 +84,6 @@ class FenchelRank(LargestWeightsPath):
                 f"stopped at max_iter={self.max_iter} steps with a duality gap of {self.gap_:.3g}; raise max_iter or "
                 "tol, or lower r"
             )
-
-    def _check_parameters(self) -> None:
-        check_positive(r=self.r)
-        check_not_negative(tol=self.tol)
-        check_at_least(1, max_iter=self.max_iter)
 
     def _weights(self, train: RankingData) -> Matrix:
         with one_blas_thread():

@@ -1,35 +1,55 @@
-"""Filters: methods that order the features and then train any ranker on the first ones."""
+"""Filters: selectors that order the features and train any ranker on the first ones."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.checks import check_at_least, check_switch
+from moerank.arrays import Integers, Mask, Matrix
+from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.kernels.lanes import lanes
 from moerank.kernels.ranks import sum_over_queries
 from moerank.kernels.single_gain import single_gain
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.base import Grid, Mask, Matrix
+from moerank.rankers.adapter import train_on_subsets
+from moerank.rankers.base import Grid
 from moerank.rankers.model import Forest
 from moerank.rankers.population import AnyRanker, Population
 from moerank.rankers.rank_svm import RankSVM
-from moerank.rankers.selection import Selection, SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers.selection import Selection, SelectionPath, nested_masks
 
 __all__ = ["Filter", "Order", "SingleFeatures", "single_feature_values"]
 
 T = TypeVar("T")
 
-Order = NDArray[np.int64]
+
+def check_ranker(**rankers: object) -> None:
+    """Raise a ValueError for a parameter that is neither an estimator nor None."""
+    for name, ranker in rankers.items():
+        if not (ranker is None or (hasattr(ranker, "fit") and hasattr(ranker, "predict"))):
+            raise ValueError(f"{name} must be an estimator with fit and predict, or None, not {ranker!r}")
 
 
+def check_metric(**metrics: Any) -> None:
+    """Raise a ValueError for a parameter that is neither a metric nor the name of one nor None."""
+    for name, metric in metrics.items():
+        as_metric(metric, NDCG(10), name=name)
+
+
+RankerOrNone: TypeAlias = Annotated[AnyRanker | None, check_ranker]
+MetricOrName: TypeAlias = Annotated[Metric | str | None, check_metric]
+
+Order = Integers
+
+
+@dataclass(eq=False, repr=False)
 class Filter(Selection):
     """Base of the selectors that order the features, whatever the ranker, and train it on the first ones.
 
@@ -57,11 +77,10 @@ class Filter(Selection):
         Its trees, if it has any.
     """
 
-    _size: ClassVar[str | None] = "n_features_to_select"
+    n_features_to_select: Count = 10
+    ranker: RankerOrNone = None
 
-    def __init__(self, n_features_to_select: int = 10, ranker: AnyRanker | None = None) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.ranker = ranker
+    _size: ClassVar[str | None] = "n_features_to_select"
 
     @property
     def coef_(self) -> Matrix:
@@ -113,11 +132,6 @@ class Filter(Selection):
             entries = [entry for entry in entries if entry[size] == largest]
         return [{"ranker": clone(ranker).set_params(**entry)} for entry in entries]
 
-    def _check_parameters(self) -> None:
-        check_at_least(1, n_features_to_select=self.n_features_to_select)
-        if not (self.ranker is None or (hasattr(self.ranker, "fit") and hasattr(self.ranker, "predict"))):
-            raise ValueError(f"ranker must be an estimator with fit and predict, or None, not {self.ranker!r}")
-
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         """Return the columns of `train`, all of which vary, best first."""
         raise TypeError(f"{type(self).__name__} does not implement _order")
@@ -128,8 +142,10 @@ class Filter(Selection):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._arrange(train, validation)
-        masks, self.population_ = self._train_first(train, np.array([self.n_features_to_select]))
-        self.support_ = masks[0]
+        self._train_selected(train)
+
+    def _train_selected(self, train: RankingData) -> None:
+        (self.support_,), self.population_ = self._train_first(train, np.array([self.n_features_to_select]))
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
         """Set what the rankers of all sizes have in common."""
@@ -169,6 +185,7 @@ class Filter(Selection):
         return self._train_first(train, sizes)[1].scores(X)
 
 
+@dataclass(eq=False, repr=False)
 class SingleFeatures(Filter):
     """Select the features that rank the training queries best, each on its own.
 
@@ -177,10 +194,8 @@ class SingleFeatures(Filter):
 
     Parameters
     ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: ``RankSVM()``.
+    n_features_to_select, ranker
+        As in `Filter`.
     metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
     both_directions : bool, default True
@@ -207,21 +222,8 @@ class SingleFeatures(Filter):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        metric: Metric | str | None = None,
-        both_directions: bool = True,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.metric = metric
-        self.both_directions = both_directions
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        as_metric(self.metric, NDCG(10))
-        check_switch(both_directions=self.both_directions)
+    metric: MetricOrName = None
+    both_directions: bool = True
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
@@ -234,12 +236,6 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
 
     Remembered with the data. The values are those of the weights ±1 on one feature, to the bit; nothing is multiplied
     for a cumulated gain down to rank 16.
-
-    Examples
-    --------
-    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
-    >>> single_feature_values(data, NDCG(1)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
     """
 
     def compute() -> Matrix:

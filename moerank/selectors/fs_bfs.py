@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.checks import check_at_least, check_not_negative
+from moerank.arrays import Mask, Matrix, Vector
+from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.base import Mask
-from moerank.rankers.population import AnyRanker, LinearPopulation, Population
-from moerank.rankers.selection import SelectionPath, nested_masks, train_on_subsets
-from moerank.selectors.filter import Filter, Order
+from moerank.rankers.adapter import train_on_subsets
+from moerank.rankers.population import LinearPopulation, Population
+from moerank.rankers.selection import SelectionPath, nested_masks
+from moerank.selectors.filter import Filter, MetricOrName, Order
 
 __all__ = ["coordinate_ascent", "FSBFS", "best_first", "partition"]
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 FIRST_STEP = 0.001
 FIRST_SHARE = 0.05
@@ -40,24 +39,8 @@ def coordinate_ascent(
 
     From equal weights, the weight of one feature after the other is changed by ±s, ±3s, ±7s … ±(2²⁵ − 1)s, or set to
     0, whichever ranks best, if that is better than before. The first step s is 0.001, or a twentieth of the weight
-    where 0.001 is more than half of it. This ends with a pass that gains less than `tolerance`, or
-    nothing.
-
-    Parameters
-    ----------
-    data : RankingData
-    metric : Metric
-    features : sequence of int, optional
-        Columns of X, at least one. Default: all.
-    restarts : int, default 5
-        Searches, each of which begins its passes with the next feature; at most one for each feature.
-    tolerance : float, default 0.001
-
-    Returns
-    -------
-    weights : ndarray, shape (len(features),)
-    value : float
-        The metric of wᵀx.
+    where 0.001 is more than half of it. A search ends with a pass that gains less than `tolerance`, or nothing. There
+    is one search for each of the first `restarts` features, which begins its passes with this feature.
 
     Notes
     -----
@@ -67,14 +50,6 @@ def coordinate_ascent(
     References
     ----------
     D. Metzler, W. B. Croft: Linear feature-based models for information retrieval. Information Retrieval 10, 2007.
-
-    Examples
-    --------
-    >>> from moerank.metrics import NDCG
-    >>> data = RankingData([[0.0, 0.9], [0.5, 0.6], [0.4, 0.5]], y=[0, 1, 2])
-    >>> weights, value = coordinate_ascent(data, NDCG(3))
-    >>> value
-    1.0
     """
     X = data.X64 if features is None else np.ascontiguousarray(data.X64[:, features])
     found = [_ascend(data, X, metric, first, tolerance) for first in range(min(restarts, X.shape[1]))]
@@ -122,6 +97,7 @@ class EvaluationsSpent(Exception):  # noqa: N818
     """No further subset may be evaluated."""
 
 
+@dataclass(eq=False, repr=False)
 class FSBFS(Filter):
     """Partition the features, make each part one new feature, and train a linear ranker on the new features.
 
@@ -183,24 +159,12 @@ class FSBFS(Filter):
     [(1,), (0, 2)]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        metric: Metric | str | None = None,
-        max_size: int = 4,
-        patience: int = 5,
-        restarts: int = 5,
-        tolerance: float = 0.001,
-        max_evaluations: int = 100_000,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.metric = metric
-        self.max_size = max_size
-        self.patience = patience
-        self.restarts = restarts
-        self.tolerance = tolerance
-        self.max_evaluations = max_evaluations
+    metric: MetricOrName = None
+    max_size: Count = 4
+    patience: Count = 5
+    restarts: Count = 5
+    tolerance: NotNegative = 0.001
+    max_evaluations: Count = 100_000
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers of as many new features as have at most 1, 2, … members together.
@@ -214,13 +178,6 @@ class FSBFS(Filter):
         n_members = np.cumsum((self.combinations_ != 0).sum(axis=1))
         sizes = np.searchsorted(n_members, np.arange(1, train.n_features + 1), side="right")
         return SelectionPath(*self._train_first(train, sizes))
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        as_metric(self.metric, NDCG(10))
-        check_at_least(1, max_size=self.max_size, patience=self.patience, restarts=self.restarts)
-        check_at_least(1, max_evaluations=self.max_evaluations)
-        check_not_negative(tolerance=self.tolerance)
 
     def _reservations(self) -> Iterator[str]:
         yield from super()._reservations()
@@ -285,11 +242,6 @@ def partition(
 
     Once `value` raises `EvaluationsSpent`, which it may not for a single feature, each feature left is a subset of its
     own, in the order of their values.
-
-    Examples
-    --------
-    >>> partition(range(4), lambda subset: float(subset == (1, 3)) + (2 in subset) / 2, 5, 2, 0.0)
-    [(2,), (1, 3), (0,)]
     """
     left, subsets = sorted(features), []
     while left:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from moerank.arrays import Matrix
 from moerank.data import RankingData
 from moerank.data.correlation import SMALLEST_SQUARED
 from moerank.kernels.similarity import gaussian_density
-from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.base import Matrix
-from moerank.rankers.population import AnyRanker
-from moerank.selectors.filter import Filter, Order, single_feature_values
+from moerank.metrics import NDCG, as_metric
+from moerank.selectors.filter import Filter, MetricOrName, Order, single_feature_values
 
 __all__ = ["FSED", "divergence", "expected_divergence"]
 
 FLOOR = 1e-12
 """Smallest probability of a point: the logarithm of less would be noise."""
-# Quartiles closer than this share of the deviation coincide but for rounding.
-COINCIDE = 1e-100
+LEAST_QUARTILE_SHARE = 1e-100
+"""Quartiles closer than this share of the deviation coincide but for rounding."""
 
 
+@dataclass(eq=False, repr=False)
 class FSED(Filter):
     """Select the features with the largest sum of importance and expected divergence.
 
@@ -36,10 +37,8 @@ class FSED(Filter):
 
     Parameters
     ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: ``RankSVM()``.
+    n_features_to_select, ranker
+        As in `Filter`.
     metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
 
@@ -69,15 +68,7 @@ class FSED(Filter):
     [0, 1]
     """
 
-    def __init__(
-        self, n_features_to_select: int = 10, ranker: AnyRanker | None = None, metric: Metric | str | None = None
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.metric = metric
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        as_metric(self.metric, NDCG(10))
+    metric: MetricOrName = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         if validation is None:
@@ -102,13 +93,7 @@ def expected_divergence(train: RankingData, points: Matrix) -> Matrix:
 
 
 def divergence(p: Matrix, q: Matrix) -> float:
-    """Return the Jensen–Shannon divergence of two distributions over the same points, none of which is impossible.
-
-    Examples
-    --------
-    >>> divergence(np.array([0.5, 0.5]), np.array([0.5, 0.5]))
-    0.0
-    """
+    """Return the Jensen–Shannon divergence of two distributions over the same points, none of which is impossible."""
     middle = 0.5 * (p + q)
     return float(0.5 * np.sum(p * np.log(p / middle) + q * np.log(q / middle)))
 
@@ -124,7 +109,7 @@ def _density(sample: Matrix, points: Matrix) -> Matrix | None:
     deviation = sample.std(ddof=1)
     quartiles = np.percentile(sample, [25, 75])
     width = min(deviation, (quartiles[1] - quartiles[0]) / 1.34)
-    if width <= COINCIDE * deviation:
+    if width <= LEAST_QUARTILE_SHARE * deviation:
         width = deviation
     bandwidth = 0.9 * width / len(sample) ** 0.2
     density = gaussian_density(np.array(sample), np.array(points), bandwidth)

@@ -1,22 +1,23 @@
-"""FSMRank's problem by projected sub-gradient steps, the baseline of its paper (Lai et al., 2013)."""
+"""FSMRankSubgradient and FSM-SVM, the baselines of the paper on FSMRank (Lai et al., 2013)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Self, get_args
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moerank.checks import check_at_least, check_choice, check_not_negative, check_positive
+from moerank.arrays import Matrix
+from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData
 from moerank.kernels.proximal import subgradient_lanes
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
-from moerank.rankers.base import Grid, Matrix
-from moerank.rankers.fsm_rank import FSMRank, Similarity, importance, similarity
-from moerank.rankers.population import AnyRanker
+from moerank.rankers.base import Grid
+from moerank.rankers.fsm_rank import FSMRank, Similarity, importance, similarity, weights_of
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
 from moerank.training.listed import LaneGroup, PairProblem, lane_groups
@@ -24,6 +25,7 @@ from moerank.training.listed import LaneGroup, PairProblem, lane_groups
 __all__ = ["FSMRankSubgradient", "FSMSVM"]
 
 
+@dataclass(eq=False, repr=False)
 class FSMRankSubgradient(LargestWeightsPath):
     """The objective of `FSMRank`, minimised by projected sub-gradient steps instead of accelerated ones.
 
@@ -35,25 +37,19 @@ class FSMRankSubgradient(LargestWeightsPath):
 
     Parameters
     ----------
-    lambda1 : float, default 1e-3
-        Weight of the similarity of features chosen together, ≥ 0.
-    lambda2 : float, default 1e-3
-        Weight of the number of features, of which the less important ones cost more, ≥ 0.
+    lambda1, lambda2, similarity
+        As in `FSMRank`.
     eta0 : float, default 0.3
         Length of the first step, η₀ > 0.
     max_iter : int, default 400
         Number of steps.
-    similarity : {"clipped", "raw"}, default "clipped"
-        See `FSMRank`.
 
     Attributes
     ----------
-    coef_ : ndarray, shape (n_features,)
-        The weights u − v.
+    coef_, support_
+        As in `FSMRank`.
     variables_ : ndarray, shape (2 * n_features,)
         The best point [u; v].
-    support_ : ndarray of bool, shape (n_features,)
-        Features with a weight other than 0.
     n_iter_ : int
         Steps that were taken: `max_iter`.
     objectives_ : ndarray, shape (max_iter + 1,)
@@ -78,21 +74,13 @@ class FSMRankSubgradient(LargestWeightsPath):
     [True, False]
     """
 
-    _trained_together = ("lambda1", "lambda2", "eta0")
+    lambda1: NotNegative = 1e-3
+    lambda2: NotNegative = 1e-3
+    eta0: Positive = 0.3
+    max_iter: Count = 400
+    similarity: Similarity = "clipped"
 
-    def __init__(
-        self,
-        lambda1: float = 1e-3,
-        lambda2: float = 1e-3,
-        eta0: float = 0.3,
-        max_iter: int = 400,
-        similarity: Similarity = "clipped",
-    ) -> None:
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.eta0 = eta0
-        self.max_iter = max_iter
-        self.similarity = similarity
+    _trained_together = ("lambda1", "lambda2", "eta0")
 
     def objective(self, train: RankingData, variables: ArrayLike) -> float:
         """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,)."""
@@ -112,23 +100,17 @@ class FSMRankSubgradient(LargestWeightsPath):
         variables, history = _minimise(train, [self], group)
         self.variables_, self.objectives_ = variables[0], history[:, 0].copy()
         self.n_iter_ = self.max_iter
-        self._set_weights(_weights(variables)[0])
+        self._set_weights(weights_of(variables)[0])
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         W = np.empty((len(candidates), train.n_features))
         for group in lane_groups(len(candidates), np.float64):
-            W[group.rows] = _weights(_minimise(train, candidates, group)[0])
+            W[group.rows] = weights_of(_minimise(train, candidates, group)[0])
         return linear_scores(validation.X, W)
 
     @property
     def _remedy(self) -> str:
         return "no step came below the objective of no features: lower eta0 or lambda2, or scale the features"
-
-    def _check_parameters(self) -> None:
-        check_not_negative(lambda1=self.lambda1, lambda2=self.lambda2)
-        check_positive(eta0=self.eta0)
-        check_at_least(1, max_iter=self.max_iter)
-        check_choice(get_args(Similarity), similarity=self.similarity)
 
 
 def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: LaneGroup) -> tuple[Matrix, Matrix]:
@@ -159,11 +141,7 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: 
     return variables[: len(group)], history
 
 
-def _weights(variables: Matrix) -> Matrix:
-    u, v = np.hsplit(variables, 2)
-    return u - v
-
-
+@dataclass(eq=False, repr=False)
 class FSMSVM(Filter):
     """Order the features by FSMRank, then train RankSVM on the first ones.
 
@@ -173,10 +151,8 @@ class FSMSVM(Filter):
 
     Parameters
     ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: ``RankSVM()``.
+    n_features_to_select, ranker
+        As in `Filter`.
     lambda1, lambda2 : float, optional
         Those of `FSMRank`, ≥ 0. None is chosen by `tune`: both first, as FSMRank itself would choose them on the
         validation data, then the number of features and the ranker. Without `tune` None is FSMRank's default.
@@ -202,16 +178,8 @@ class FSMSVM(Filter):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        lambda1: float | None = None,
-        lambda2: float | None = None,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
+    lambda1: NotNegative | None = None
+    lambda2: NotNegative | None = None
 
     def tune(
         self,
@@ -233,10 +201,6 @@ class FSMSVM(Filter):
         settled = {name: getattr(chosen, name) for name in open_}
         grid = [{**settled, **entry} for entry in grid or self.default_grid(train)]
         return super().tune(train, validation, grid, metric, progress)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(or_none=True, lambda1=self.lambda1, lambda2=self.lambda2)
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         weights = np.abs(self._first_stage().fit_population(train)[0])

@@ -1,43 +1,34 @@
-"""GAS: features that are important and dissimilar, by a greedy search (Geng et al., 2007)."""
+"""Filters by the relevance and the similarity of features: GAS, NGAS, XGAS and HCAS."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.stats import rankdata
 
-from moerank.checks import check_choice, check_not_negative, check_share, check_switch
+from moerank.arrays import Matrix
+from moerank.checks import NotNegative, Share
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.similarity import concordance
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.base import Grid, Matrix
+from moerank.rankers.base import Grid
 from moerank.rankers.lambda_mart import LambdaMART
-from moerank.rankers.population import AnyRanker
-from moerank.selectors.filter import Filter, Order, single_feature_values
+from moerank.selectors.filter import Filter, MetricOrName, Order, single_feature_values
 
-__all__ = [
-    "GAS",
-    "greedy_order",
-    "pair_order_values",
-    "spearman",
-    "RelevanceFilter",
-    "absolute_correlations",
-    "values_by_trees",
-    "NGAS",
-    "unlike_order",
-    "XGAS",
-    "HCAS",
-    "cluster_order",
-]
+__all__ = ["GAS", "HCAS", "NGAS", "XGAS"]
 
 Importance = Literal["measure", "loss"]
 Similarity = Literal["kendall", "spearman"]
+Relevance = Literal["measure", "lambdamart"]
+Linkage = Literal["single", "ward"]
 
 
+@dataclass(eq=False, repr=False)
 class GAS(Filter):
     """Greedy search for features with a large sum of importance and a small sum of similarity.
 
@@ -50,10 +41,8 @@ class GAS(Filter):
 
     Parameters
     ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: ``RankSVM()``.
+    n_features_to_select, ranker
+        As in `Filter`.
     c : float, default 0.01
         Weight of the similarity, ≥ 0; with 0 the features are ordered by importance.
     importance : {"loss", "measure"}, default "loss"
@@ -96,34 +85,15 @@ class GAS(Filter):
     [0, 2, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        c: float = 0.01,
-        importance: Importance = "loss",
-        similarity: Similarity = "kendall",
-        metric: Metric | str | None = None,
-        normalise: bool = True,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.c = c
-        self.importance = importance
-        self.similarity = similarity
-        self.metric = metric
-        self.normalise = normalise
+    c: NotNegative = 0.01
+    importance: Importance = "loss"
+    similarity: Similarity = "kendall"
+    metric: MetricOrName = None
+    normalise: bool = True
 
     def _own_grid(self, train: RankingData) -> Grid:
         """Return c = 10⁻³ … 10⁰ by half powers; for GAS-E nothing, whose authors chose the number of features alone."""
         return [{}] if self.importance == "measure" else [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_not_negative(c=self.c)
-        check_choice(get_args(Importance), importance=self.importance)
-        check_choice(get_args(Similarity), similarity=self.similarity)
-        as_metric(self.metric, NDCG(10))
-        check_switch(normalise=self.normalise)
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         if self.importance == "measure":
@@ -146,13 +116,7 @@ class GAS(Filter):
 
 
 def greedy_order(importance: Matrix, similarity: Matrix, c: float) -> Order:
-    """Return all features in the order of the greedy search; shapes (n_features,) and (n_features, n_features).
-
-    Examples
-    --------
-    >>> greedy_order(np.array([1.0, 0.9, 0.5]), np.array([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]]), 0.5).tolist()
-    [0, 2, 1]
-    """
+    """Return all features in the order of the greedy search; shapes (n_features,) and (n_features, n_features)."""
     gain = importance.astype(np.float64)
     order = np.empty(len(gain), np.int64)
     for step in range(len(gain)):
@@ -166,11 +130,6 @@ def pair_order_values(data: RankingData) -> Matrix:
     """Return the share of preference pairs that each feature orders right, read up or down, shape (2, n_features).
 
     A tie counts half. O(n_pairs · n_features) time, O(n_pairs) memory; remembered.
-
-    Examples
-    --------
-    >>> pair_order_values(RankingData([[0.0, 3.0], [1.0, 1.0], [2.0, 3.0]], y=[0, 0, 1])).tolist()
-    [[1.0, 0.75], [0.0, 0.25]]
     """
 
     def compute() -> Matrix:
@@ -187,11 +146,6 @@ def spearman(data: RankingData) -> Matrix:
 
     Queries of one document do not count, and ρ is 0 in a query where a feature is constant.
     O(n_documents · n_features² + n_features · Σ_q m log m).
-
-    Examples
-    --------
-    >>> spearman(RankingData([[0.0, 3.0], [1.0, 2.0], [5.0, 1.0]], y=[0, 0, 1])).round(12).tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
     """
     spans = [slice(begin, end) for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
     spans = [rows for rows in spans if rows.stop - rows.start > 1]
@@ -206,9 +160,6 @@ def spearman(data: RankingData) -> Matrix:
     return np.abs(total) / max(len(spans), 1)
 
 
-Relevance = Literal["measure", "lambdamart"]
-SimilarityOfRelevance = Literal["spearman", "kendall"]
-
 # Correlations of short queries are often equal, and rounding, by the order of the documents, must not part them.
 DIGITS = 12
 
@@ -216,30 +167,13 @@ DIGITS = 12
 ALONE = {"n_trees": 30, "n_leaves": 10, "min_leaf": 20}
 
 
+@dataclass(eq=False, repr=False)
 class RelevanceFilter(Filter):
-    """Base of the filters that order the features by their relevance and the similarity of pairs.
+    """Base of the filters that order the features by their relevance and the similarity of pairs in `_search`."""
 
-    A subclass implements `_search`. Parameters and attributes are those of `NGAS`.
-    """
-
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        relevance: Relevance = "measure",
-        similarity: SimilarityOfRelevance = "spearman",
-        metric: Metric | str | None = None,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.relevance = relevance
-        self.similarity = similarity
-        self.metric = metric
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(get_args(Relevance), relevance=self.relevance)
-        check_choice(get_args(SimilarityOfRelevance), similarity=self.similarity)
-        as_metric(self.metric, NDCG(10))
+    relevance: Relevance = "measure"
+    similarity: Similarity = "spearman"
+    metric: MetricOrName = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         metric = as_metric(self.metric, NDCG(10))
@@ -258,13 +192,6 @@ def values_by_trees(data: RankingData, metric: Metric) -> Matrix:
     """Return the metric of a LambdaMART on each feature alone, shape (n_features,), remembered.
 
     O(n_features) trainings, and measured on what they are trained on.
-
-    Examples
-    --------
-    >>> from moerank.data import load_planted_fold
-    >>> train, _, _ = load_planted_fold(1, n_queries=12, n_documents=10)
-    >>> values_by_trees(train, NDCG(10)).shape == (train.n_features,)
-    True
     """
 
     def compute() -> Matrix:
@@ -274,16 +201,10 @@ def values_by_trees(data: RankingData, metric: Metric) -> Matrix:
     return data.remember((metric, "of trees on single features"), compute)
 
 
-def absolute_correlations(data: RankingData, similarity: SimilarityOfRelevance) -> Matrix:
+def absolute_correlations(data: RankingData, similarity: Similarity) -> Matrix:
     """Return |ρ| or |τ| of all pairs of features, averaged over queries, (n_features, n_features), remembered.
 
     Rounded to 12 digits. O(n_features² · Σ_q m log m), m the number of documents of a query.
-
-    Examples
-    --------
-    >>> data = RankingData([[0.0, 3.0, 1.0], [1.0, 2.0, 0.0], [2.0, 1.0, 2.0]], y=[0, 0, 1])
-    >>> absolute_correlations(data, "kendall").round(3).tolist()
-    [[1.0, 1.0, 0.333], [1.0, 1.0, 0.333], [0.333, 0.333, 1.0]]
     """
 
     def compute() -> Matrix:
@@ -302,10 +223,8 @@ class NGAS(RelevanceFilter):
 
     Parameters
     ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: ``RankSVM()``.
+    n_features_to_select, ranker
+        As in `Filter`.
     relevance : {"measure", "lambdamart"}, default "measure"
         The metric on the training queries of ranking by the feature alone, in the direction in which it ranks better,
         or of a LambdaMART of 30 trees trained on the feature alone, which need not rise or fall with it.
@@ -345,12 +264,6 @@ def unlike_order(relevance: Matrix, similarity: Matrix, n_neighbours: Callable[[
     """Return all features in the order of the search; shapes (n_features,) and (n_features, n_features).
 
     `n_neighbours` says how many of so many other features are compared with v: those most similar to it.
-
-    Examples
-    --------
-    >>> alike = np.array([[1.0, 0.9, 0.1, 0.2], [0.9, 1, 0.3, 0.2], [0.1, 0.3, 1, 0.8], [0.2, 0.2, 0.8, 1]])
-    >>> unlike_order(np.array([0.9, 0.8, 0.5, 0.7]), alike, lambda n_others: 1).tolist()
-    [0, 3, 1, 2]
     """
     order = [int(np.argmax(relevance))]
     left = [f for f in range(len(relevance)) if f != order[0]]
@@ -364,6 +277,7 @@ def unlike_order(relevance: Matrix, similarity: Matrix, n_neighbours: Callable[[
     return np.array(order)
 
 
+@dataclass(eq=False, repr=False)
 class XGAS(RelevanceFilter):
     """Extended naive greedy search: away from the feature chosen last, then to the most relevant of many neighbours.
 
@@ -373,15 +287,11 @@ class XGAS(RelevanceFilter):
 
     Parameters
     ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: ``RankSVM()``.
+    n_features_to_select, ranker, relevance, similarity, metric
+        As in `NGAS`.
     p : float, default 0.05
         The share of the other remaining features that v is compared with, in (0, 1]: rounded, and one at the least,
         with which XGAS is NGAS. With 1 the features are ordered by relevance.
-    relevance, similarity, metric
-        As in `NGAS`.
 
     Attributes
     ----------
@@ -404,25 +314,11 @@ class XGAS(RelevanceFilter):
     [0, 2, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        p: float = 0.05,
-        relevance: Relevance = "measure",
-        similarity: Similarity = "spearman",
-        metric: Metric | str | None = None,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker, relevance, similarity, metric)
-        self.p = p
+    p: Share = 0.05
 
     def _own_grid(self, train: RankingData) -> Grid:
         compared = {_share(p, train.n_features - 2): p for p in (0.5, 0.25, 0.1, 0.05)}
         return [{"p": p} for p in sorted(compared.values())]
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_share(p=self.p)
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
         return unlike_order(relevance, similarity, lambda n_others: _share(self.p, n_others))
@@ -432,9 +328,7 @@ def _share(p: float, n_others: int) -> int:
     return max(1, round(p * n_others))
 
 
-Linkage = Literal["single", "ward"]
-
-
+@dataclass(eq=False, repr=False)
 class HCAS(RelevanceFilter):
     """Hierarchical clustering of the features: for t features, the most relevant one of each of t clusters.
 
@@ -444,15 +338,11 @@ class HCAS(RelevanceFilter):
 
     Parameters
     ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: ``RankSVM()``.
+    n_features_to_select, ranker, relevance, similarity, metric
+        As in `NGAS`.
     linkage : {"single", "ward"}, default "single"
         The distance of two clusters: that of their nearest features, or the growth of the variance by joining them,
         computed from the distances as if they were Euclidean.
-    relevance, similarity, metric
-        As in `NGAS`.
 
     Attributes
     ----------
@@ -479,35 +369,14 @@ class HCAS(RelevanceFilter):
     [0, 2, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        linkage: Linkage = "single",
-        relevance: Relevance = "measure",
-        similarity: Similarity = "spearman",
-        metric: Metric | str | None = None,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker, relevance, similarity, metric)
-        self.linkage = linkage
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(get_args(Linkage), linkage=self.linkage)
+    linkage: Linkage = "single"
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
         return cluster_order(relevance, similarity, self.linkage)
 
 
 def cluster_order(relevance: Matrix, similarity: Matrix, method: Linkage) -> Order:
-    """Return all features, the first t one of each of t clusters; shapes (n_features,) and (n_features, n_features).
-
-    Examples
-    --------
-    >>> alike = np.array([[1.0, 0.9, 0.1, 0.2], [0.9, 1, 0.3, 0.2], [0.1, 0.3, 1, 0.8], [0.2, 0.2, 0.8, 1]])
-    >>> cluster_order(np.array([0.9, 0.8, 0.5, 0.7]), alike, "single").tolist()
-    [0, 3, 2, 1]
-    """
+    """Return all features, the first t one of each of t clusters; shapes (n_features,) and (n_features, n_features)."""
     n_features = len(relevance)
     if n_features == 1:
         return np.zeros(1, np.int64)

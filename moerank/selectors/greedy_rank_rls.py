@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.checks import check_at_least, check_positive
+from moerank.arrays import Integers, Matrix
+from moerank.checks import Count, Positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
 from moerank.kernels.scores import linear_scores
@@ -15,9 +17,8 @@ from moerank.rankers.base import Grid
 
 __all__ = ["GreedyRankRLS"]
 
-Matrix = NDArray[np.float64]
 
-
+@dataclass(eq=False, repr=False)
 class GreedyRankRLS(Selection, LinearRanker):
     """Select features one by one, each time the one with the least leave-query-out error of RankRLS.
 
@@ -63,11 +64,10 @@ class GreedyRankRLS(Selection, LinearRanker):
     [0]
     """
 
-    _size = "n_features_to_select"
+    n_features_to_select: Count = 10
+    alpha: Positive = 1.0
 
-    def __init__(self, n_features_to_select: int = 10, alpha: float = 1.0) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
+    _size = "n_features_to_select"
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers with 1, 2, … features; the selection goes on from where `n_features_to_select` ended it.
@@ -88,10 +88,6 @@ class GreedyRankRLS(Selection, LinearRanker):
         sizes = range(1, train.n_features + 1)
         return [{"n_features_to_select": size, "alpha": 2.0**power} for size in sizes for power in (8, 6, 2, -7)]
 
-    def _check_parameters(self) -> None:
-        check_at_least(1, n_features_to_select=self.n_features_to_select)
-        check_positive(alpha=self.alpha)
-
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.order_, self.errors_, self.path_coefs_ = self._select(train, self.n_features_to_select)
         self._set_weights(self.path_coefs_[-1])
@@ -99,7 +95,7 @@ class GreedyRankRLS(Selection, LinearRanker):
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         return linear_scores(X, self.path_coefs_)
 
-    def _select(self, train: RankingData, n_steps: int) -> tuple[NDArray[np.int64], Matrix, Matrix]:
+    def _select(self, train: RankingData, n_steps: int) -> tuple[Integers, Matrix, Matrix]:
         """Return order, criterion and rankers of the first `n_steps` features, or of all that vary."""
         centred = centre_in_queries(train.X[:, self.varying_], train.offsets)
         try:

@@ -1,57 +1,39 @@
-"""Filters that order the features by what a LambdaMART makes of them, and serve a LambdaMART."""
+"""Filters that order the features by a LambdaMART: its gain, recursive elimination, or Shapley values."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
 
-from moerank.checks import check_share
+from moerank.arrays import Mask, Matrix
+from moerank.checks import AtLeastTwo, Count, Positive, check_share
 from moerank.data import RankingData
-from moerank.rankers.base import Grid, Mask, Matrix
+from moerank.rankers.base import Grid
 from moerank.rankers.lambda_mart import FEW_LEAVES, LambdaMART, leaf_sizes
-from moerank.rankers.population import AnyRanker
 from moerank.selectors.filter import Filter, Order
 
-__all__ = [
-    "LambdaMARTFilter",
-    "n_that_vary",
-    "sizes_by_dropping",
-    "LambdaMARTGain",
-    "LambdaMARTRFE",
-    "LambdaMARTSHAP",
-    "mean_absolute_shap",
-]
+__all__ = ["LambdaMARTGain", "LambdaMARTRFE", "LambdaMARTSHAP"]
 
 DROP = 0.2
 """Share of the features by which the sizes of the grid differ: with LambdaMART, every size would take too long."""
 
 
+@dataclass(eq=False, repr=False)
 class LambdaMARTFilter(Filter):
-    """Base of the filters whose order comes from LambdaMART rankers, and that train one on the first features.
+    """Base of the filters whose `_order` comes from LambdaMART rankers, and that train one on the first features."""
 
-    A subclass implements `_order`. Parameters and attributes are those of `LambdaMARTGain`.
-    """
+    n_trees: Count = 300
+    learning_rate: Positive = 0.1
+    n_leaves: AtLeastTwo = 10
+    min_leaf: Count = 1
 
     _additive = False
     _by_thresholds = True
     _size = None
-
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        n_trees: int = 300,
-        learning_rate: float = 0.1,
-        n_leaves: int = 10,
-        min_leaf: int = 1,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker)
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.n_leaves = n_leaves
-        self.min_leaf = min_leaf
 
     def without_selection(self) -> Any:
         """Return the ranker that the filter ends in; its number of trees is to be chosen anew for all features."""
@@ -71,18 +53,13 @@ class LambdaMARTFilter(Filter):
     def _ranker_grid(self, train: RankingData) -> Grid:
         return [{}] if self.ranker is None else super()._ranker_grid(train)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._trees()._check_parameters()
-
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._arrange(train, validation)
         if self.ranker is None:
             chosen = self._first_features(np.array([self.n_features_to_select]))[0]
             held_out = None if validation is None else validation.with_features(chosen)
             self.n_trees_ = self._stopped(train.with_features(chosen), held_out).n_trees
-        sizes = np.array([self.n_features_to_select])
-        (self.support_,), self.population_ = self._train_first(train, sizes)
+        self._train_selected(train)
 
     def _trees(self) -> LambdaMART:
         return LambdaMART(self.n_trees, self.learning_rate, self.n_leaves, self.min_leaf)
@@ -104,13 +81,7 @@ def n_that_vary(train: RankingData) -> int:
 
 
 def sizes_by_dropping(n_features: int, drop: float) -> list[int]:
-    """Return the sizes, smallest first, that are left where `drop` of the features, one at least, go at a time.
-
-    Examples
-    --------
-    >>> sizes_by_dropping(20, 0.2)
-    [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 20]
-    """
+    """Return the sizes, smallest first, that are left where `drop` of the features, one at least, go at a time."""
     sizes = [n_features]
     while sizes[-1] > 1:
         sizes.append(sizes[-1] - max(1, int(drop * sizes[-1])))
@@ -172,6 +143,7 @@ class LambdaMARTGain(LambdaMARTFilter):
         return np.argsort(-trees.booster_.feature_importance("gain"), kind="stable")
 
 
+@dataclass(eq=False, repr=False)
 class LambdaMARTRFE(LambdaMARTFilter):
     """Train a LambdaMART, drop a share of the features with the least gain, and so on until one is left.
 
@@ -182,11 +154,9 @@ class LambdaMARTRFE(LambdaMARTFilter):
     n_features_to_select : int, default 10
         The largest number of features to select: the elimination passes some sizes only, and the largest of them up to
         this number counts.
-    ranker : estimator, optional
-        Trained on the selected features. Default: a LambdaMART with the arguments below.
     drop : float, default 0.2
         Share of the remaining features that each round drops, in (0, 1): rounded down, and one at the least.
-    n_trees, learning_rate, n_leaves, min_leaf
+    ranker, n_trees, learning_rate, n_leaves, min_leaf
         As in `LambdaMARTGain`.
 
     Attributes
@@ -216,25 +186,10 @@ class LambdaMARTRFE(LambdaMARTFilter):
     [1, 0, 2]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int = 10,
-        ranker: AnyRanker | None = None,
-        drop: float = 0.2,
-        n_trees: int = 300,
-        learning_rate: float = 0.1,
-        n_leaves: int = 10,
-        min_leaf: int = 1,
-    ) -> None:
-        super().__init__(n_features_to_select, ranker, n_trees, learning_rate, n_leaves, min_leaf)
-        self.drop = drop
+    drop: Annotated[float, partial(check_share, one=False)] = 0.2
 
     def _grid_sizes(self, train: RankingData) -> list[int]:
         return sizes_by_dropping(n_that_vary(train), self.drop)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_share(one=False, drop=self.drop)
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         left = np.arange(train.n_features)
@@ -267,11 +222,7 @@ class LambdaMARTSHAP(LambdaMARTFilter):
 
     Parameters
     ----------
-    n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
-    ranker : estimator, optional
-        Trained on the selected features. Default: a LambdaMART with the arguments below.
-    n_trees, learning_rate, n_leaves, min_leaf
+    n_features_to_select, ranker, n_trees, learning_rate, n_leaves, min_leaf
         As in `LambdaMARTGain`.
 
     Attributes
@@ -283,9 +234,7 @@ class LambdaMARTSHAP(LambdaMARTFilter):
     -----
     The means are over all training documents, O(n_documents · n_trees · n_leaves · depth²) in blocks of bounded
     memory, beside the trainings, two or with validation data four. Equal means go to the earlier column.
-
-    The grid is ours: sizes a fifth apart, and with each of them the trees as they are and trees of 3 leaves, with
-    0.25 % of the documents at least. The rankers of the path have as many trees as the one that is served.
+    The grid and the path are those of `LambdaMARTGain`.
 
     References
     ----------
@@ -306,10 +255,7 @@ class LambdaMARTSHAP(LambdaMARTFilter):
 
 
 def mean_absolute_shap(booster: Any, X: Matrix, entries: int = ENTRIES) -> Matrix:
-    """Return the mean over the rows of X of |Shapley value| of each feature, shape (n_features,).
-
-    `entries` bounds the memory: as many values are held at once, of one row at least.
-    """
+    """Return the mean over the rows of X of |Shapley value|, shape (n_features,), at most `entries` values at once."""
     total = np.zeros(X.shape[1])
     step = max(1, entries // (X.shape[1] + 1))
     for begin in range(0, len(X), step):

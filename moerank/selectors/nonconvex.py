@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Self, get_args
+from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from moerank.checks import check_at_least, check_choice, check_not_negative, check_positive, check_share
+from moerank.arrays import Integers, Matrix, Vector, Words
+from moerank.checks import Count, NotNegative, Positive, Share
 from moerank.data import RankingData
 from moerank.kernels.proximal import proximal_lanes
 from moerank.kernels.scores import linear_scores
-from moerank.rankers.base import Grid, Matrix
+from moerank.rankers.base import Grid
 from moerank.rankers.selection import LargestWeightsPath
-from moerank.training.listed import LaneGroup, LanePairs, PairProblem, Words, lane_groups
+from moerank.training.listed import LaneGroup, LanePairs, PairProblem, lane_groups
 
 __all__ = ["NonconvexRanker"]
 
@@ -25,6 +25,7 @@ INNER_TOL = 1e-8
 INNER_STEPS = 2000
 
 
+@dataclass(eq=False, repr=False)
 class NonconvexRanker(LargestWeightsPath):
     """Squared hinge loss of preference pairs and a penalty that grows ever more slowly with a weight.
 
@@ -87,27 +88,16 @@ class NonconvexRanker(LargestWeightsPath):
     [True, False]
     """
 
-    _trained_together = None
+    penalty: Penalty = "lp"
+    lam: NotNegative = 1e-2
+    C: Positive = 1.0
+    p: Share = 0.5
+    gamma: Positive = 2.0
+    eps: Positive = 1e-2
+    max_iter: Count = 20
+    tol: NotNegative = 1e-4
 
-    def __init__(
-        self,
-        penalty: Penalty = "lp",
-        lam: float = 1e-2,
-        C: float = 1.0,
-        p: float = 0.5,
-        gamma: float = 2.0,
-        eps: float = 1e-2,
-        max_iter: int = 20,
-        tol: float = 1e-4,
-    ) -> None:
-        self.penalty = penalty
-        self.lam = lam
-        self.C = C
-        self.p = p
-        self.gamma = gamma
-        self.eps = eps
-        self.max_iter = max_iter
-        self.tol = tol
+    _trained_together = None
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return lam = 10⁰ … 10⁻⁵ in steps of a third of a decade: no feature, then few, then all.
@@ -151,13 +141,6 @@ class NonconvexRanker(LargestWeightsPath):
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, _solve(train, candidates)[0])
-
-    def _check_parameters(self) -> None:
-        check_choice(get_args(Penalty), penalty=self.penalty)
-        check_not_negative(lam=self.lam, tol=self.tol)
-        check_positive(C=self.C, gamma=self.gamma, eps=self.eps)
-        check_share(p=self.p)
-        check_at_least(1, max_iter=self.max_iter)
 
 
 @dataclass
@@ -227,11 +210,11 @@ def _solve_group(
 def _weighted_problems(
     problem: PairProblem,
     words: Words,
-    n_kept: NDArray[np.int64],
+    n_kept: Integers,
     start: Matrix,
     cost: Matrix,
-    scale: NDArray[np.float64],
-) -> tuple[Matrix, NDArray[np.float64], NDArray[np.int64]]:
+    scale: Vector,
+) -> tuple[Matrix, Vector, Integers]:
     """Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| in the lanes that keep any pairs.
 
     Returns the variables [u; v] (lanes, 2 n_features) with w = u − v, the objectives and the numbers of steps (lanes,).

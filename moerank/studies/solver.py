@@ -25,7 +25,7 @@ from sklearn.base import clone
 
 from moerank.arrays import Array, Vector
 from moerank.data import RankingData
-from moerank.rankers import AnyRanker, RankerAdapter, RankingEstimator, Selection
+from moerank.rankers import AnyRanker, RankingEstimator, Selection, train_on
 from moerank.solvers import make_solver, read_text, solvers, written
 
 __all__ = ["RUN_ARGUMENTS", "ForeignRanker", "Solver", "check_parameters", "data_digest", "describe", "digest_of"]
@@ -304,7 +304,7 @@ class ForeignRanker(RankingEstimator):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.support_ = np.ones(train.n_features, np.bool_)
-        self.ranker_ = RankerAdapter(self.ranker).train_on(train, self.support_)
+        self.ranker_: Any = train_on(self.ranker, train, self.support_)
 
     def _scores(self, X: Vector) -> Vector:
         return np.asarray(self.ranker_.predict(X), np.float64).reshape(-1)

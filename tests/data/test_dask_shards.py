@@ -57,7 +57,7 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.front_coefs_, other.front_coefs_)
 
 
-@pytest.mark.filterwarnings("ignore::moerank.rankers.base.ScaleWarning")
+@pytest.mark.filterwarnings("ignore::moerank.rankers.ScaleWarning")
 @pytest.mark.parametrize("unit", ["query", "document"])
 @pytest.mark.parametrize("backend", [RankRLS(alpha=0.01), RankSVM(C=0.05, tol=1e-3), FSMRank(tol=1e-2)])
 def test_two_workers_and_one_process_find_the_same_bits(cluster, data, backend, unit):
@@ -82,7 +82,7 @@ def test_one_worker_finds_the_same_bits(cluster, data, monkeypatch):
     np.testing.assert_allclose(means, NDCG(10).mean_of_linear(data, W), rtol=1e-14)
 
 
-@pytest.mark.filterwarnings("ignore::moerank.rankers.base.ScaleWarning")
+@pytest.mark.filterwarnings("ignore::moerank.rankers.ScaleWarning")
 def test_a_worker_killed_in_mid_search_changes_nothing(scheduler, cluster, data):
     train = cluster.scatter(data, N_SHARDS)
     killed = []
@@ -147,7 +147,7 @@ def test_a_client_that_was_given_stays_open(scheduler, data):
         del train, cluster
 
 
-@pytest.mark.filterwarnings("ignore::moerank.rankers.base.ScaleWarning")
+@pytest.mark.filterwarnings("ignore::moerank.rankers.ScaleWarning")
 def test_an_interrupt_leaves_nothing_on_the_cluster(scheduler, data):
     def interrupt(stage, fraction, generation, n_eval):
         if stage == "feature_selection":

@@ -43,7 +43,7 @@ def scheduler():
         started.wait()
 
 
-@pytest.mark.filterwarnings("ignore::moerank.rankers.base.ScaleWarning")
+@pytest.mark.filterwarnings("ignore::moerank.rankers.ScaleWarning")
 def test_a_scheduler_that_dies_ends_the_run_in_a_sentence_and_its_journal_goes_on_elsewhere(scheduler, tmp_path):
     process, address = scheduler
     data = make_web(12, seed=3)

@@ -7,8 +7,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from moerank.data import RankingData
 from moerank.metrics import MAP
-from moerank.mofsrank.refit import train_on_each
-from moerank.rankers import LambdaMART, Ranker, RankRLS
+from moerank.rankers import LambdaMART, Ranker, RankRLS, train_on_subsets
 
 MASKS = np.array([[1, 0, 0, 1, 0], [1, 1, 1, 1, 1], [0, 0, 1, 0, 0], [1, 0, 0, 1, 0]], bool)
 TREES = LambdaMART(20, n_leaves=4, min_leaf=2)
@@ -34,7 +33,7 @@ def best_by_hand(train, held_out, mask):
 
 
 def test_lambdamart_is_the_one_fitted_by_hand_to_the_columns_with_trees_chosen_by_validation(small_data, held_out):
-    population = train_on_each(TREES, small_data, MASKS, held_out)
+    population = train_on_subsets(TREES, small_data, MASKS, held_out)
     by_hand = [best_by_hand(small_data, held_out, mask) for mask in MASKS]
     expected = np.column_stack([fit.predict(held_out.X[:, m]) for fit, m in zip(by_hand, MASKS, strict=True)])
     np.testing.assert_array_equal(population.scores(held_out.X), expected)
@@ -46,14 +45,14 @@ def test_lambdamart_is_the_one_fitted_by_hand_to_the_columns_with_trees_chosen_b
 
 
 def test_without_validation_it_has_all_trees(small_data):
-    population = train_on_each(TREES, small_data, MASKS)
+    population = train_on_subsets(TREES, small_data, MASKS)
     expected = [TREES.fit(**arrays(small_data, mask)).predict(small_data.X[:, mask]) for mask in MASKS]
     np.testing.assert_array_equal(population.scores(small_data.X), np.transpose(expected))
 
 
 def test_threads_change_nothing(small_data, held_out):
-    one = train_on_each(TREES, small_data, MASKS, held_out)
-    two = train_on_each(TREES, small_data, MASKS, held_out, workers=2)
+    one = train_on_subsets(TREES, small_data, MASKS, held_out)
+    two = train_on_subsets(TREES, small_data, MASKS, held_out, workers=2)
     np.testing.assert_array_equal(one.scores(held_out.X), two.scores(held_out.X))
 
 
@@ -68,7 +67,7 @@ def test_equal_subsets_are_trained_once_and_all_are_told_of(small_data):
         def _scores(self, X):
             return X[:, 0]
 
-    population = train_on_each(First(), small_data, MASKS, progress=lambda *state: told.append(state))
+    population = train_on_subsets(First(), small_data, MASKS, progress=lambda *state: told.append(state))
     assert sorted(trained) == [1, 2, 5]
     assert told == [(1 / 3, 1), (2 / 3, 2), (1.0, 3)]
     np.testing.assert_array_equal(population.scores(small_data.X), small_data.X[:, [0, 0, 2, 0]])
@@ -76,13 +75,13 @@ def test_equal_subsets_are_trained_once_and_all_are_told_of(small_data):
 
 def test_data_remember_no_part(small_data):
     fresh = RankingData(small_data.X, small_data.y, small_data.qid)
-    train_on_each(LambdaMART(2), fresh, MASKS[:1], fresh)
+    train_on_subsets(LambdaMART(2), fresh, MASKS[:1], fresh)
     assert not [key for key in fresh._memory if key[0] == "with features"]
 
 
 def test_linear_rankers_of_any_kind_keep_their_weights_in_their_columns(small_data):
     for ranker in (RankRLS(0.5), Ridge(0.5)):
-        coefs = train_on_each(ranker, small_data, MASKS).coefs
+        coefs = train_on_subsets(ranker, small_data, MASKS).coefs
         for mask, w in zip(MASKS, coefs, strict=True):
             columns = small_data.X[:, mask]
             queries = {} if isinstance(ranker, Ridge) else {"qid": small_data.qid}
@@ -93,14 +92,14 @@ def test_linear_rankers_of_any_kind_keep_their_weights_in_their_columns(small_da
 def test_rankers_of_another_package_are_trained_on_their_columns(small_data):
     tree = DecisionTreeRegressor(max_depth=3, random_state=0)
     expected = [tree.fit(small_data.X[:, mask], small_data.y).predict(small_data.X[:, mask]) for mask in MASKS]
-    found = train_on_each(tree, small_data, MASKS).scores(small_data.X)
+    found = train_on_subsets(tree, small_data, MASKS).scores(small_data.X)
     np.testing.assert_array_equal(found, np.transpose(expected))
 
 
 def test_a_subset_of_constant_features_scores_all_alike(small_data):
     X = small_data.X.copy()
     X[:, 2] = 0.5
-    population = train_on_each(TREES, RankingData(X, small_data.y, small_data.qid), MASKS)
+    population = train_on_subsets(TREES, RankingData(X, small_data.y, small_data.qid), MASKS)
     scores = population.scores(small_data.X)
     assert not scores[:, 2].any()
     assert (np.ptp(np.delete(scores, 2, axis=1), axis=0) > 0).all()

@@ -18,6 +18,7 @@ from moerank.rankers import (
     RankSVM,
     as_backend,
     require_weights,
+    train_on,
     train_population,
 )
 
@@ -139,7 +140,7 @@ class OneThread(Ridge):
 @pytest.mark.parametrize(("given", "used"), [(None, 1), (2, 2), (-1, -1)])
 def test_catboosts_interface_is_known_and_open_threads_are_one(noisy_data, given, used):
     adapter = RankerAdapter(OneThread(given))
-    group_id, threads = adapter.train_on(noisy_data, np.ones(noisy_data.n_features, bool)).seen_
+    group_id, threads = train_on(adapter.ranker, noisy_data, np.ones(noisy_data.n_features, bool)).seen_
     np.testing.assert_array_equal(group_id, noisy_data.qid)
     assert (threads, adapter.ranker.thread_count) == (used, given)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moerank.rankers import FSMRank, fsm_rank
-from moerank.rankers.fsm_rank import _weights
+from moerank.rankers.fsm_rank import weights_of
 
 SETTINGS = [(1e-3, 1e-3), (1.0, 1e-2), (0.0, 0.1), (1e-5, 1e-6)]
 
@@ -55,7 +55,7 @@ def test_a_start_and_a_grid_are_those_of_listed_pairs(noisy_data, counted, reque
 
     def found():
         grid = ranker._minimise(noisy_data, feature_mask=everything, lambdas=lambdas)[0]
-        return np.vstack([ranker.fit_population(noisy_data, start=start), _weights(grid)])
+        return np.vstack([ranker.fit_population(noisy_data, start=start), weights_of(grid)])
 
     by_passes = found()
     request.getfixturevalue("monkeypatch").undo()

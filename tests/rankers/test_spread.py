@@ -23,7 +23,7 @@ from moerank.rankers import (
     ScaleWarning,
     varying_in_queries,
 )
-from moerank.rankers.base import MOST, _bounds, features_apart
+from moerank.rankers.arguments import LARGEST_RATIO, _bounds, features_apart
 from moerank.selectors.filter import SingleFeatures
 
 
@@ -67,8 +67,8 @@ def test_a_word_is_said_exactly_beyond_the_limit_and_bounds_hold(seed, exponent,
     for f in range(2):
         assert bounds.least[f] <= expected[f] * (1 + 1e-6)
         assert expected[f] <= bounds.most[f] * (1 + 1e-6)
-    if min(expected) > 0 and not 0.999 < max(expected) / min(expected) / MOST < 1.001:
-        assert (features_apart(data) is not None) == (max(expected) > MOST * min(expected))
+    if min(expected) > 0 and not 0.999 < max(expected) / min(expected) / LARGEST_RATIO < 1.001:
+        assert (features_apart(data) is not None) == (max(expected) > LARGEST_RATIO * min(expected))
 
 
 def test_extreme_scales_are_still_compared():

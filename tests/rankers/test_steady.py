@@ -3,7 +3,7 @@ import pytest
 
 from moerank.data import RankingData
 from moerank.metrics import MAP
-from moerank.rankers.base import TrailingMean, steadied
+from moerank.rankers.boosting import TrailingMean, steadied
 
 
 @pytest.mark.parametrize(("n_values", "reach"), [(5, 0), (9, 0), (10, 1), (57, 5), (100, 10), (300, 10)])
