@@ -23,7 +23,7 @@ from moerank.data.read.columns import (
     wrong_labels,
 )
 from moerank.data.read.files import report_reading
-from moerank.systems import open_regular
+from moerank.files import open_regular
 
 if TYPE_CHECKING:
     from pyarrow import Array as ArrowArray

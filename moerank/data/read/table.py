@@ -17,8 +17,8 @@ from moerank.data.read import csv, parquet
 from moerank.data.read.cache import LARGE, remembered
 from moerank.data.read.columns import Table
 from moerank.data.read.files import check_folder, names_in
+from moerank.files import open_regular
 from moerank.solvers import plugins
-from moerank.systems import open_regular
 
 __all__ = [
     "LABELS",
