@@ -17,7 +17,7 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from moerank.systems import n_processors
+from moerank.cli.options import n_processors
 from moerank.version import VERSION
 
 PROJECT = Path(__file__).resolve().parents[1]

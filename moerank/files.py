@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import math
 import os
 import secrets
+import stat
 import tempfile
 import time
 from collections import Counter
@@ -15,11 +17,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from moerank.systems import open_regular, replace
-
 __all__ = [
     "FULL",
     "cannot_write",
+    "is_own",
+    "is_private",
+    "open_regular",
     "prepare_folder",
     "read_json",
     "read_text",
@@ -30,13 +33,16 @@ __all__ = [
 ]
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""What the operating system calls a full disk and a used up quota."""
+"""Error numbers of a full disk and of a used up quota."""
 
-LONGEST = 60
-"""Characters that a file of a run or a study has in its name at most, while it is written."""
+LONGEST_NAME = 60
+"""Characters in the name of a file of a run or a study while it is written, at most."""
 
 OLD = 3600.0
-"""Seconds after which nobody is writing a temporary file any more."""
+"""Seconds after which no process writes a temporary file any more."""
+
+KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
+"""Names of what may stand in the place of a file; anything else is a device."""
 
 
 def cannot_write(what: object, error: OSError) -> OSError:
@@ -48,8 +54,6 @@ def cannot_write(what: object, error: OSError) -> OSError:
 def prepare_folder(folder: Path) -> None:
     """Make a folder for results and prove that files can be written there, of names as long as they will be.
 
-    Windows allows 260 characters for a file with all its folders, and a result must not fail for that when it is there.
-
     Raises
     ------
     OSError
@@ -57,7 +61,7 @@ def prepare_folder(folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix="x" * (LONGEST - 8)):  # it adds eight
+        with tempfile.NamedTemporaryFile(dir=folder, prefix="x" * (LONGEST_NAME - 8)):  # it adds eight
             pass
     except OSError as error:
         raise cannot_write(f"results to {folder}", error) from None
@@ -67,8 +71,8 @@ def prepare_folder(folder: Path) -> None:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Yield a file to write that takes the place of `path` when it is complete and flushed to the disk.
 
-    It has a name of its own beside `path`, which nobody can foresee or take, so several processes may do so at once.
-    What a killed process leaves of it is among `remains_of`.
+    The file has a random name beside `path` until then, so several processes may write at once. `remains_of` finds the
+    files that killed processes have left.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
@@ -76,7 +80,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        replace(temporary, path)
+        os.replace(temporary, path)
+        with suppress(OSError):  # some network file systems cannot sync a folder
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)  # so that the new name survives a power cut
+            finally:
+                os.close(folder)
     except BaseException:  # also where Ctrl-C comes here
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -99,25 +109,57 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def remains_of(path: Path) -> list[Path]:
-    """Return what processes that were killed while they wrote `path` have left beside it."""
-    return sorted(path.parent.glob(f".{_literal(path.name)}.{'[0-9a-f]' * 16}.tmp"))
+    """Return the temporary files that processes left beside `path` when they were killed while they wrote it."""
+    return sorted(path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 16}.tmp"))
 
 
 def remove_old_remains(path: Path) -> None:
-    """Remove what processes that were killed left of `path` more than an hour ago, where no lock tells who lives.
-
-    What is younger may be in work in another process; what cannot be removed stays.
-    """
+    """Remove temporary files of `path` that are more than an hour old, where no lock says whether a process lives."""
     for left in remains_of(path):
         with suppress(OSError):
             if time.time() - left.lstat().st_mtime > OLD:
                 left.unlink()
 
 
-def read_text(path: Path, limit: int) -> str:
-    """Return the text of a regular file; what may be there instead is refused without waiting for it.
+def open_regular(path: Path, *, through_links: bool = False) -> BinaryIO:
+    """Open a regular file to read its bytes; refuse a pipe, which would wait for a writer, a device and a folder.
 
-    A mark of byte order in front, as editors on Windows put it there, is no part of the text.
+    Parameters
+    ----------
+    path : Path
+    through_links : bool, default False
+        Follow a symbolic link instead of refusing it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, or is no regular file; the message says what it is.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if through_links else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(f"{path} is {KINDS.get(stat.S_IFMT(mode), 'a device')}, not a file")
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def is_own(status: os.stat_result) -> bool:
+    """Whether a file or folder belongs to the user of this process."""
+    return status.st_uid == os.geteuid()
+
+
+def is_private(folder: Path) -> bool:
+    """Whether a path is a folder and no link, belongs to the user of this process, and nobody else may write in it."""
+    status = folder.lstat()
+    return stat.S_ISDIR(status.st_mode) and is_own(status) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def read_text(path: Path, limit: int) -> str:
+    """Return the text of a regular file, without the byte order mark that some editors put in front.
 
     Parameters
     ----------
@@ -184,8 +226,3 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         raise ValueError(f"the key {twice!r} is given twice")
     return values
-
-
-def _literal(name: str) -> str:
-    """Return a pattern that matches this name alone."""
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)

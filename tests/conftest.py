@@ -1,10 +1,8 @@
 import os
 from pathlib import Path
-from zlib import crc32
 
 import pytest
-
-from moerank.systems import lock, unlock
+from filelock import FileLock
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -26,18 +24,14 @@ def each_kernel_is_compiled_by_one_worker(tmp_path_factory):
     from moerank.kernels.compiled import _KernelCache
 
     compiled = Dispatcher.compile
-    descriptor = os.open(tmp_path_factory.getbasetemp().parent / "kernels", os.O_RDWR | os.O_CREAT)
+    folder = tmp_path_factory.getbasetemp().parent
 
     def compiled_once(dispatcher, signature):
         if not isinstance(dispatcher._cache, _KernelCache):
             return compiled(dispatcher, signature)
-        place = crc32(dispatcher._cache._name.encode())
-        with global_compiler_lock:  # so that one thread alone holds locks: a kernel's, then those of what it calls
-            lock(descriptor, place, wait=True)
-            try:
-                return compiled(dispatcher, signature)
-            finally:
-                unlock(descriptor, place)
+        lock = FileLock(folder / f"{dispatcher._cache._name}.lock", is_singleton=True)  # a kernel may compile itself
+        with global_compiler_lock, lock:  # so that one thread alone holds locks: a kernel's, then those of its callees
+            return compiled(dispatcher, signature)
 
     Dispatcher.compile = compiled_once
 

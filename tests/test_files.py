@@ -1,12 +1,17 @@
-import errno
+"""Files that are replaced at one stroke and read without trust."""
+
 import json
 import os
+import pkgutil
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
 
-from moerank.files import prepare_folder, read_json, read_text, remains_of, remove_old_remains, replace_file
+import moerank
+from moerank.files import is_private, open_regular, read_json, read_text, remains_of, remove_old_remains, replace_file
 
 
 def test_a_text_is_read_as_it_stands(tmp_path):
@@ -17,29 +22,10 @@ def test_a_text_is_read_as_it_stands(tmp_path):
     assert read_text(tmp_path / "link", 4) == "ä\r\n"
 
 
-def test_the_mark_that_editors_on_windows_put_in_front_is_no_part_of_a_text(tmp_path):
+def test_a_byte_order_mark_is_no_part_of_a_text(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b'\xef\xbb\xbf{"a": 1}')
     assert read_json(read_text(path, 100)) == {"a": 1}
-
-
-def test_a_folder_too_deep_for_its_files_is_refused_before_the_work(tmp_path, monkeypatch):
-    """On Windows a path has at most 259 characters; the file of a cell has 51 while it is written."""
-
-    def limited(path, *arguments, opened=os.open, **keywords):
-        if len(os.path.abspath(path)) > 259:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        return opened(path, *arguments, **keywords)
-
-    monkeypatch.setattr(os, "open", limited)
-    for length, fits in ((190, True), (215, False), (240, False)):
-        folder = tmp_path / ("x" * (length - len(str(tmp_path)) - 1))
-        if fits:
-            prepare_folder(folder)
-        else:
-            with pytest.raises(OSError, match=r"cannot write results to .*choose another folder with --out"):
-                prepare_folder(folder)
-        assert not list(folder.glob("*"))
 
 
 def test_what_is_no_file_is_refused_without_waiting(tmp_path):
@@ -58,6 +44,10 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path):
         read_text(tmp_path / "socket", 10)
     with pytest.raises(FileNotFoundError):
         read_text(tmp_path / "none", 10)
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    with pytest.raises(OSError, match="symbolic links"):
+        open_regular(tmp_path / "link")
     assert time.monotonic() - begin < 2
 
 
@@ -140,3 +130,37 @@ def test_remains_are_removed_once_they_are_an_hour_old(tmp_path):
     assert remains_of(target) == [old, young]
     remove_old_remains(target)
     assert sorted(tmp_path.iterdir()) == sorted([young, other])
+
+
+def test_a_private_folder(tmp_path):
+    for mode, private in ((0o700, True), (0o755, True), (0o775, False), (0o757, False), (0o777, False)):
+        tmp_path.chmod(mode)
+        assert is_private(tmp_path) is private
+    tmp_path.chmod(0o700)
+    (tmp_path / "file").touch(mode=0o600)
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert not is_private(tmp_path / "file")
+    assert not is_private(tmp_path / "link")
+    with pytest.raises(FileNotFoundError):
+        is_private(tmp_path / "nothing")
+
+
+def test_what_is_replaced_is_synced_with_its_folder(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    replace_file(tmp_path / "target", b"new")
+    assert synced == [(tmp_path / "target").stat().st_ino, tmp_path.stat().st_ino]
+
+
+def test_every_module_can_be_imported_without_fcntl(tmp_path):
+    """As on systems other than Linux and macOS, as far as the libraries allow."""
+    modules = sorted(module.name for module in pkgutil.walk_packages(moerank.__path__, "moerank."))
+    modules = [name for name in modules if not name.endswith("__main__")]
+    assert len(modules) > 100
+    libraries = "filelock, lightgbm, matplotlib.figure, numba, pandas, pymoo.optimize, rich.progress, sklearn, typer"
+    code = (
+        f"import importlib, sys, signal\nimport {libraries}\nsys.modules['fcntl'] = None; del signal.pthread_sigmask\n"
+    )
+    code += f"for name in {modules}: importlib.import_module(name)"
+    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")

@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 from typer.models import ArgumentInfo
 
 from moerank.cli.app import app
-from moerank.systems import n_processors
+from moerank.cli.options import n_processors
 
 TYPES = {str: "TEXT", int: "INTEGER", float: "NUMBER", Path: "PATH"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,6 @@ from unicodedata import category
 import typer
 
 from moerank.files import FULL, cannot_write
-from moerank.systems import command_line
 
 __all__ = [
     "INTERRUPTED",
@@ -60,7 +60,7 @@ def speaking(*, quiet: bool, log: Path | None, command: Sequence[str]) -> Iterat
     with file as opened:
         _SPEECH.update(quiet=quiet, log=opened)
         try:
-            keep(command_line(command))
+            keep(shlex.join(command))
             yield
         finally:
             _SPEECH.update(quiet=False, log=None)
@@ -126,7 +126,7 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
         for number in before if received else ():
             before[number] = signal.SIG_IGN  # the process is about to end
         exec("")  # else Python kills itself with the signal at its end, where it came while text was executed
-        notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {command_line(again)}")
+        notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {shlex.join(again)}")
         raise typer.Exit(128 + received[-1] if received else INTERRUPTED) from None
     finally:
         for number, handler in before.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,16 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["Log", "Quiet", "Settings", "complete_problem", "complete_solver", "complete_solvers", "read_settings"]
+__all__ = [
+    "Log",
+    "Quiet",
+    "Settings",
+    "complete_problem",
+    "complete_solver",
+    "complete_solvers",
+    "n_processors",
+    "read_settings",
+]
 
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print one line at the end, and what is wrong; no progress, no tables.")
@@ -24,6 +34,11 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="STAGE.KEY=VALUE", help="Change a value of the problem file; repeatable."),
 ]
+
+
+def n_processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def complete_problem(incomplete: str) -> list[str]:

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import interruptible, is_quiet, keep, notice, printable, remark, sentences, speaking
-from moerank.cli.options import Log, Quiet, Settings, complete_problem, complete_solver, read_settings
-from moerank.systems import file_name, n_processors
+from moerank.cli.options import (
+    Log,
+    Quiet,
+    Settings,
+    complete_problem,
+    complete_solver,
+    n_processors,
+    read_settings,
+)
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
@@ -132,7 +139,7 @@ def run(
         folds = _folds(fold, chosen.n_folds(data))
         several = len(folds) > 1
         _check_members(member or [], several=several, as_json=as_json)
-        label = file_name(chosen.name if solver == "mofsrank" else f"{chosen.name}-{solver}")
+        label = chosen.name if solver == "mofsrank" else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign(folders.values(), out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,6 @@ import typer
 
 from moerank.cli.messages import interruptible, is_quiet, keep, printable, sentences, speaking
 from moerank.cli.options import Log, Quiet, Settings, complete_problem, complete_solvers, read_settings
-from moerank.systems import command_line
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
@@ -162,7 +162,7 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
     keep(last)
     say(console, last)
     if results and not is_quiet():
-        report = command_line(["moerank", "report", str(study.out)])
+        report = shlex.join(["moerank", "report", str(study.out)])
         say(console, f"{report} writes a page with tests, figures and chosen features")
     return bool(failures)
 

@@ -27,7 +27,6 @@ import numpy as np
 
 from moerank.arrays import Matrix
 from moerank.files import cannot_write
-from moerank.systems import remove
 from moerank.version import VERSION
 
 __all__ = ["Journal", "Record"]
@@ -108,7 +107,7 @@ class Journal:
 
     def remove(self) -> None:
         """Delete the file."""
-        remove(self.path)
+        self.path.unlink(missing_ok=True)
 
     def open(self, about: dict[str, object], width: int) -> None:
         """Open the file for a search of `width` values per individual, or begin it where there is none.

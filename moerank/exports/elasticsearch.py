@@ -8,6 +8,7 @@ than the threshold, so the next number above the threshold is written; each spli
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from moerank.exports.deployable import (
     single_above,
 )
 from moerank.rankers.model import Forest
-from moerank.systems import command_line
 
 __all__ = ["elasticsearch", "plugin_files", "opensearch"]
 
@@ -146,11 +146,11 @@ def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> s
     return "\n".join(
         [
             f"Upload it to {system} (the first line once; names that are there already have to be deleted first):",
-            f"  {command_line(['curl', '-X', 'PUT', f'{URL}/_ltr'])}",
-            f"  {command_line([*post, feature_set, '--data-binary', f'@{features}'])}",
-            f"  {command_line([*post, f'{feature_set}/_createmodel', '--data-binary', f'@{path}'])}",
+            f"  {shlex.join(['curl', '-X', 'PUT', f'{URL}/_ltr'])}",
+            f"  {shlex.join([*post, feature_set, '--data-binary', f'@{features}'])}",
+            f"  {shlex.join([*post, f'{feature_set}/_createmodel', '--data-binary', f'@{path}'])}",
             "Rank with it:",
-            f"  {command_line([*post, f'{URL}/INDEX/_search', '--data-binary', json.dumps(body)])}",
+            f"  {shlex.join([*post, f'{URL}/INDEX/_search', '--data-binary', json.dumps(body)])}",
             "Check that the logged values of the features are those that the training data had for the same documents, "
             "that none is below 0, which is an error there, and that window_size is at least the number of documents "
             "shown: those beyond it score 0, above a document whose score is negative.",

@@ -10,9 +10,8 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from moerank.checks import check_at_least, unknown
-from moerank.files import prepare_folder, remove_old_remains, replace_file
+from moerank.files import open_regular, prepare_folder, remove_old_remains, replace_file
 from moerank.solvers import plugins
-from moerank.systems import open_regular
 
 if TYPE_CHECKING:
     from moerank.exports.deployable import Deployable, Deployment

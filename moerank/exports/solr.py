@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from moerank.exports.deployable import (
     single_at_most,
 )
 from moerank.rankers.model import Forest
-from moerank.systems import command_line
 
 __all__ = ["solr"]
 
@@ -140,10 +140,10 @@ def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
     return "\n".join(
         [
             "Upload it to Solr with the module ltr (names that are there already have to be deleted first):",
-            f"  {command_line([*put, f'{URL}/schema/feature-store', '--data-binary', f'@{store}'])}",
-            f"  {command_line([*put, f'{URL}/schema/model-store', '--data-binary', f'@{path}'])}",
+            f"  {shlex.join([*put, f'{URL}/schema/feature-store', '--data-binary', f'@{store}'])}",
+            f"  {shlex.join([*put, f'{URL}/schema/model-store', '--data-binary', f'@{path}'])}",
             "Reload the collection, then rank with it:",
-            f"  {command_line(['curl', f'{URL}/query', *query])}",
+            f"  {shlex.join(['curl', f'{URL}/query', *query])}",
             "Check that [features] shows the values that the training data had for the same documents.",
             *ranker.remarks("solr"),
         ]

@@ -23,8 +23,7 @@ from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from moerank.files import replacing
-from moerank.systems import is_own, is_private, open_regular
+from moerank.files import is_own, is_private, open_regular, replacing
 
 __all__ = ["is_on_disk", "kernel"]
 

@@ -1,14 +1,16 @@
-"""What runs the cells of a study: this process, processes of this machine, or a Dask cluster."""
+"""Executors of the cells of a study: this process, processes of this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
@@ -22,10 +24,9 @@ from moerank.studies.grid import Cell
 from moerank.studies.run_fold import run_fold
 from moerank.studies.solver import Solver
 from moerank.studies.store import Store
-from moerank.systems import leave_interrupts_to, without_interrupts
 
 if TYPE_CHECKING:
-    from joblib.externals.loky import ProcessPoolExecutor
+    from loky import ProcessPoolExecutor
 
 
 __all__ = ["Executor", "Outcome", "check_can_be_sent", "find_executor", "run_cells"]
@@ -41,16 +42,16 @@ ONE_THREAD = dict.fromkeys(
     ),
     "1",
 )
-"""What pins every library that a worker loads to one thread."""
+"""Environment that pins every library of a worker to one thread."""
 
 
 Ended: TypeAlias = tuple[str | None, dict[str, Any] | None]
-"""The text of a result, or why there is none."""
+"""The text of a result, or the failure."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a cell.
+    """The outcome of a cell.
 
     Attributes
     ----------
@@ -58,9 +59,9 @@ class Outcome:
     result : str, optional
         The text of its result.
     failure : dict, optional
-        Without a result, why it failed: "error" and "traceback".
+        "error" and "traceback" of a cell without a result.
     death : str, optional
-        With neither, how the process died that ran the cell.
+        With neither, the reason why the process of the cell died.
     """
 
     cell: Cell
@@ -70,7 +71,7 @@ class Outcome:
 
 
 class Executor(Protocol):
-    """Runs cells. A context; leaving it drops what is still under way."""
+    """Runs cells. Leaving its context drops the cells that still run."""
 
     def __enter__(self) -> Self: ...
 
@@ -83,15 +84,15 @@ class Executor(Protocol):
         """Start a cell."""
 
     def wait(self, seconds: float) -> list[Outcome]:
-        """Return what became of cells that are done; wait so long, about, for the first of them."""
+        """Return the outcomes of finished cells; wait about so many seconds for the first."""
 
 
 def find_executor(
     workers: int = 1, dask: str | None = None, data: str | Path | None = None, *, shards: bool = False
 ) -> Executor:
-    """Return where cells run: on the workers of a Dask scheduler, in this process, or in several.
+    """Return an executor: the workers of a Dask scheduler, this process, or several processes.
 
-    Where data are in `shards`, a cell takes all workers of a Dask scheduler, and the next one begins after it.
+    Where data are in `shards`, a cell takes all workers of a Dask scheduler, and the cells run one after another.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def check_can_be_sent(solvers: Iterable[Solver]) -> None:
     ValueError
         If it holds a lock, an open file, or the like.
     """
-    from joblib.externals.loky.backend.reduction import dumps  # needs more of the system than one process does
+    from loky.backend.reduction import dumps
 
     for solver in solvers:
         try:
@@ -159,20 +160,20 @@ def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = 
 
 
 def _run_elsewhere(cell: Cell, data: str | Path | None) -> Ended:
-    """Run one cell, and send back what became of it, but not the cell: data may be with it."""
+    """Return the outcome without the cell, which may hold large data."""
     outcome = run_cell(cell, data)
     return outcome.result, outcome.failure
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: where it comes in a compiled kernel, a SystemError comes out."""
+    """Whether Ctrl-C caused an error: in a compiled kernel it becomes a SystemError."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 class _Here:
-    """The process itself: one cell after another, perhaps with the shards of its data on a Dask cluster."""
+    """Run one cell after another in this process; a Dask cluster may hold the shards of the data."""
 
     def __init__(self, data: str | Path | None, cluster: DaskCluster | None = None) -> None:
         self._data, self._cluster = data, cluster
@@ -196,7 +197,7 @@ class _Here:
 
 
 class _Processes:
-    """Processes of this machine, each a pool of its own: where one dies, it is known which cell it ran."""
+    """Processes of this machine, each a pool of its own, so that the cell of a process that dies is known."""
 
     def __init__(self, n_processes: int, data: str | Path | None) -> None:
         self._n_processes, self._data = n_processes, data
@@ -206,7 +207,7 @@ class _Processes:
 
     def __enter__(self) -> Self:
         self._warnings.__enter__()
-        # A process that has come to hold much memory is replaced between two cells, as it should be.
+        # loky replaces a process that holds much memory between two cells, and warns.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         return self
 
@@ -219,12 +220,12 @@ class _Processes:
         return self._n_processes - len(self._running)
 
     def start(self, cell: Cell) -> None:
-        from joblib.externals.loky import ProcessPoolExecutor  # needs more of the system than one process does
+        from loky import ProcessPoolExecutor
 
         busy = [pool for _, pool in self._running.values()]
         pool = next((pool for pool in self._pools if pool not in busy), None)
         if pool is None:
-            pool = ProcessPoolExecutor(1, initializer=leave_interrupts_to, initargs=(os.getpid(),), env=ONE_THREAD)
+            pool = ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),), env=ONE_THREAD)
             self._pools.append(pool)
         with without_interrupts():
             self._running[pool.submit(_run_elsewhere, cell, self._data)] = cell, pool
@@ -240,6 +241,30 @@ class _Processes:
                 pool.shutdown()
                 outcomes.append(Outcome(cell, death=str(error)))
         return outcomes
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Block Ctrl-C in processes that are started here: a terminal sends it to them, too, but their parent decides."""
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # it starts with the first process, and would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with(parent: int) -> None:
+    """End this process when its parent ends, even if the parent was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class _Cluster:
@@ -294,10 +319,10 @@ class _Cluster:
 
 
 POLL = 0.3
-"""Seconds between two looks at what other processes have done."""
+"""Seconds between two looks at the cells of other processes."""
 
 MOST_DEATHS = 3
-"""Times that a cell may take its process with it before it counts as failed."""
+"""A cell whose process died so often counts as failed."""
 
 
 def run_cells(
@@ -307,26 +332,26 @@ def run_cells(
     done: Callable[[Cell, bool], object] = lambda cell, succeeded: None,
     started: Callable[[Cell], object] = lambda cell: None,
 ) -> None:
-    """Run all cells that have neither a result nor a failure, and write both as they come.
+    """Run all cells that have neither a result nor a failure, and write the outcomes as they come.
 
-    Several processes may do so in one folder: each takes cells that no other has claimed, and stays until none is
-    left, so that it takes over what another leaves behind.
+    Several processes may do so in one folder. Each takes cells that no other has claimed, and stays until none is
+    left, so that it takes over the cells of a process that was killed.
 
     Parameters
     ----------
     store : Store
     cells : list of Cell
     executor : callable
-        Returns what runs the cells; called if there are any to run.
+        Returns an executor; called only if there are cells to run.
     done : callable
-        Called as ``done(cell, succeeded)`` for every cell that this or another process has done.
+        Called as ``done(cell, succeeded)`` for every cell that this or another process finished.
     started : callable
         Called as ``started(cell)`` for every cell that this process begins.
 
     Raises
     ------
     OSError
-        If something cannot be written. The cells under way are dropped, what is finished stays.
+        If a file cannot be written. Cells that still run are dropped, finished ones stay.
     """
     left = dict.fromkeys(cells)
     under_way: set[Cell] = set()
@@ -337,7 +362,7 @@ def run_cells(
         done(cell, succeeded)
 
     def look() -> float:
-        """Strike off what is done, whoever did it; return when to look again."""
+        """Strike off cells that any process has done; return when to look again."""
         finished, failed = store.done()
         for cell in [cell for cell in left if cell.key in finished or cell.key in failed]:
             strike_off(cell, cell.key in finished)

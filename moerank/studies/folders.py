@@ -19,7 +19,6 @@ from moerank.studies.result import Result
 from moerank.studies.result_files import JOURNAL, read_result, unfinished, write_result
 from moerank.studies.run_fold import Progress, configuration, run_fold
 from moerank.studies.solver import Solver
-from moerank.systems import remove
 from moerank.verdict import judge
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ class FoldRuns:
                 if not resume:
                     for journal in unfinished(folder):
                         say(f"starting anew; {journal} of an interrupted run is removed (--resume would continue it)")
-                        remove(journal)
+                        journal.unlink(missing_ok=True)
                 with progress() as report:
                     result = run_fold(
                         self.problem,
@@ -117,7 +116,7 @@ class FoldRuns:
                     )
             write_result(result, folder)
             for journal in unfinished(folder):  # only now: whoever is killed before goes on from them
-                remove(journal)
+                journal.unlink(missing_ok=True)
             yield result
 
     def _finished(self, fold: int, folder: Path) -> Result | None:

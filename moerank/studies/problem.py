@@ -1,4 +1,4 @@
-"""The features of a problem: what they cost, which are left out, and what every selection of them has to keep."""
+"""Problem files: the data, features, metric and budgets of a ranking problem."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, cast, get_args
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import (
     BaseModel,
     Field,
@@ -25,19 +23,19 @@ from pydantic import (
 )
 
 from moerank.checks import unknown
-from moerank.data import RankingData, fit_scaling
+from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
-from moerank.data.inputs import column_mask
 from moerank.data.shards import NOT_ON_SHARDS
 from moerank.files import read_text
 from moerank.metrics import Metric, make_metric
-from moerank.mofsrank.limits import FeatureLimits
+from moerank.mofsrank.limits import FeatureLimits, allowed_features
 from moerank.mofsrank.settings import (
     STAGES,
     EnsembleSettings,
     FeatureSelectionSettings,
     InstanceSelectionSettings,
     SearchSettings,
+    Section,
     StageSettings,
     at_least,
     check_on_shards,
@@ -52,11 +50,9 @@ from moerank.studies.sources import (
     MemoryData,
     Parameters,
     Places,
-    Section,
     Split,
-    load_sharded_fold,
-    read_data,
     read_memory,
+    read_parts,
     shipped_folder,
 )
 
@@ -79,9 +75,6 @@ __all__ = [
 
 MOST_BYTES = 2**24
 """Of a table of features."""
-
-
-LIMITS = ("include", "max_features", "max_cost")
 
 
 class FeaturesSection(Section):
@@ -113,11 +106,6 @@ class FeaturesSection(Section):
         """What every selection has to keep, by the names of the arguments of solvers that can."""
         return FeatureLimits(self.max_features, self.max_cost, self.include).given
 
-    def configuration(self) -> dict[str, Any]:
-        """Return the settings that can decide results, as plain JSON values; limits only where there are some."""
-        settings = self.model_dump(mode="json", exclude=set(LIMITS) - set(self.limits))
-        return settings if settings != {"table": None, "exclude": []} else {}
-
     def applied(self, fold: Fold, places: Places) -> tuple[Fold, dict[str, Any]]:
         """Return the parts of a fold with these costs, without the features that are left out, and the limits.
 
@@ -136,10 +124,12 @@ class FeaturesSection(Section):
             path = self._table_path(places)
             costs = read_cost_table(read_text(path, MOST_BYTES), str(path), train.feature_names)
             train, validation, test = (part.with_costs(costs) for part in (train, validation, test))
-        kept, limits = self._kept(train), self.limits
-        if self.include:
-            limits["include"] = self._included(train, kept)
-        return (train.with_features(kept), validation.with_features(kept), test.with_features(kept)), limits
+        try:
+            allowed, included = allowed_features(train, self.include, self.exclude)
+        except ValueError as error:
+            raise ValueError(f"[features] {error}") from None
+        limits = self.limits | ({"include": included} if included else {})
+        return (train.with_features(allowed), validation.with_features(allowed), test.with_features(allowed)), limits
 
     def _table_path(self, places: Places) -> Path:
         assert self.table is not None
@@ -147,18 +137,6 @@ class FeaturesSection(Section):
             if path.is_file():
                 return path
         raise FileNotFoundError(f"[features] table {self.table} is in none of {places}; put it beside the problem file")
-
-    def _kept(self, data: RankingData) -> NDArray[np.bool_]:
-        kept = ~column_mask(self.exclude, data.feature_names, "[features] exclude")
-        if not kept.any():
-            raise ValueError(f"[features] exclude leaves none of the {data.n_features} features")
-        return kept
-
-    def _included(self, data: RankingData, kept: NDArray[np.bool_]) -> tuple[str, ...]:
-        names, included = data.feature_names, column_mask(self.include, data.feature_names, "[features] include")
-        if (both := np.flatnonzero(included & ~kept)).size:
-            raise ValueError(f"[features] feature {names[both[0]]!r} is both in include and in exclude")
-        return tuple(names[column] for column in np.flatnonzero(included))
 
 
 SHARDS = 8
@@ -322,10 +300,7 @@ class Problem(Section):
         The shards of the training part, where it is in some, are held by the workers of `cluster`, or here.
         """
         places = self._places(data)
-        if self.data.shards is None:
-            train, vali, test = read_data(self.data, fold, places)
-        else:
-            train, vali, test = load_sharded_fold(self.data, fold, places, cluster)
+        train, vali, test = read_parts(self.data, fold, places, cluster)
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:
             raise ValueError(
@@ -376,21 +351,8 @@ class Problem(Section):
         return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
 
     def configuration(self) -> dict[str, Any]:
-        """Return all settings of the problem that can decide results, defaults included, as plain JSON values.
-
-        One that came later is there where it is not as it always was: what was computed before still counts.
-        """
+        """Return all settings of the problem that can decide results, defaults included, as plain JSON values."""
         settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
-        if settings["instance_selection"]["unit"] == "auto":
-            del settings["instance_selection"]["unit"]
-        for later in ("refit", "margin"):
-            if getattr(self.search, later) == SearchSettings.model_fields[later].default:
-                del settings["search"][later]
-        settings["features"] = self.features.configuration()
-        if not settings["features"]:
-            del settings["features"]
-        if not settings["feature_selection"]["by_group"]:
-            del settings["feature_selection"]["by_group"]
         return {"data": self.data.settings(), **settings}
 
     def _places(self, data: str | Path | None) -> Places:

@@ -21,10 +21,11 @@ from moerank.mofsrank.settings import (
     FeatureSelectionSettings,
     InstanceSelectionSettings,
     SearchSettings,
+    Section,
 )
 from moerank.rankers.model import Forest, Model
 from moerank.studies.problem import BackendSection, FeaturesSection, MetricSection
-from moerank.studies.sources import Data, Parameters, Section
+from moerank.studies.sources import Data, Parameters
 from moerank.verdict import Verdict
 from moerank.version import VERSION
 

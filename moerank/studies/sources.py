@@ -1,21 +1,19 @@
-"""A table of a problem file, as every reader of such files understands it."""
+"""Sources of data: the table [data] of a problem file, and the parts of a fold."""
 
 from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PureWindowsPath
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     field_validator,
@@ -40,7 +38,7 @@ from moerank.data.read.files import part_paths
 from moerank.data.read.shards import letor_shard, table_shard, widened
 from moerank.data.read.table import table_paths
 from moerank.data.shards import LocalShards, ShardedData, ShardHolder, parts_of
-from moerank.mofsrank.settings import at_least
+from moerank.mofsrank.settings import Section, at_least
 from moerank.studies.solver import check_parameters, data_digest
 
 if TYPE_CHECKING:
@@ -64,17 +62,10 @@ __all__ = [
     "read_memory",
     "SOURCES",
     "Data",
-    "read_data",
     "FoldShard",
-    "load_sharded_fold",
+    "read_parts",
     "query_ids",
 ]
-
-
-class Section(BaseModel):
-    """A table of a problem file: unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -131,10 +122,7 @@ Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
 Precision: TypeAlias = Literal["float32", "float64"]
 
 INDIFFERENT = {"origin", "scaled"}
-"""Settings that decide no result: what a model remembers of the scaling stands beside it."""
-
-LATER = ("file", "split", "dtype", "shards")
-"""Settings that results of earlier versions do not have."""
+"""Settings that decide no result."""
 
 MOST_SHARDS = 10_000
 
@@ -197,13 +185,8 @@ class DataSection(Section):
         return 0
 
     def settings(self) -> dict[str, Any]:
-        """Return all settings that can decide results, as plain JSON values.
-
-        Those that came later are there where they are not as they always were: what was computed before still counts.
-        """
-        changed = self.model_dump(mode="json", exclude_defaults=True)
-        later = {name for name in LATER if name not in changed}
-        return self.model_dump(mode="json", exclude=INDIFFERENT | later)
+        """Return all settings that can decide results, as plain JSON values."""
+        return self.model_dump(mode="json", exclude=INDIFFERENT)
 
 
 def _checked_rule(rule: object) -> object:
@@ -257,6 +240,15 @@ class Split(Section):
         return split_queries(data, *self.shares, seed=self.seed)
 
 
+class Readers(NamedTuple):
+    """Functions that read files of one form."""
+
+    paths: Callable[[Path], list[Path]]
+    fold: Callable[..., Fold]
+    file: Callable[..., RankingData]
+    shard: Callable[..., RankingData]
+
+
 class FileData(DataSection):
     """Files of the user: folders Fold1, Fold2, … of three files each, one such folder, or one file and a split.
 
@@ -273,6 +265,8 @@ class FileData(DataSection):
     dtype : {"float64", "float32"}
         Of the features.
     """
+
+    readers: ClassVar[Readers]
 
     folder: str | None = None
     file: str | None = None
@@ -319,7 +313,7 @@ class FileData(DataSection):
     def read(self, fold: int, places: Places) -> Fold:
         """Return the parts of a fold from the first place that has the data."""
         if self.split is None:
-            return self._read_fold(self._folder_of(fold, places))
+            return self.readers.fold(self._folder_of(fold, places), **self._reading())
         file = str(self.file)
         path = next((path for path in places.files(file) if path.exists()), None)
         if path is None:
@@ -327,25 +321,28 @@ class FileData(DataSection):
                 f"no file {file} in {places}; download {self.origin}, and name the folder that holds {file} by --data "
                 "or by the environment variable MOERANK_DATA"
             )
-        return self.split.parts(self._read_file(path), fold)
+        return self.split.parts(self.readers.file(path, **self._reading()), fold)
 
     def shard(self, fold: int, places: Places, number: int) -> RankingData:
-        """Return a shard of the training part, of which no more is read where the file has the form for it."""
+        """Return a shard of the training part; most forms of files are read no further than that."""
         if self.split is not None:
             return super().shard(fold, places, number)
-        return self._read_shard(self._folder_of(fold, places), number, self.shards or 1)
+        return self.readers.shard(self._paths(fold, places)[0], number, self.shards or 1, **self._reading())
 
     def held_out(self, fold: int, places: Places, names: Sequence[str]) -> tuple[RankingData, RankingData]:
         """Return the validation and the test part; of tables the features of these names."""
         if self.split is not None:
             return super().held_out(fold, places, names)
-        return self._read_held_out(self._folder_of(fold, places), names)
+        vali, test = (self.readers.file(path, **self._reading(names)) for path in self._paths(fold, places)[1:])
+        return vali, test
 
     def n_bytes(self, fold: int, places: Places) -> int:
-        """Return the bytes of the file for each shard: as a table it takes less, unless it is compressed."""
-        return (
-            0 if self.split else self._training_file(self._folder_of(fold, places)).stat().st_size // (self.shards or 1)
-        )
+        """Return the bytes of the file for each shard; the table takes less, unless the file is compressed."""
+        return 0 if self.split else self._paths(fold, places)[0].stat().st_size // (self.shards or 1)
+
+    def _paths(self, fold: int, places: Places) -> list[Path]:
+        """Return the training, validation and test file of a fold."""
+        return self.readers.paths(self._folder_of(fold, places))
 
     def _folder_of(self, fold: int, places: Places) -> Path:
         folder = self._found_folder(places)
@@ -369,51 +366,17 @@ class FileData(DataSection):
             path.name.lower().startswith("train") and path.is_file() for path in folder.iterdir()
         )
 
-    def _reading(self) -> dict[str, Any]:
-        """Return the arguments of the readers that are not their defaults."""
+    def _reading(self, names: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the arguments of the readers that are not their defaults; tables read the features of these names."""
         return self.model_dump(include={"missing", "dtype"}, exclude_defaults=True)
-
-    @abstractmethod
-    def _read_fold(self, folder: Path) -> Fold:
-        """Return the parts of the fold that a folder holds."""
-
-    @abstractmethod
-    def _read_file(self, path: Path) -> RankingData:
-        """Return what one file holds."""
-
-    @abstractmethod
-    def _training_file(self, folder: Path) -> Path:
-        """Return the training file of the fold that a folder holds."""
-
-    @abstractmethod
-    def _read_shard(self, folder: Path, number: int, n_shards: int) -> RankingData:
-        """Return a shard of the training file."""
-
-    @abstractmethod
-    def _read_held_out(self, folder: Path, names: Sequence[str]) -> tuple[RankingData, RankingData]:
-        """Return the validation and the test part of the fold that a folder holds."""
 
 
 class LetorData(FileData):
     """LETOR files; see `load_letor`."""
 
+    readers: ClassVar[Readers] = Readers(part_paths, load_fold, load_letor, letor_shard)
+
     source: Literal["letor"]
-
-    def _read_fold(self, folder: Path) -> Fold:
-        return load_fold(folder, **self._reading())
-
-    def _read_file(self, path: Path) -> RankingData:
-        return load_letor(path, **self._reading())
-
-    def _training_file(self, folder: Path) -> Path:
-        return part_paths(folder)[0]
-
-    def _read_shard(self, folder: Path, number: int, n_shards: int) -> RankingData:
-        return letor_shard(self._training_file(folder), number, n_shards, **self._reading())
-
-    def _read_held_out(self, folder: Path, names: Sequence[str]) -> tuple[RankingData, RankingData]:
-        vali, test = (load_letor(path, **self._reading()) for path in part_paths(folder)[1:])
-        return vali, test
 
 
 class TableData(FileData):
@@ -427,30 +390,16 @@ class TableData(FileData):
         The names of the feature columns; by default all others.
     """
 
+    readers: ClassVar[Readers] = Readers(table_paths, load_table_fold, load_table, table_shard)
+
     source: Literal["table"]
     label: str
     query: str
     features: tuple[str, ...] | None = None
 
-    def _reading(self) -> dict[str, Any]:
-        return super()._reading() | self.model_dump(include={"label", "query", "features"})
-
-    def _read_fold(self, folder: Path) -> Fold:
-        return load_table_fold(folder, **self._reading())
-
-    def _read_file(self, path: Path) -> RankingData:
-        return load_table(path, **self._reading())
-
-    def _training_file(self, folder: Path) -> Path:
-        return table_paths(folder)[0]
-
-    def _read_shard(self, folder: Path, number: int, n_shards: int) -> RankingData:
-        return table_shard(self._training_file(folder), number, n_shards, **self._reading())
-
-    def _read_held_out(self, folder: Path, names: Sequence[str]) -> tuple[RankingData, RankingData]:
-        reading = self._reading() | {"features": names}
-        vali, test = (load_table(path, **reading) for path in table_paths(folder)[1:])
-        return vali, test
+    def _reading(self, names: Sequence[str] = ()) -> dict[str, Any]:
+        columns = {"label": self.label, "query": self.query, "features": names or self.features}
+        return super()._reading() | columns
 
 
 InMemory: TypeAlias = RankingData | Fold | Sequence[Fold]
@@ -611,13 +560,6 @@ Data = Annotated[
 ]
 
 
-def read_data(data: Data, fold: int, places: Places) -> Fold:
-    """Return the parts of a fold, after a check that there is such a fold."""
-    n_folds = data.n_folds(places)
-    check_at_least(1, n_folds, fold=fold)
-    return data.read(fold, places)
-
-
 @dataclass(frozen=True)
 class FoldShard:
     """A function that reads a shard of the training part of a fold.
@@ -644,20 +586,22 @@ class FoldShard:
         return self.data.shard(self.fold, self.places, self.number)
 
 
-def load_sharded_fold(data: Data, fold: int, places: Places, cluster: DaskCluster | None = None) -> Fold:
-    """Return the parts of a fold, the training part in as many shards as the data say.
+def read_parts(data: Data, fold: int, places: Places, cluster: DaskCluster | None = None) -> Fold:
+    """Return the parts of a fold, the training part in shards if the data say in how many.
 
     Parameters
     ----------
     data : DataSection
-        Section with a number of shards.
     fold : int
     places : Places
         Places of the workers, too, if there is a cluster.
     cluster : DaskCluster, optional
         The holder of the shards, by default this process.
     """
-    places, n_shards = places.absolute(), data.shards or 1
+    check_at_least(1, data.n_folds(places), fold=fold)
+    if data.shards is None:
+        return data.read(fold, places)
+    places, n_shards = places.absolute(), data.shards
     n_bytes = data.n_bytes(fold, places)
     sources = [FoldShard(data, fold, places, number, n_bytes) for number in range(n_shards)]
     holder: ShardHolder

@@ -1,19 +1,21 @@
-"""The folder of a study: one file a finished cell, and claims that die with the process that holds them."""
+"""The folder of a study: one file for each finished cell, and claims that die with the process that holds them."""
 
 from __future__ import annotations
 
 import errno
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
+
+from filelock import FileLock, Timeout
 
 from moerank.files import cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
 from moerank.studies.grid import Cell, digest
 from moerank.studies.result import FORMAT, Result, check_format
 from moerank.studies.result_files import MOST_BYTES
-from moerank.systems import lock, remove, unlock
 from moerank.version import VERSION
 
 __all__ = ["Failure", "Store"]
@@ -23,19 +25,22 @@ Failure = dict[str, Any]
 STUDY = "study.json"
 CLAIMS = ".claims"
 STARTS = "starts.log"
-REQUESTS = 1 << 60
-"""The byte of `.claims` that stands for study.json, beyond those of the cells."""
+KEY = "[0-9a-f]" * 24
+"""A pattern of the keys of cells."""
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
+"""Error numbers of file systems that have no locks."""
 
 
 class Store:
     """The files of a study.
 
-    ``study.json`` says what was asked for, ``cells/KEY.json`` is the result of a finished cell, ``failures/KEY.json``
-    the message and traceback of one that failed, ``starts.log`` a line for every start of a cell. A cell is claimed
-    by locking the byte of ``.claims`` that its key stands for: the operating system lets go of it when the process
-    ends, however it ends, so nothing stale remains.
+    ``study.json`` lists the requests, ``cells/KEY.json`` is the result of a finished cell, ``failures/KEY.json`` the
+    message and traceback of a failed one, ``starts.log`` has a line for every start of a cell. A process claims a cell
+    by locking the file ``.claims/KEY``. The operating system releases the lock when the process ends, however it ends,
+    so no claim goes stale.
 
-    Whatever cannot be written is an OSError whose message names the file and the remedy.
+    A file that cannot be written is an OSError whose message names the file and the remedy.
 
     Parameters
     ----------
@@ -51,22 +56,18 @@ class Store:
 
     def __init__(self, folder: str | Path, *, write: bool = True) -> None:
         self.folder = Path(folder)
-        self._held: set[str] = set()
+        self._held: dict[str, FileLock] = {}
         if write:
-            for part in (self.folder, self.folder / "cells", self.folder / "failures"):
-                prepare_folder(part)
-            # Closing any descriptor of the file lets go of all claims of the process: this is the only one.
-            try:
-                self._claims = os.open(self.folder / CLAIMS, os.O_RDWR | os.O_CREAT, 0o666)
-            except OSError as error:
-                raise cannot_write(self.folder / CLAIMS, error) from None
+            for part in ("", "cells", "failures", CLAIMS):
+                prepare_folder(self.folder / part)
             self._remove_remains()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        os.close(self._claims)
+        for name in list(self._held):
+            self._unlock(name)
 
     def read_grids(self) -> list[dict[str, Any]]:
         """Return what was asked for in the folder, request by request; nothing for a new folder.
@@ -88,16 +89,13 @@ class Store:
 
     def add_grid(self, grid: dict[str, Any], check: Callable[[list[dict[str, Any]]], None]) -> None:
         """Write down one more request, unless it is there already; `check` may refuse what is there."""
-        self._lock(REQUESTS, wait=True)  # two processes may start together
-        try:
+        with self._waiting(STUDY):  # two processes may start together
             grids = self.read_grids()
             check(grids)
             if grid not in grids:
                 request = {"format": FORMAT, "moerank": VERSION, "grids": [*grids, grid]}
                 text = json.dumps(request, indent=1, ensure_ascii=False)
                 replace_file(self.folder / STUDY, (text + "\n").encode())
-        finally:
-            self._unlock(REQUESTS)
 
     def done(self) -> tuple[set[str], set[str]]:
         """Return the keys of the cells that are finished, and of those that failed: two listings, no file is read."""
@@ -119,9 +117,8 @@ class Store:
 
     def claim(self, cell: Cell) -> bool:
         """Claim a cell that nobody has done; False if it is done, or if another process has claimed it."""
-        if cell.key in self._held or not self._lock(_place(cell.key)):
+        if not self._lock(cell.key):
             return False
-        self._held.add(cell.key)
         try:
             if self.is_finished(cell) or self.is_failed(cell):  # by another process, since we looked
                 self.release(cell)
@@ -134,8 +131,7 @@ class Store:
 
     def release(self, cell: Cell) -> None:
         """Let go of a claim."""
-        self._held.discard(cell.key)
-        self._unlock(_place(cell.key))
+        self._unlock(cell.key)
 
     def _log(self, line: str) -> None:
         """Add a line to the log of starts, behind a half line that a full disk may have left there."""
@@ -151,50 +147,66 @@ class Store:
         except OSError as error:
             raise cannot_write(path, error) from None
 
-    def _lock(self, place: int, *, wait: bool = False) -> bool:
+    def _lock(self, name: str, *, wait: bool = False) -> bool:
+        """Lock a file of `.claims`; False if this or another process holds it."""
+        if name in self._held:
+            return False
+        path = self.folder / CLAIMS / name
+        lock = FileLock(path, blocking=wait, fallback_to_soft=False)
         try:
-            return lock(self._claims, place, wait=wait)
+            lock.acquire()
+        except Timeout:
+            return False
         except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise cannot_write(path, error) from None
             raise OSError(
-                f"cannot lock {self.folder / CLAIMS}: {error.strerror}; the file system has no locks, which share the "
-                "work of a study: choose a folder on another with --out"
+                f"cannot lock {path}: {error.strerror}; the file system has no locks, which share the work of a study: "
+                "choose a folder on another with --out"
             ) from None
+        self._held[name] = lock
+        return True
 
-    def _unlock(self, place: int) -> None:
-        unlock(self._claims, place)
+    def _unlock(self, name: str) -> None:
+        """Remove a file of `.claims`, and then its lock: a process that waits for it makes a new file."""
+        if (lock := self._held.pop(name, None)) is not None:
+            (self.folder / CLAIMS / name).unlink(missing_ok=True)
+            lock.release()
+
+    @contextmanager
+    def _waiting(self, name: str) -> Iterator[None]:
+        """Hold a lock that another process may hold for a moment."""
+        self._lock(name, wait=True)
+        try:
+            yield
+        finally:
+            self._unlock(name)
 
     def _remove_remains(self) -> None:
-        """Remove what a process left that was killed while it wrote; what another writes just now is locked."""
-        for path in remains_of(self.folder / STUDY):
-            self._remove(path, REQUESTS)
-        key = "[0-9a-f]" * 24
-        for path in self.folder.glob(f"*/.{key}.json.*.tmp"):
-            self._remove(path, _place(path.name[1:]))
-
-    def _remove(self, path: Path, place: int) -> None:
-        """Remove a file unless somebody holds the lock of what it belongs to."""
-        if self._lock(place):
-            remove(path)
-            self._unlock(place)
+        """Remove files that killed processes have left; a file that another process still writes is locked."""
+        files = [(STUDY, path) for path in remains_of(self.folder / STUDY)]
+        files += [(path.name[1:25], path) for path in self.folder.glob(f"*/.{KEY}.json.*.tmp")]
+        files += [(path.name, path) for path in self.folder.glob(f"{CLAIMS}/{KEY}")]
+        for name, path in files:
+            if self._lock(name):
+                path.unlink(missing_ok=True)
+                self._unlock(name)
 
     def finish(self, cell: Cell, result: str) -> None:
         """Write the result of a claimed cell and let go of it."""
         replace_file(self._result(cell), result.encode())
-        remove(self._failure(cell))
+        self._failure(cell).unlink(missing_ok=True)
         self.release(cell)
 
     def adopt(self, cell: Cell, other: Store) -> None:
         """Copy what another study knows of a cell that nobody has finished here: its result, else why it failed."""
         result = other.is_finished(cell)
         mine, theirs = (store._result(cell) if result else store._failure(cell) for store in (self, other))
-        self._lock(_place(cell.key), wait=True)  # somebody may run it just now
-        try:
+        with self._waiting(cell.key):  # another process may run it just now
             if not self.is_finished(cell) and (result or not self.is_failed(cell)):
                 replace_file(mine, read_text(theirs, MOST_BYTES).encode())
                 if result:
-                    remove(self._failure(cell))
-        finally:
-            self._unlock(_place(cell.key))
+                    self._failure(cell).unlink(missing_ok=True)
 
     def fail(self, cell: Cell, failure: Failure) -> None:
         """Write why a claimed cell failed and let go of it."""
@@ -204,7 +216,7 @@ class Store:
 
     def forget_failure(self, cell: Cell) -> None:
         """Make a cell that failed one that was never tried."""
-        remove(self._failure(cell))
+        self._failure(cell).unlink(missing_ok=True)
 
     def read_failure(self, cell: Cell) -> Failure:
         """Return why a cell failed.
@@ -278,8 +290,3 @@ def _check_cell(result: Result, cell: Cell) -> None:
             raise ValueError(f"the result of another cell: {name} is {there} there, and {value} in {cell.label}")
     if digest({"format": FORMAT, **result.configuration}) != cell.key:
         raise ValueError(f"the result of another configuration than that of {cell.label}")
-
-
-def _place(key: str) -> int:
-    """Return the byte of `.claims` that stands for a cell; locks may lie beyond the end of a file."""
-    return int(key[:12], 16)

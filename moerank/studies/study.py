@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -31,7 +32,6 @@ from moerank.studies.result_files import RESULT, find_result, results_frame
 from moerank.studies.solver import Solver, check_parameters
 from moerank.studies.sources import MemoryData
 from moerank.studies.store import Failure, Store
-from moerank.systems import command_line
 
 __all__ = ["Study", "read_results", "merge_studies"]
 
@@ -241,7 +241,7 @@ class Study:
     def commands(self) -> list[str]:
         """Return the commands that ask for this study, one for each request, as far as a command can."""
         return [
-            command_line(
+            shlex.join(
                 [
                     *("moerank", "study", *(problem.name for problem in grid.problems)),
                     *("--solvers", ",".join(solver.label for solver in grid.solvers)),

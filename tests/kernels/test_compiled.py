@@ -50,7 +50,7 @@ def package(tmp_path, forks):
     folder.mkdir(parents=True)
     for init in (folder, folder.parent):
         (init / "__init__.py").touch()
-    for name in ("files.py", "systems.py", "kernels/compiled.py"):
+    for name in ("files.py", "kernels/compiled.py"):
         shutil.copy(PACKAGE / name, folder.parent / name)
     (folder / "inner.py").write_text(INNER.format(number=1))
     (folder / "outer.py").write_text(OUTER)

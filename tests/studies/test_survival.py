@@ -121,7 +121,8 @@ def test_a_study_goes_on_where_the_disk_was_full(small_disk, run, asked, undistu
     [
         ("nr_inodes=1", "results to {}: "),
         ("nr_inodes=4", "results to {}/failures: "),
-        ("nr_inodes=5", "{}/study.json: "),
+        ("nr_inodes=5", "results to {}/.claims: "),
+        ("nr_inodes=6", "{}/study.json: "),
         (f"size={PAGE}", "{}/starts.log: "),
     ],
 )
@@ -213,8 +214,8 @@ def test_a_file_system_without_locks_is_told(tiny_problem_file, tmp_path, monkey
     def refuse(*_):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(fcntl, "lockf", refuse)
-    with pytest.raises(OSError, match=r"cannot lock .*\.claims: .*has no locks.*another with --out"):
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(OSError, match=r"cannot lock .*\.claims/.*: .*has no locks.*another with --out"):
         Study([tiny_problem_file], ["rankrls"], tmp_path, folds=[1]).run()
 
 
@@ -321,14 +322,17 @@ def test_what_a_killed_process_was_writing_is_removed_and_what_another_writes_is
     for path in [*remains, in_work]:
         path.write_text("half")
     script = (
-        "import fcntl, os, sys; claims = os.open(sys.argv[1], os.O_RDWR)\n"
-        "fcntl.lockf(claims, fcntl.LOCK_EX, 1, int(sys.argv[2][:12], 16)); print('held', flush=True); sys.stdin.read()"
+        "import fcntl, sys; claim = open(sys.argv[1], 'w')\n"
+        "fcntl.flock(claim, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()"
     )
-    command = [sys.executable, "-c", script, str(tmp_path / ".claims"), alive.key]
+    command = [sys.executable, "-c", script, str(tmp_path / ".claims" / alive.key)]
     other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert other.stdout.readline() == "held\n"
-    with Store(tmp_path):
+    with Store(tmp_path) as store:
         assert [path for path in [*remains, in_work] if path.exists()] == [in_work]
+        assert not store.claim(alive)
     other.communicate("")
-    with Store(tmp_path):
+    with Store(tmp_path) as store:
         assert not in_work.exists()
+        assert store.claim(alive) and not store.claim(alive)  # nor twice by one process
+    assert not list((tmp_path / ".claims").iterdir())

@@ -30,7 +30,7 @@ import numpy as np
 
 from moerank.arrays import Array
 from moerank.checks import gibibytes
-from moerank.systems import is_own
+from moerank.files import is_own
 
 __all__ = ["CacheEntry", "Keepable", "cache_entries", "cache_folder", "cache_limit", "clear_cache", "remembered"]
 

@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike
 
 from moerank.data.read.columns import MISSING_REMEDY, MOST_LABEL, Columns, begins_again
 from moerank.data.read.files import report_reading
-from moerank.systems import open_regular
+from moerank.files import open_regular
 
 __all__ = ["MISSING", "csv_names", "read_csv", "refuse_csv"]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from moerank.data.read.files import report_reading
-from moerank.systems import open_regular
+from moerank.files import open_regular
 
 __all__ = ["parquet_names", "read_parquet"]
 
