@@ -16,10 +16,11 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Literal, get_args, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.metrics import make_scorer
 
+from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores
@@ -34,7 +35,7 @@ Gain = Literal["exp2", "linear"]
 Discount = Literal["letor", "log2"]
 ShortQueries = Literal["zero", "own_length"]
 
-Plan = tuple[NDArray[Any], ...]
+Plan = tuple[Array, ...]
 BLOCK = 4096
 """Documents, about, that are scored together: the scores of a hundred rankers stay in the cache."""
 LARGEST_EXP2_LABEL = 62
@@ -51,7 +52,7 @@ class Metric(ABC):
     """
 
     _title: ClassVar[str]
-    _kernel: ClassVar[Callable[..., NDArray[np.float64]]]
+    _kernel: ClassVar[Callable[..., Matrix]]
 
     @property
     def name(self) -> str:
@@ -64,7 +65,7 @@ class Metric(ABC):
     def _plan(self, data: RankingData) -> Plan:
         """Prepare what depends on `data` alone: the arguments of the kernel after scores and query offsets."""
 
-    def per_query(self, data: RankingData, scores: ArrayLike) -> NDArray[np.float64]:
+    def per_query(self, data: RankingData, scores: ArrayLike) -> Matrix:
         """Return the value of each query.
 
         Parameters
@@ -92,9 +93,9 @@ class Metric(ABC):
     def score(self, data: RankingData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]) -> float: ...
 
     @overload
-    def score(self, data: RankingData, scores: ArrayLike) -> float | NDArray[np.float64]: ...
+    def score(self, data: RankingData, scores: ArrayLike) -> float | Matrix: ...
 
-    def score(self, data: RankingData, scores: ArrayLike) -> float | NDArray[np.float64]:
+    def score(self, data: RankingData, scores: ArrayLike) -> float | Matrix:
         """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`."""
         checked = checked_scores(scores, data.n_documents, data.name)
         means = self.batch(data, checked.reshape(data.n_documents, -1))
@@ -106,16 +107,16 @@ class Metric(ABC):
 
         return ranking_scorer(self.score, self.name)
 
-    def batch(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def batch(self, data: RankingData, scores: Vector) -> Matrix:
         """Return the means of many individuals, without any check of the input.
 
         `scores`, of shape (n_documents, n_individuals), is float64, C-contiguous and finite; the result has shape
         (n_individuals,). One thread without the interpreter lock; O(n_individuals · Σ_q n_relevant · n_documents).
         """
-        means: NDArray[np.float64] = mean_over_queries(self._values(data, scores))
+        means: Vector = mean_over_queries(self._values(data, scores))
         return means
 
-    def of_linear(self, data: RankingData, W: NDArray[np.float64], *, workers: int = 1) -> NDArray[np.float64]:
+    def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the value of each query (n_queries, n_individuals) under the linear rankers W, without any check.
 
         `W`, of shape (n_individuals, n_features), is float64. The bits are `per_query`'s, but scores are not all held.
@@ -123,7 +124,7 @@ class Metric(ABC):
         """
         return np.concatenate(data.map(self._of_linear, W, workers))
 
-    def _of_linear(self, data: RankingData, W: NDArray[np.float64], workers: int) -> NDArray[np.float64]:
+    def _of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         few = self.few_ranks(data)
         if few is None:
             return values_by_blocks(self._kernel, self._known(data), data.X, W, data.offsets, data.query_blocks(BLOCK))
@@ -137,15 +138,15 @@ class Metric(ABC):
         query, gain, discount, depth, ideal, _ = plan
         return query, gain, discount, depth, ideal
 
-    def mean_of_linear(self, data: RankingData, W: NDArray[np.float64], *, workers: int = 1) -> NDArray[np.float64]:
+    def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
         return data.total(self._sum_of_linear, W, workers) / data.n_queries
 
-    def _sum_of_linear(self, data: RankingData, W: NDArray[np.float64], workers: int) -> NDArray[np.float64]:
-        sums: NDArray[np.float64] = sum_over_queries(self._of_linear(data, W, workers))
+    def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
+        sums: Matrix = sum_over_queries(self._of_linear(data, W, workers))
         return sums
 
-    def _values(self, data: RankingData, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _values(self, data: RankingData, scores: Vector) -> Matrix:
         return self._kernel(scores, data.offsets, *self._known(data))
 
     def _known(self, data: RankingData) -> Plan:
@@ -199,7 +200,7 @@ class NDCG(Metric):
     def _plan(self, data: RankingData) -> Plan:
         return _gain_plan(data, _label_gains(data, self.gain), _rank_discounts(data, self.discount), self._depths)
 
-    def _depths(self, best: NDArray[np.float64]) -> tuple[int, NDArray[np.float64]]:
+    def _depths(self, best: Vector) -> tuple[int, Matrix]:
         if self.short_queries == "zero" and len(best) < self.k:
             return 0, best[:0]
         depth = min(self.k, len(best))
@@ -345,15 +346,15 @@ _WITH_CUTOFF: dict[str, Callable[..., Metric]] = {"ndcg": NDCG, "p": Precision}
 _WITHOUT_CUTOFF: dict[str, Callable[..., Metric]] = {"map": MAP, "meanndcg": MeanNDCG}
 
 
-def _queries_with_relevant_documents(data: RankingData) -> NDArray[np.int64]:
+def _queries_with_relevant_documents(data: RankingData) -> Integers:
     return np.flatnonzero(np.maximum.reduceat(data.y, data.offsets[:-1]) > 0)
 
 
 def _gain_plan(
     data: RankingData,
-    gain: NDArray[np.float64],
-    discount: NDArray[np.float64],
-    depths: Callable[[NDArray[np.float64]], tuple[int, NDArray[np.float64]]],
+    gain: Vector,
+    discount: Vector,
+    depths: Callable[[Matrix], tuple[int, Matrix]],
 ) -> Plan:
     """Return the arguments of `normalised_gain` after scores and query offsets.
 
@@ -378,7 +379,7 @@ def _gain_plan(
     )
 
 
-def _label_gains(data: RankingData, gain: Gain) -> NDArray[np.float64]:
+def _label_gains(data: RankingData, gain: Gain) -> Matrix:
     if gain == "linear":
         return data.y.astype(np.float64)
     row = int(data.y.argmax())
@@ -390,7 +391,7 @@ def _label_gains(data: RankingData, gain: Gain) -> NDArray[np.float64]:
     return np.ldexp(1.0, data.y) - 1.0
 
 
-def _rank_discounts(data: RankingData, discount: Discount) -> NDArray[np.float64]:
+def _rank_discounts(data: RankingData, discount: Discount) -> Matrix:
     """Return the weights of as many ranks as there are documents."""
     rank = np.arange(1, data.n_documents + 1)
     return 1.0 / np.log2(np.maximum(rank, 2) if discount == "letor" else 1 + rank)
@@ -401,7 +402,7 @@ def _check_cutoff(k: int) -> None:
         raise ValueError(f"k is {k!r}; the last rank that counts is an integer from 1")
 
 
-def ranking_scorer(score: Callable[[RankingData, NDArray[np.float64]], float], name: str) -> Any:
+def ranking_scorer(score: Callable[[RankingData, Matrix], float], name: str) -> Any:
     """Return a scorer that ranks by what an estimator predicts, for the queries that metadata routing hands on.
 
     Parameters
@@ -434,7 +435,7 @@ def ranking_scorer(score: Callable[[RankingData, NDArray[np.float64]], float], n
 class _OfRanking:
     """What scikit-learn calls with labels and predictions; a class, so that it can be sent to another process."""
 
-    score: Callable[[RankingData, NDArray[np.float64]], float]
+    score: Callable[[RankingData, Matrix], float]
     name: str
 
     @property

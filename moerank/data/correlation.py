@@ -10,9 +10,9 @@ import numpy as np
 from moerank.arrays import Matrix, Vector
 from moerank.data.blocks import add_up, column_block
 from moerank.data.ranking_data import RankingData
+from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.columns import centre_columns, columns_seen
 from moerank.kernels.lanes import lanes
-from moerank.kernels.square import in_order, sheet, square
 
 __all__ = ["feature_correlations", "label_correlations"]
 
@@ -97,8 +97,9 @@ def _scatter(data: RankingData, mean: Vector, divisor: Vector) -> Matrix:
 def _scatter_of(X: Matrix, mean: Vector, divisor: Vector) -> Matrix:
     """Return the sums of the products of each two features less their means, shape (n_features, n_features)."""
     scatter = np.zeros((X.shape[1], X.shape[1]))
-    for _, _, centred in _centred_blocks(X, mean, divisor):
-        scatter += square(centred)[: X.shape[1], : X.shape[1]]
+    with one_blas_thread():
+        for _, _, centred in _centred_blocks(X, mean, divisor):
+            scatter += centred @ centred.T
     return scatter
 
 
@@ -112,17 +113,17 @@ def _label_products(
     """Return the sums of feature times label, feature squared and label squared, each less its mean."""
     centred = data.y.astype(np.float64) - mean_label
     product, length = np.zeros((2, data.n_features))
-    for begin, end, block in _centred_blocks(data.X, mean, divisor):
-        Z = block[: data.n_features, : end - begin]
-        product += in_order(Z, centred[begin:end])
-        length += in_order(Z * Z, np.ones(end - begin))
+    with one_blas_thread():
+        for begin, end, Z in _centred_blocks(data.X, mean, divisor):
+            product += Z @ centred[begin:end]
+            length += (Z * Z).sum(axis=1)
     return product, length, float((centred * centred).sum())
 
 
 def _centred_blocks(X: Matrix, mean: Vector, divisor: Vector) -> Iterator[tuple[int, int, Matrix]]:
-    """Yield the rows of blocks of X and, as a sheet, their features less their means, a row each."""
+    """Yield the rows of blocks of X, and their features less their means, a row each."""
     for begin, end in _places(len(X)):
-        centred = sheet(X.shape[1], end - begin)
+        centred = np.empty((X.shape[1], end - begin))
         centre_columns(*column_block(X, begin, end), end - begin, mean, divisor, centred)
         yield begin, end, centred
 

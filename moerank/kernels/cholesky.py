@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 
 __all__ = ["factorise", "ridge_subsets", "solve"]
 
-Matrix = NDArray[np.float64]
 
 # Of a diagonal entry: what stands for a pivot that is lost in rounding, as with two equal features of large scale.
 LEAST_PIVOT = 1e-15
 
 
 @kernel
-def factorise(B: Matrix, feature_mask: NDArray[np.bool_]) -> Matrix:
+def factorise(B: Matrix, feature_mask: Mask) -> Matrix:
     """Cholesky factors (lanes, n_features, n_features) of B restricted to each row of the mask, packed top left.
 
     Equal neighbouring rows share the work. Complexity: O(k³ / 3) for a row with k features.
@@ -37,7 +36,7 @@ def factorise(B: Matrix, feature_mask: NDArray[np.bool_]) -> Matrix:
 
 
 @kernel
-def _factor_one(B: Matrix, chosen: NDArray[np.int64], L: Matrix) -> None:
+def _factor_one(B: Matrix, chosen: Integers, L: Matrix) -> None:
     for i in range(len(chosen)):
         for j in range(i + 1):
             total = B[chosen[i], chosen[j]]
@@ -49,7 +48,7 @@ def _factor_one(B: Matrix, chosen: NDArray[np.int64], L: Matrix) -> None:
 
 
 @kernel
-def solve(L: Matrix, chosen: NDArray[np.bool_], b: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+def solve(L: Matrix, chosen: Mask, b: Vector, x: Vector) -> None:
     """Solve B x = b on the chosen features, given the factor of B there; x is set to 0 elsewhere. O(k²)."""
     index = np.flatnonzero(chosen)
     x[:] = 0.0
@@ -66,7 +65,7 @@ def solve(L: Matrix, chosen: NDArray[np.bool_], b: NDArray[np.float64], x: NDArr
 
 
 @kernel
-def ridge_subsets(B: Matrix, rhs: NDArray[np.float64], feature_mask: NDArray[np.bool_]) -> Matrix:
+def ridge_subsets(B: Matrix, rhs: Vector, feature_mask: Mask) -> Matrix:
     """Solve B w = rhs on every feature subset: the ridge regressions of a whole population.
 
     Returns W (n_individuals, n_features), 0 off the subset. O(n_individuals · k³ / 3).

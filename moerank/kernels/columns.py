@@ -6,19 +6,14 @@ memory, feature f those from ``f · stride`` on, and the first document that cou
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Floats, Integers, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, least, load_at, spread
 
 __all__ = ["add_extents", "centre_columns", "columns_seen", "extremes", "rows_to_columns"]
 
-Floats = NDArray[np.floating[Any]]
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 TILE = 64
 """Rows that are taken to columns together: as many lines of the cache as are open at a time."""
@@ -63,7 +58,7 @@ def add_extents(
     flat: Floats,
     stride: int,
     first: int,
-    offsets: NDArray[np.int64],
+    offsets: Integers,
     width: int,
     largest: Vector,
     squares: Vector,
@@ -177,7 +172,7 @@ def centre_columns(
 
 @kernel
 def rows_to_columns(
-    rows: Floats, n_rows: int, width: int, order: NDArray[np.int64], flat: Floats, stride: int, first: int
+    rows: Floats, n_rows: int, width: int, order: Integers, flat: Floats, stride: int, first: int
 ) -> None:
     """Write rows of `width` values to columns, from the place `first` of each on.
 

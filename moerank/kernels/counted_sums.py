@@ -5,14 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Vector
 from moerank.kernels.compiled import kernel
 
 __all__ = ["CountedPairs", "MarginPairs"]
-
-Vector = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class CountedPairs:

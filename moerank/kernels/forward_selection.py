@@ -9,23 +9,21 @@ errors of the next step.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import lanes, load, spread, store
 
 __all__ = ["greedy_rank_rls"]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 GROUP = lanes(np.float64)
 
 
 @kernel
 def greedy_rank_rls(
-    X: Matrix, y: Vector, offsets: NDArray[np.int64], ridge: float, n_steps: int
-) -> tuple[NDArray[np.int64], Vector, Matrix]:
+    X: Matrix, y: Vector, offsets: Integers, ridge: float, n_steps: int
+) -> tuple[Integers, Vector, Matrix]:
     """Select `n_steps` features, each the one with the least leave-query-out error beside those before it.
 
     With S the selected features and G = (X_Sᵀ X_S + ridge · I)⁻¹ over documents, the recursion holds a = G y, C = G Xᵀ,
@@ -149,7 +147,7 @@ def _update_and_try(
     p: Vector,
     power: Matrix,
     target: Matrix,
-    offsets: NDArray[np.int64],
+    offsets: Integers,
 ) -> Matrix:
     """Bring C and U up to the selection so far, and return the error (n_blocks, lanes) that each feature would leave.
 

@@ -8,14 +8,12 @@ enough for the compiler to take several pairs at once, in the same order of summ
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Vector
 from moerank.kernels.compiled import kernel
 
 __all__ = ["hinge_line_search", "sort_by_label"]
 
-Vector = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # A search ends where its next Newton step promises less than this fraction of the objective.
 ROUNDING = 1e-18

@@ -20,28 +20,26 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query, places_of
 
 __all__ = ["few_ranks_count", "linear_gain", "individuals_share_features", "lane_gain", "FewRanks", "gain_of_linear"]
 
-Floats = NDArray[np.floating[Any]]
-Words = NDArray[np.unsignedinteger[Any]]
 
 DEEPEST = 16
 """Classes that a query's documents are dealt into, and so the last rank that this kernel can count to."""
 
 
 def few_ranks_count(
-    query: NDArray[np.int64],
-    gain: NDArray[np.float64],
-    discount: NDArray[np.float64],
-    depth: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    ideal_first: NDArray[np.int64],
+    query: Integers,
+    gain: Vector,
+    discount: Vector,
+    depth: Integers,
+    ideal: Vector,
+    ideal_first: Integers,
 ) -> bool:
     """Whether `linear_gain` computes what `normalised_gain` gives for these arguments: one depth, and no deep one."""
     return len(ideal) == len(query) and int(depth.max(initial=0)) <= DEEPEST
@@ -49,14 +47,14 @@ def few_ranks_count(
 
 def linear_gain(
     columns: Floats,
-    W: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    query: NDArray[np.int64],
-    gain: NDArray[np.float64],
-    discount: NDArray[np.float64],
-    depth: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    W: Matrix,
+    offsets: Integers,
+    query: Integers,
+    gain: Vector,
+    discount: Vector,
+    depth: Integers,
+    ideal: Vector,
+) -> Matrix:
     """Return the discounted cumulated gain over its ideal value of each query and individual.
 
     Parameters
@@ -97,18 +95,18 @@ def linear_gain(
 def _blocks(
     columns: Floats,
     n_documents: int,
-    used: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    place: NDArray[np.int64],
+    used: Integers,
+    begin: Integers,
+    place: Integers,
     weight: Floats,
-    offsets: NDArray[np.int64],
-    query: NDArray[np.int64],
-    gain: NDArray[np.float64],
-    discount: NDArray[np.float64],
-    depth: NDArray[np.int64],
-    ideal: NDArray[np.float64],
+    offsets: Integers,
+    query: Integers,
+    gain: Vector,
+    discount: Vector,
+    depth: Integers,
+    ideal: Vector,
     later: Words,
-    values: NDArray[np.float64],
+    values: Matrix,
 ) -> None:
     """Fill `values` block by block; individual i has the weights ``begin[i]`` to ``begin[i + 1]``."""
     n_individuals, width = len(begin) - 1, len(later)
@@ -146,8 +144,8 @@ def _score(
     tiles: Floats,
     n_used: int,
     n_tiles: int,
-    begin: NDArray[np.int64],
-    place: NDArray[np.int64],
+    begin: Integers,
+    place: Integers,
     weight: Floats,
     scores: Floats,
     room: int,
@@ -174,7 +172,7 @@ def _score(
 
 @kernel
 def _keep_candidates(
-    scores: Floats, flat: Floats, start: int, size: int, depth: int, best: Floats, kept: Floats, row: NDArray[np.int64]
+    scores: Floats, flat: Floats, start: int, size: int, depth: int, best: Floats, kept: Floats, row: Integers
 ) -> int:
     """Copy the scores that may stand in the first `depth` ranks of a query, and return their number.
 
@@ -262,13 +260,13 @@ def _count_above(kept: Floats, n_kept: int, later: Words, above: Floats) -> None
 @kernel
 def _sum_gains(
     above: Floats,
-    row: NDArray[np.int64],
+    row: Integers,
     n_kept: int,
-    gain: NDArray[np.float64],
+    gain: Vector,
     document: int,
-    discount: NDArray[np.float64],
+    discount: Vector,
     depth: int,
-    placed: NDArray[np.float64],
+    placed: Matrix,
 ) -> float:
     """Return Σ discount · gain over the first `depth` ranks, in order of rank."""
     for k in range(n_kept):
@@ -278,8 +276,6 @@ def _sum_gains(
         total += placed[rank] * discount[rank]
     return total
 
-
-Integers = NDArray[np.int64]
 
 CLASSES = 16
 """Classes that a query's documents are dealt into, and so the last rank that this kernel can count to."""
@@ -312,7 +308,7 @@ def _sorting_network(n: int) -> Integers:
 NETWORK = _sorting_network(CLASSES)
 
 
-def individuals_share_features(X: Floats, W: NDArray[np.float64], offsets: Integers, query: Integers) -> bool:
+def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, query: Integers) -> bool:
     """Whether `lane_gain` is likely to be faster than `linear_gain`, for arguments as there."""
     width = lanes(X.dtype.type)
     if len(W) < width or len(query) == 0 or not X.flags.c_contiguous:
@@ -322,21 +318,21 @@ def individuals_share_features(X: Floats, W: NDArray[np.float64], offsets: Integ
     return bool(short or n_paid <= 2 * np.count_nonzero(W))
 
 
-def _used_by_groups(W: NDArray[np.float64], width: int) -> NDArray[np.bool_]:
+def _used_by_groups(W: Matrix, width: int) -> Mask:
     """Return the features that any of `width` neighbouring individuals uses, shape (n_groups, n_features)."""
     return np.logical_or.reduceat(W != 0, np.arange(0, len(W), width))
 
 
 def lane_gain(
     X: Floats,
-    W: NDArray[np.float64],
+    W: Matrix,
     offsets: Integers,
     query: Integers,
-    gain: NDArray[np.float64],
-    discount: NDArray[np.float64],
+    gain: Vector,
+    discount: Vector,
     depth: Integers,
-    ideal: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    ideal: Vector,
+) -> Matrix:
     """Return the discounted cumulated gain over its ideal value of each query and individual.
 
     Parameters
@@ -373,12 +369,12 @@ def _blocks_of_lane_gain(
     weights: Floats,
     offsets: Integers,
     query: Integers,
-    gain: NDArray[np.float64],
-    discount: NDArray[np.float64],
+    gain: Vector,
+    discount: Vector,
     depth: Integers,
-    ideal: NDArray[np.float64],
+    ideal: Vector,
     network: Integers,
-    values: NDArray[np.float64],
+    values: Matrix,
 ) -> None:
     """Fill `values` block by block; group g has the features and weights ``begin[g]`` to ``begin[g + 1]``."""
     n_individuals, width = values.shape[1], weights.shape[1]
@@ -442,12 +438,12 @@ def _keep_candidates_of_lane_gain(
     scores: Floats,
     first: int,
     last: int,
-    gain: NDArray[np.float64],
+    gain: Vector,
     depth: int,
     network: Integers,
     best: Floats,
     kept: Floats,
-    kept_gain: NDArray[np.float64],
+    kept_gain: Vector,
 ) -> int:
     """Copy the documents that may stand in the first `depth` ranks of some individual, and return their number."""
     size = last - first
@@ -478,13 +474,13 @@ def _keep_candidates_of_lane_gain(
 @kernel
 def _sum_gains_of_lane_gain(
     kept: Floats,
-    kept_gain: NDArray[np.float64],
+    kept_gain: Vector,
     n_kept: int,
-    discount: NDArray[np.float64],
+    discount: Vector,
     depth: int,
     above: Floats,
-    placed: NDArray[np.float64],
-    total: NDArray[np.float64],
+    placed: Matrix,
+    total: Vector,
 ) -> None:
     """Set `total` to Σ discount · gain over the first `depth` ranks, in order of rank."""
     width = kept.shape[1]
@@ -507,18 +503,18 @@ def _sum_gains_of_lane_gain(
             total[lane] += placed[rank, lane] * discount[rank]
 
 
-FewRanks = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]
+FewRanks = tuple[Integers, Matrix, Matrix, Integers, Matrix]
 """Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts."""
 
 
 def gain_of_linear(
     X: Floats,
     columns: Callable[[], Floats],
-    W: NDArray[np.float64],
-    offsets: NDArray[np.int64],
+    W: Matrix,
+    offsets: Integers,
     few_ranks: FewRanks,
     workers: int,
-) -> NDArray[np.float64]:
+) -> Matrix:
     """Return the discounted cumulated gain over its ideal value of each query and individual.
 
     The threads share the queries: each goes through its own documents for all individuals, and no value depends on
@@ -541,7 +537,7 @@ def gain_of_linear(
     cuts = np.searchsorted(offsets[query], np.linspace(0, len(X), workers + 1)[1:-1])
     parts = [slice(begin, end) for begin, end in pairwise([0, *cuts.tolist(), len(query)])]
 
-    def values_of(part: slice) -> NDArray[np.float64]:
+    def values_of(part: slice) -> Matrix:
         return kernel(table, W, offsets, query[part], gain, discount, depth[part], ideal[part])
 
     if workers == 1:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Matrix, Vector
 from moerank.kernels.compiled import kernel
 
 __all__ = ["logistic_pass", "descend", "top_one_probabilities"]
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-
 
 @kernel
 def logistic_pass(
-    first: NDArray[np.int64],
+    first: Integers,
     winner: NDArray[np.int32],
     worse: NDArray[np.int32],
     y: Vector,
@@ -67,9 +65,6 @@ def logistic_pass(
         for f in range(n_features):
             curvature[i, f] += degree[i] * X[i, f]
     return loss
-
-
-Integers = NDArray[np.int64]
 
 
 @kernel

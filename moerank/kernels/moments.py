@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, lanes, load, spread, store
 
@@ -19,7 +17,7 @@ QUERIES = 512
 
 
 @kernel
-def sums_over_queries(packed: NDArray[np.floating[Any]], query_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+def sums_over_queries(packed: Floats, query_mask: Mask) -> Matrix:
     """Return Σ of the rows of `packed` (n_queries, n_entries) that each row of `query_mask` keeps.
 
     Shape (n_individuals, n_entries), summed in double precision in order of query. O(n_individuals · n_queries ·
@@ -39,8 +37,6 @@ def sums_over_queries(packed: NDArray[np.floating[Any]], query_mask: NDArray[np.
     return sums
 
 
-Floats = NDArray[np.floating[Any]]
-
 ABREAST = lanes(np.float64)
 """Features that are centred side by side."""
 
@@ -50,11 +46,11 @@ def centred_stack(
     flat: Floats,
     stride: int,
     first: int,
-    offsets: NDArray[np.int64],
-    run: NDArray[np.int64],
+    offsets: Integers,
+    run: Integers,
     n_runs: int,
-    root_degree: NDArray[np.float64],
-    stack: NDArray[np.float64],
+    root_degree: Vector,
+    stack: Matrix,
     n_features: int,
 ) -> None:
     """Centre documents in their queries, and stack what the sum over their preference pairs is the square of.

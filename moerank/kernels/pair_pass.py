@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_mask
 
@@ -18,12 +17,13 @@ __all__ = [
     "pack_lanes",
     "project",
     "pull_back",
+    "transpose",
     "used_features",
 ]
 
 
 @kernel
-def count_beaten(y: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def count_beaten(y: Integers, offsets: Integers) -> Integers:
     """Return how many documents of its query each document is better than, shape (n_documents,); O(n_pairs)."""
     beaten = np.zeros(len(y), np.int64)
     for q in range(len(offsets) - 1):
@@ -34,9 +34,7 @@ def count_beaten(y: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np
 
 
 @kernel
-def enumerate_pairs(
-    y: NDArray[np.int64], offsets: NDArray[np.int64], n_pairs: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def enumerate_pairs(y: Integers, offsets: Integers, n_pairs: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return better and worse row of each of the `n_pairs` pairs, by query, then better row, then worse row."""
     better = np.empty(n_pairs, np.int32)
     worse = np.empty(n_pairs, np.int32)
@@ -51,13 +49,9 @@ def enumerate_pairs(
     return better, worse
 
 
-Floats = NDArray[np.floating[Any]]
-Words = NDArray[np.unsignedinteger[Any]]
-
-
 @kernel
 def hinge_pass(
-    first: NDArray[np.int64],
+    first: Integers,
     winner: NDArray[np.int32],
     worse: NDArray[np.int32],
     kept: Words,
@@ -66,7 +60,7 @@ def hinge_pass(
     hinge: bool,
     active: Words,
     residual: Floats,
-    slack_sum: NDArray[np.float64],
+    slack_sum: Vector,
 ) -> None:
     """Sum d = margin − (sᵢ − sⱼ) over the kept pairs into the documents: residual[i] += d, residual[j] −= d.
 
@@ -101,7 +95,7 @@ def hinge_pass(
 
 @kernel
 def curvature_pass(
-    first: NDArray[np.int64],
+    first: Integers,
     winner: NDArray[np.int32],
     worse: NDArray[np.int32],
     active: Words,
@@ -127,7 +121,7 @@ def curvature_pass(
 
 
 @kernel
-def project(X: Floats, weights: Floats, used: NDArray[np.int64], scores: Floats) -> None:
+def project(X: Floats, weights: Floats, used: Integers, scores: Floats) -> None:
     """Scores of all documents under all lanes: scores = X · weights, summed in feature order over `used` features.
 
     Every document is summed in the same order by the same operations, so identical documents get identical bits, and
@@ -156,7 +150,7 @@ def project(X: Floats, weights: Floats, used: NDArray[np.int64], scores: Floats)
 
 
 @kernel
-def used_features(weights: Floats | NDArray[np.bool_]) -> NDArray[np.int64]:
+def used_features(weights: Floats | Mask) -> Integers:
     """Return the features with a weight, or a bit, other than 0 in any lane: those that `project` needs."""
     used = np.empty(len(weights), np.int64)
     count = 0
@@ -170,9 +164,7 @@ def used_features(weights: Floats | NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 @kernel
-def pull_back(
-    X: Floats, documents: Floats, used: NDArray[np.int64], partial: Floats, features: NDArray[np.float64]
-) -> None:
+def pull_back(X: Floats, documents: Floats, used: Integers, partial: Floats, features: Matrix) -> None:
     """Bring sums over documents back to the features: features = Xᵀ · documents for `used` features, 0 for others.
 
     `partial` (n_features, lanes) is scratch: 128 documents are summed in the arrays' own precision before they are
@@ -207,7 +199,7 @@ def pull_back(
 
 
 @kernel
-def pack_lanes(rows: NDArray[np.bool_], words: Words) -> None:
+def pack_lanes(rows: Mask, words: Words) -> None:
     """Pack bool rows (at most lanes, n_pairs) into one word per pair, bit l for row l."""
     words[:] = 0
     for lane in range(len(rows)):
@@ -215,3 +207,11 @@ def pack_lanes(rows: NDArray[np.bool_], words: Words) -> None:
         bit = words.dtype.type(1 << lane)
         for k in range(len(words)):  # a product, as the compiler widens a shift by a variable to 64 bits
             words[k] |= words.dtype.type(row[k]) * bit
+
+
+@kernel
+def transpose(source: Matrix, target: Floats) -> None:
+    """Copy `source` to `target`, its transpose in any precision: from one row per individual to one column, or back."""
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            target[j, i] = source[i, j]

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.tiles import longest_query
 
@@ -30,15 +30,15 @@ LANES = 16
 
 @kernel
 def normalised_gain(
-    scores: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    query: NDArray[np.int64],
-    gain: NDArray[np.float64],
-    discount: NDArray[np.float64],
-    depth: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    ideal_first: NDArray[np.int64],
-) -> NDArray[np.float64]:
+    scores: Vector,
+    offsets: Integers,
+    query: Integers,
+    gain: Vector,
+    discount: Vector,
+    depth: Integers,
+    ideal: Vector,
+    ideal_first: Integers,
+) -> Matrix:
     """Discounted cumulated gain over its ideal value, averaged over the last depths of each query.
 
     Parameters
@@ -95,11 +95,11 @@ def normalised_gain(
 
 @kernel
 def average_precision(
-    scores: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    query: NDArray[np.int64],
-    relevance: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    scores: Vector,
+    offsets: Integers,
+    query: Integers,
+    relevance: Vector,
+) -> Matrix:
     """Mean of the precision at the ranks of the relevant documents; arguments and result as in `normalised_gain`.
 
     `relevance` is 1 for a relevant document and 0 for any other; each query in `query` has a relevant document.
@@ -128,7 +128,7 @@ def average_precision(
 
 
 @kernel
-def sum_over_queries(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def sum_over_queries(values: Matrix) -> Matrix:
     """Sum over the rows, added one after the other."""
     total = np.zeros(values.shape[1])
     for q in range(len(values)):
@@ -138,22 +138,20 @@ def sum_over_queries(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @kernel
-def mean_over_queries(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def mean_over_queries(values: Matrix) -> Matrix:
     """Mean over the rows, added one after the other: numpy's order of summation depends on the number of columns."""
     return sum_over_queries(values) / len(values)
 
 
 @kernel
-def _workspace(
-    offsets: NDArray[np.int64], query: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _workspace(offsets: Integers, query: Integers) -> tuple[Matrix, Matrix, Matrix]:
     """Room for the longest query: scores and gains of the documents kept, and the gains by rank."""
     longest = longest_query(offsets, query)
     return np.empty((longest, LANES)), np.empty(longest), np.empty((longest, LANES))
 
 
 @kernel
-def _at_least_one_block(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _at_least_one_block(scores: Vector) -> Matrix:
     """Fill up a narrow table with copies of its last individual, for which no further document has to be kept.
 
     A wide table needs no filling: its last block reaches back to individuals that the block before it has, too.
@@ -170,15 +168,15 @@ def _at_least_one_block(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @kernel
 def _place_gains(
-    table: NDArray[np.float64],
+    table: Matrix,
     column: int,
     begin: int,
     end: int,
-    gain: NDArray[np.float64],
+    gain: Vector,
     depth: int,
-    kept: NDArray[np.float64],
-    kept_gain: NDArray[np.float64],
-    placed: NDArray[np.float64],
+    kept: Matrix,
+    kept_gain: Vector,
+    placed: Matrix,
 ) -> None:
     """Write to ``placed[rank]`` what the document at each of the first `depth` ranks of a query gains."""
     n_kept = _keep_candidates(table, column, begin, end, gain, depth, kept, kept_gain)
@@ -196,14 +194,14 @@ def _place_gains(
 
 @kernel
 def _keep_candidates(
-    table: NDArray[np.float64],
+    table: Matrix,
     column: int,
     begin: int,
     end: int,
-    gain: NDArray[np.float64],
+    gain: Vector,
     depth: int,
-    kept: NDArray[np.float64],
-    kept_gain: NDArray[np.float64],
+    kept: Matrix,
+    kept_gain: Vector,
 ) -> int:
     """Copy the documents that may stand in the first `depth` ranks of some individual, and return their number."""
     floor = np.full(LANES, np.inf)
@@ -230,7 +228,7 @@ def _keep_candidates(
 
 # Not cached: its signature names the function `stands` by an address, which no other process has. Callers are.
 @njit(nogil=True)
-def _count(rows: NDArray[np.float64], stands: Any, score: NDArray[np.float64], count: NDArray[np.int64]) -> None:
+def _count(rows: Vector, stands: Any, score: Vector, count: Integers) -> None:
     """Count in each lane the rows for which ``stands(row, score)``, by fours to keep the counts in registers."""
     n_whole = len(rows) // 4 * 4
     for j in range(0, n_whole, 4):
@@ -244,14 +242,8 @@ def _count(rows: NDArray[np.float64], stands: Any, score: NDArray[np.float64], c
             count[lane] += stands(rows[j, lane], score[lane])
 
 
-Vector = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-
 @kernel
-def most_violated_rankings(
-    z: Vector, relevant: NDArray[np.bool_], offsets: Integers, coefficients: Vector, losses: Vector
-) -> None:
+def most_violated_rankings(z: Vector, relevant: Mask, offsets: Integers, coefficients: Vector, losses: Vector) -> None:
     """Find in each query the ranking π that maximises 1 − AP(π) + wᵀΨ(π), from the scores z = Xw alone.
 
     With R the relevant and N the other documents of a query,

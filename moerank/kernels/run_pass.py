@@ -12,11 +12,10 @@ single precision; up to some 5,000 documents that is faster than sorting the sco
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, sum_four
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query
@@ -34,9 +33,6 @@ __all__ = [
     "run_pass",
 ]
 
-Floats = NDArray[np.floating[Any]]
-Words = NDArray[np.unsignedinteger[Any]]
-
 
 @kernel
 def add_residuals(
@@ -44,7 +40,7 @@ def add_residuals(
     level: Floats,
     total: Floats,
     sums: Floats,
-    start: NDArray[np.int64],
+    start: Integers,
     first: int,
     end: int,
     prefix: Words,
@@ -96,7 +92,7 @@ def add_curvature(
     moved: Floats,
     total: Floats,
     sums: Floats,
-    start: NDArray[np.int64],
+    start: Integers,
     first: int,
     end: int,
     prefix: Words,
@@ -136,7 +132,7 @@ def add_curvature(
 
 @kernel
 def add_all_residuals(
-    score: Floats, kept: NDArray[np.bool_], margin: float, sums: Floats, start: NDArray[np.int64], first: int, end: int
+    score: Floats, kept: Mask, margin: float, sums: Floats, start: Integers, first: int, end: int
 ) -> float:
     """Add d = margin − (sᵢ − sⱼ) to the winner and −d to the loser of every pair of a query; return Σ d.
 
@@ -149,9 +145,7 @@ def add_all_residuals(
 
 
 @kernel
-def add_all_curvature(
-    move: Floats, kept: NDArray[np.bool_], sums: Floats, start: NDArray[np.int64], first: int, end: int
-) -> None:
+def add_all_curvature(move: Floats, kept: Mask, sums: Floats, start: Integers, first: int, end: int) -> None:
     """Add the difference of the moves to the winner and subtract it from the loser of every pair of a query."""
     n = start[end] - start[first]
     add_all_residuals(move, kept, 0.0, sums, start, first, end)
@@ -162,11 +156,11 @@ def add_all_curvature(
 @kernel
 def _add_from_one_side(
     score: Floats,
-    kept: NDArray[np.bool_],
+    kept: Mask,
     margin: float,
     side: float,
     sums: Floats,
-    start: NDArray[np.int64],
+    start: Integers,
     first: int,
     end: int,
 ) -> float:
@@ -193,7 +187,7 @@ IDLE, RESIDUALS, CURVATURE = 0, 1, 2
 
 
 @kernel
-def rows_by_run(run: NDArray[np.int32], n_runs: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def rows_by_run(run: NDArray[np.int32], n_runs: int) -> tuple[NDArray[np.int32], Integers]:
     """Return the documents sorted by run, in order of row within each, and where each run begins (n_runs + 1,)."""
     start = np.zeros(n_runs + 1, np.int64)
     for i in range(len(run)):
@@ -209,7 +203,7 @@ def rows_by_run(run: NDArray[np.int32], n_runs: int) -> tuple[NDArray[np.int32],
 
 
 @kernel
-def centres(columns: Floats, offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+def centres(columns: Floats, offsets: Integers) -> Matrix:
     """Return the mean of each feature in each query, shape (n_features, n_queries).
 
     Where a feature is constant in a query the mean is exactly its value there.
@@ -230,26 +224,26 @@ def centres(columns: Floats, offsets: NDArray[np.int64]) -> NDArray[np.float64]:
 @kernel
 def run_pass(
     columns: Floats,
-    centre: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    query: NDArray[np.int64],
-    first: NDArray[np.int64],
-    start: NDArray[np.int64],
+    centre: Matrix,
+    offsets: Integers,
+    query: Integers,
+    first: Integers,
+    start: Integers,
     row: NDArray[np.int32],
-    used: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    place: NDArray[np.int64],
+    used: Integers,
+    begin: Integers,
+    place: Integers,
     w: Floats,
     v: Floats,
-    task: NDArray[np.int64],
-    documents: NDArray[np.bool_],
-    queries: NDArray[np.bool_],
+    task: Integers,
+    documents: Mask,
+    queries: Mask,
     margin: float,
-    shift: NDArray[np.float64],
+    shift: Vector,
     hinge: bool,
     prefix: Words,
-    sums: NDArray[np.float64],
-    slack: NDArray[np.float64],
+    sums: Matrix,
+    slack: Vector,
 ) -> None:
     """Sum over the preference pairs (i, j) of each individual, with targets t = margin + shiftᵢ − shiftⱼ.
 
@@ -374,11 +368,11 @@ def run_pass(
 @kernel
 def _centre(
     tiles: Floats,
-    used: NDArray[np.int64],
-    centre: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    queries: NDArray[np.int64],
-    first_vector: NDArray[np.int64],
+    used: Integers,
+    centre: Matrix,
+    offsets: Integers,
+    queries: Integers,
+    first_vector: Integers,
 ) -> None:
     """Subtract from each used feature its mean in each query of the block."""
     n_used, width = len(used), tiles.shape[1]
@@ -396,10 +390,10 @@ def _score(
     tiles: Floats,
     n_used: int,
     n_tiles: int,
-    begin: NDArray[np.int64],
-    place: NDArray[np.int64],
+    begin: Integers,
+    place: Integers,
     w: Floats,
-    task: NDArray[np.int64],
+    task: Integers,
     least_task: int,
     scores: Floats,
     room: int,
@@ -440,9 +434,9 @@ def _pull_back(
     tiles: Floats,
     n_used: int,
     n_tiles: int,
-    begin: NDArray[np.int64],
-    place: NDArray[np.int64],
-    task: NDArray[np.int64],
+    begin: Integers,
+    place: Integers,
+    task: Integers,
     documents: Floats,
     room: int,
     partial: Floats,

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Array, Floats, Integers, Matrix
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import lanes
 from moerank.kernels.pair_pass import project, used_features
 
 __all__ = ["linear_scores", "values_by_blocks"]
 
-Matrix: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
 
-
-def linear_scores(X: NDArray[np.floating[Any]], W: Matrix) -> Matrix:
+def linear_scores(X: Floats, W: Matrix) -> Matrix:
     """Return the scores (n_documents, n_individuals) of the rankers in the rows of W (n_individuals, n_features).
 
     A score is summed in the precision of X in feature order. A product by a linear algebra library would give two
@@ -40,8 +36,8 @@ def linear_scores(X: NDArray[np.floating[Any]], W: Matrix) -> Matrix:
 
 def values_by_blocks(
     measure: Callable[..., Matrix],
-    plan: tuple[NDArray[Any], ...],
-    X: NDArray[np.floating[Any]],
+    plan: tuple[Array, ...],
+    X: Floats,
     W: Matrix,
     offsets: Integers,
     blocks: Iterable[tuple[int, int]],
@@ -74,7 +70,7 @@ def values_by_blocks(
     return values
 
 
-def _part_of_plan(plan: tuple[NDArray[Any], ...], begin: int, end: int, within: Integers) -> tuple[NDArray[Any], ...]:
+def _part_of_plan(plan: tuple[Array, ...], begin: int, end: int, within: Integers) -> tuple[Array, ...]:
     """Return the plan of the queries `begin` to `end` alone, whose rows begin at `within` (end − begin + 1,)."""
     query, gain, *others = plan
     first, last = np.searchsorted(query, [begin, end])
@@ -86,7 +82,7 @@ def _part_of_plan(plan: tuple[NDArray[Any], ...], begin: int, end: int, within: 
 
 
 @kernel
-def _scores(X: NDArray[np.floating[Any]], W: Matrix, width: int) -> Matrix:
+def _scores(X: Floats, W: Matrix, width: int) -> Matrix:
     n_individuals = len(W)
     scores = np.empty((len(X), n_individuals))
     block = np.empty((len(X), width), X.dtype)

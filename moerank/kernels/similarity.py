@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Matrix, Vector
 from moerank.kernels.compiled import kernel
 
 __all__ = ["concordance", "gaussian_density"]
 
-Matrix = NDArray[np.float64]
-
 
 @kernel
-def concordance(X: Matrix, offsets: NDArray[np.int64]) -> Matrix:
+def concordance(X: Matrix, offsets: Integers) -> Matrix:
     """Share of the document pairs of a query that two features order the same way, averaged over queries.
 
     A pair that both features leave tied is ordered the same way; one that only one of them leaves tied counts half.
@@ -66,7 +64,7 @@ def concordance(X: Matrix, offsets: NDArray[np.int64]) -> Matrix:
 
 
 @kernel
-def _dense_ranks(x: NDArray[np.float64], order: NDArray[np.int64], rank: NDArray[np.int64]) -> int:
+def _dense_ranks(x: Vector, order: Integers, rank: Integers) -> int:
     """Write the order of x and the rank of each entry, 0, 1, … with equal ranks for ties; return the tied pairs."""
     order[:] = np.argsort(x, kind="mergesort")
     n_tied = run = 0
@@ -85,11 +83,11 @@ def _dense_ranks(x: NDArray[np.float64], order: NDArray[np.int64], rank: NDArray
 
 @kernel
 def _opposed(
-    order: NDArray[np.int64],
-    rank: NDArray[np.int64],
-    other: NDArray[np.int64],
-    tree: NDArray[np.int64],
-    in_group: NDArray[np.int64],
+    order: Integers,
+    rank: Integers,
+    other: Integers,
+    tree: Integers,
+    in_group: Integers,
 ) -> tuple[int, int]:
     """Count the pairs that two rankings order differently, and those that both leave tied.
 
@@ -125,8 +123,6 @@ def _opposed(
         begin = end
     return n_opposed, n_tied
 
-
-Vector = NDArray[np.float64]
 
 TERMS = 22
 """Of the expansion about the middle of a cell one bandwidth wide: the rest is below 1e-15 of a sample's peak."""

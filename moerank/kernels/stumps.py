@@ -15,12 +15,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Mask, Vector
 from moerank.kernels.compiled import kernel
 
 __all__ = ["best_stump", "exponential_weights", "fidelity_weights", "split_weight"]
 
-Vector = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Documents = NDArray[np.int32]
 
 # Gains within this share of the total weight are equal but for rounding: the first stump is taken.
@@ -93,7 +92,7 @@ def fidelity_weights(
 
 @kernel
 def split_weight(
-    first: Integers, winner: Documents, worse: Documents, weights: Vector, above: NDArray[np.bool_]
+    first: Integers, winner: Documents, worse: Documents, weights: Vector, above: Mask
 ) -> tuple[float, float]:
     """Return the weight of the pairs that a stump orders rightly and of those it orders wrongly.
 

@@ -7,17 +7,14 @@ stands anything that is finite.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Floats, Integers, Mask
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import load_converted, prefetch, spread, store
 
 __all__ = ["BLOCK", "TILE", "copy_to_tiles", "cut_block", "longest_query", "places_of"]
 
-Floats = NDArray[np.floating[Any]]
 
 TILE = 4
 """Vectors of a tile: as many sums run side by side, which hides the latency of an addition."""
@@ -30,7 +27,7 @@ AHEAD = 4
 
 
 @kernel
-def longest_query(offsets: NDArray[np.int64], query: NDArray[np.int64]) -> int:
+def longest_query(offsets: Integers, query: Integers) -> int:
     """Return how many documents the longest of these queries has."""
     longest = 0
     for q in query:
@@ -39,9 +36,7 @@ def longest_query(offsets: NDArray[np.int64], query: NDArray[np.int64]) -> int:
 
 
 @kernel
-def cut_block(
-    offsets: NDArray[np.int64], query: NDArray[np.int64], begin: int, width: int, first_vector: NDArray[np.int64]
-) -> tuple[int, int]:
+def cut_block(offsets: Integers, query: Integers, begin: int, width: int, first_vector: Integers) -> tuple[int, int]:
     """Return the end of the block of queries that begins with number `begin` of `query`, and its vectors.
 
     ``first_vector`` (BLOCK + 1,) receives where each query of the block begins.
@@ -61,10 +56,10 @@ def cut_block(
 def copy_to_tiles(
     columns: Floats,
     n_documents: int,
-    used: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    queries: NDArray[np.int64],
-    first_vector: NDArray[np.int64],
+    used: Integers,
+    offsets: Integers,
+    queries: Integers,
+    first_vector: Integers,
     tiles: Floats,
     flat: Floats,
 ) -> None:
@@ -99,7 +94,7 @@ def copy_to_tiles(
                 flat[target * width + row - last] = columns[column + row]
 
 
-def places_of(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def places_of(mask: Mask) -> tuple[Integers, Integers]:
     """Return where the true columns of each row begin, shape (n_rows + 1,), and these columns, shape (n_true,).
 
     ``values[mask]`` has the same order. Both are contiguous: kernels would be compiled once more for others.

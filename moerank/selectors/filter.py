@@ -14,9 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import Count
 from moerank.data import RankingData
-from moerank.kernels.lanes import lanes
 from moerank.kernels.ranks import sum_over_queries
-from moerank.kernels.single_gain import single_gain
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets
 from moerank.rankers.base import Grid
@@ -234,8 +232,13 @@ class SingleFeatures(Filter):
 def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
     """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
 
-    Remembered with the data. The values are those of the weights ±1 on one feature, to the bit; nothing is multiplied
-    for a cumulated gain down to rank 16.
+    Remembered with the data. The values are those of the weights ±1 on one feature.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
+    >>> single_feature_values(data, NDCG(1)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
 
     def compute() -> Matrix:
@@ -246,12 +249,6 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
 
 def _sums(data: RankingData, metric: Metric) -> Matrix:
     """Return the sums over the queries, shape (2 · n_features,)."""
-    few_ranks = metric.few_ranks(data)
-    if few_ranks is not None:
-        values = np.zeros((data.n_queries, 2 * data.n_features))
-        columns, shift = data.columns.reshape(-1), lanes(data.X.dtype.type).bit_length() - 1
-        single_gain(columns, data.n_documents, 0, shift, data.offsets, *few_ranks, values)
-    else:
-        alone = np.eye(data.n_features)
-        values = metric.of_linear(data, np.vstack([alone, -alone]))
+    alone = np.eye(data.n_features)
+    values = metric.of_linear(data, np.vstack([alone, -alone]))
     return np.asarray(sum_over_queries(values))

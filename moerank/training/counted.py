@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.data import RankingData
 from moerank.data.blocks import ByDocument, ByQuery
 from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
+from moerank.kernels import newton
+from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes, word_type
-from moerank.kernels.newton import MAX_STEPS as POPULATION_STEPS
-from moerank.kernels.newton import advance
-from moerank.kernels.run_pass import CURVATURE, RESIDUALS, centres, rows_by_run, run_pass
-from moerank.kernels.square import in_order
+from moerank.kernels.proximal import VALUE, Terms, advance, begin
+from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
 from moerank.kernels.tiles import places_of
 from moerank.training.losses import EXACT, SQUARED_HINGE, UNIT, PairLoss, Target
 from moerank.training.moments import PairMoments
@@ -28,8 +29,6 @@ from moerank.training.newton import MAX_STEPS, QuadraticModel
 
 __all__ = ["sums_of_pass", "LONGEST_LIST", "CountedProblem", "minimise_by_passes"]
 
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
@@ -38,10 +37,10 @@ def sums_of_pass(
     data: RankingData,
     loss: PairLoss,
     target: Target,
-    task: NDArray[np.int64],
+    task: Integers,
     feature_mask: Mask,
-    w: NDArray[np.floating[Any]],
-    v: NDArray[np.floating[Any]],
+    w: Floats,
+    v: Floats,
     documents: Mask | None,
     queries: Mask | None,
 ) -> tuple[Matrix, Matrix]:
@@ -92,9 +91,9 @@ class _Rows(NamedTuple):
     centres : ndarray, shape (n_features, n_queries)
     """
 
-    counted: NDArray[np.int64]
+    counted: Integers
     row: NDArray[np.int32]
-    start: NDArray[np.int64]
+    start: Integers
     centres: Matrix
 
     @classmethod
@@ -107,13 +106,13 @@ class _Rows(NamedTuple):
         return data.remember("rows of a pass", make)
 
 
-def _places(feature_mask: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _places(feature_mask: Mask) -> tuple[Integers, Integers, Integers]:
     """Return where a pass finds the features of each individual: `used`, `begin` and `place` of `run_pass`."""
     used = np.flatnonzero(feature_mask.any(axis=0))
     return used, *places_of(feature_mask[:, used])
 
 
-def _prefixes(precision: type[np.floating[Any]]) -> NDArray[np.unsignedinteger[Any]]:
+def _prefixes(precision: type[np.floating[Any]]) -> Words:
     """Return the words of which number l has the bits of the lanes before lane l."""
     width = lanes(precision)
     return np.array([2**lane - 1 for lane in range(width)], word_type(width))
@@ -191,7 +190,8 @@ class CountedProblem:
             pulled = self._sums(np.float64, np.array([RESIDUALS]), once, w[None], directions[:1])[0][0]
             scale = 2.0 * C / self.n_pairs
             B = np.eye(n_features) + scale * 0.5 * (products + products.T)
-            self._models[C] = QuadraticModel(B, in_order(B, w) - (w - scale * pulled), w)
+            with one_blas_thread():
+                self._models[C] = QuadraticModel(B, B @ w - (w - scale * pulled), w)
         return self._models[C]
 
     def solve_population(
@@ -232,19 +232,24 @@ class CountedProblem:
                 solve(factor, chosen, model.rhs, w)
         scale = C / self.counts(len(W), documents, queries)
         found = self._newton(
-            np.float32, feature_mask, factors, W, scale, tolerance, POPULATION_STEPS, documents, queries
+            np.float32, feature_mask, factors, W, scale, tolerance, newton.MAX_STEPS, documents, queries
         )
         return W, found
 
     def squared_residuals(
-        self, W: Matrix, feature_mask: Mask, documents: Mask | None = None, queries: Mask | None = None
-    ) -> tuple[Matrix, Matrix]:
-        """Return Σ d (xᵢ − xⱼ) and Σ d² over the pairs of each row, shapes (n, n_features) and (n,), by one pass.
+        self,
+        W: Matrix,
+        feature_mask: Mask,
+        chosen: Mask,
+        documents: Mask | None = None,
+        queries: Mask | None = None,
+    ) -> tuple[Matrix, Vector]:
+        """Return Σ d (xᵢ − xⱼ) and Σ d² over the pairs of each chosen row: (n, n_features) and (n,); one pass.
 
         d are the residuals at W, which is 0 off the features; the first sum is 0 there. Parameters as in
         `solve_population`.
         """
-        task, none = np.full(len(W), RESIDUALS), np.zeros_like(W)
+        task, none = np.where(chosen, RESIDUALS, IDLE), np.zeros_like(W)
         sums, slack = self._sums(np.float64, task, feature_mask, W, none, documents, queries)
         return sums, slack - (W * sums).sum(axis=1)
 
@@ -278,22 +283,19 @@ class CountedProblem:
         queries: Mask | None = None,
     ) -> Mask:
         """Bring W to the minima in place, and return whether each was reached."""
-        previous, direction, residual = np.zeros((3, *W.shape))
-        rho, target = np.zeros((2, len(W)))
-        n_steps, n_products = np.zeros((2, len(W)), np.int64)
-        best, is_last, task = np.full(len(W), np.inf), np.zeros(len(W), np.bool_), np.full(len(W), RESIDUALS)
-        while task.any():  # until all are idle
-            sums, slack = self._sums(precision, task, feature_mask, W, direction, documents, queries)
-            advance(
-                task, sums, slack, feature_mask, factors, scale, self._loss.one_sided, tolerance, ROUNDING[precision],
-                most_steps, W, previous, direction, residual, best, rho, target, is_last, n_steps, n_products,
+        state = newton.begin(W)
+        while (going := state.task != IDLE).any():
+            sums = self._sums(precision, state.task, feature_mask, W, state.direction, documents, queries)
+            newton.advance(
+                state, going, *sums, feature_mask, factors, scale, self._loss.one_sided, True, tolerance,
+                ROUNDING[precision], most_steps,
             )  # fmt: skip
-        return n_steps <= most_steps
+        return state.n_steps <= most_steps
 
     def _sums(
         self,
         precision: type[np.floating[Any]],
-        task: NDArray[np.int64],
+        task: Integers,
         feature_mask: Mask,
         W: Matrix,
         V: Matrix,
@@ -317,12 +319,6 @@ class CountedProblem:
         return sums, slack
 
 
-Vector = NDArray[np.float64]
-
-ROUNDING_OF_COUNTED_PROXIMAL = 1e-13
-"""Relative rounding error of ℓ, which the test of the line search has to allow for."""
-
-
 def minimise_by_passes(
     problem: CountedProblem,
     feature_mask: Mask,
@@ -334,7 +330,7 @@ def minimise_by_passes(
     tol: float,
     documents: Mask | None = None,
     queries: Mask | None = None,
-) -> tuple[Matrix, NDArray[np.int64], Matrix]:
+) -> tuple[Matrix, Integers, Matrix]:
     """Return the variables [u; v] (n, 2 n_features), the numbers of steps (n,), and F at the start and after each step.
 
     The last has shape (max_iter + 1, n). F(w) = (1 / p) Σ max(0, 1 − (u − v)ᵀ(xᵢ − xⱼ))² + ½ λ₁ (u + v)ᵀA(u + v)
@@ -354,55 +350,15 @@ def minimise_by_passes(
     documents, queries : as in `CountedProblem.solve_population`
     """
     n = len(feature_mask)
-    lambda1, lambda2 = lambdas.T
-    share = 1.0 / problem.counts(n, documents, queries)
-    allowed = np.hstack([feature_mask, feature_mask])
-    costs = np.tile(cost, 2) * lambda2[:, None]
-
-    def smooth(w: Matrix, mask: Mask, rows: NDArray[np.int64]) -> tuple[Vector, Matrix]:
-        """Return ℓ of some individuals at their rows of w, and its gradient on the features of the mask."""
-        u, v = np.hsplit(w, 2)
-        pulled, squares = problem.squared_residuals(u - v, mask, _of(documents, rows), _of(queries, rows))
-        similar = np.array([in_order(A, size) for size in u + v]) * lambda1[rows, None]
-        loss = -2.0 * share[rows, None] * pulled
-        value = share[rows] * squares + 0.5 * ((u + v) * similar).sum(axis=1)
-        return value, np.hstack([similar + loss, similar - loss])
-
-    w, before = start.copy(), start.copy()
-    L = (4.0 + 2.0 * lambda1) * np.maximum(1, feature_mask.sum(axis=1)) / 2.0**10
-    alpha, momentum = np.ones(n), np.zeros(n)
-    n_iter, history = np.zeros(n, np.int64), np.zeros((max_iter + 1, n))
-    rows = np.arange(n)
-    for step in range(max_iter):
-        z = w[rows] + momentum[rows, None] * (w[rows] - before[rows])
-        value, gradient = smooth(z, feature_mask[rows], rows)
-        if step == 0:  # z is w here
-            history[0] = value + (costs * w).sum(axis=1)
-        trial, reached = np.empty_like(z), np.empty(len(rows))
-        searching = np.arange(len(rows))
-        while len(searching):
-            own = rows[searching]
-            stepped = z[searching] - (gradient[searching] + costs[own]) / L[own, None]
-            trial[searching] = found = np.where(allowed[own], np.maximum(0.0, stepped), 0.0)
-            u, v = np.hsplit(found, 2)
-            reached[searching] = smooth(found, u != v, own)[0]
-            change = found - z[searching]
-            model = (gradient[searching] * change + 0.5 * L[own, None] * change * change).sum(axis=1)
-            above = reached[searching] > value[searching] + model + ROUNDING_OF_COUNTED_PROXIMAL * value[searching]
-            searching = searching[above]
-            L[rows[searching]] *= 2.0
-        before[rows], w[rows] = w[rows], trial
-        n_iter[rows] = step + 1
-        history[step + 1, rows] = reached + (costs[rows] * trial).sum(axis=1)
-        following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * alpha[rows] ** 2))
-        momentum[rows], alpha[rows] = (alpha[rows] - 1.0) / following, following
-        fall = np.abs(history[step + 1, rows] - history[step, rows])
-        rows = rows[fall > tol * np.abs(history[step, rows])]
-        if not len(rows):
-            break
-    return w, n_iter, history
-
-
-def _of(masks: Mask | None, rows: NDArray[np.int64]) -> Mask | None:
-    """Return the masks of some individuals; one row is shared by all."""
-    return masks if masks is None or len(masks) == 1 else masks[rows]
+    share, costs = 1.0 / problem.counts(n, documents, queries), np.tile(cost, (n, 1))
+    terms = Terms(feature_mask, share, np.ascontiguousarray(A.T), costs, *np.ascontiguousarray(lambdas.T))
+    state = begin(terms, start)
+    history = np.zeros((max_iter + 1, n))
+    while (going := state.task != IDLE).any():
+        at_trial = (state.task == VALUE)[:, None]
+        u, v = np.hsplit(np.where(at_trial, state.trial, state.z), 2)
+        features = np.where(at_trial, u != v, feature_mask & going[:, None])
+        sums = problem.squared_residuals(u - v, features, going, documents, queries)
+        advance(state, going, terms, *sums, max_iter, tol)
+        history[state.n_iter, np.arange(n)] = state.objective
+    return state.w, state.n_iter, history

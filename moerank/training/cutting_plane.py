@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Matrix
 from moerank.training.newton import solve_positive_definite
 
 __all__ = ["CuttingPlanes", "Separation"]
 
-Matrix: TypeAlias = NDArray[np.float64]
 Separation: TypeAlias = Callable[[Matrix], tuple[Matrix, float]]
 
 # The slack of a plane is the difference of numbers up to the largest b, summed over documents.

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from moerank.arrays import Integers, Mask, Matrix, Words
 from moerank.data import PreferencePairs, RankingData, centre_in_queries
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes, word_type
@@ -26,7 +27,6 @@ from moerank.training.newton import DenseExpansion, QuadraticModel
 __all__ = ["LaneGroup", "LanePairs", "Words", "lane_groups", "PairProblem"]
 
 Precision = type[np.floating[Any]]
-Words = NDArray[np.unsignedinteger[Any]]
 Number = TypeVar("Number", bound=np.generic)
 
 
@@ -85,13 +85,13 @@ class LanePairs:
         The pairs of each individual; None means that everybody keeps all.
     """
 
-    def __init__(self, n_pairs: int, precision: Precision, pair_mask: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, n_pairs: int, precision: Precision, pair_mask: Mask | None = None) -> None:
         self.n_pairs = n_pairs
         self.pair_mask = pair_mask
         n_lanes = lanes(precision)
         self._words: Words = np.full(n_pairs, 2**n_lanes - 1, word_type(n_lanes))
 
-    def pack(self, group: LaneGroup) -> tuple[Words, NDArray[np.int64]]:
+    def pack(self, group: LaneGroup) -> tuple[Words, Integers]:
         """Return one word per pair, bit l for lane l, and the number of pairs that each lane keeps (n_lanes,).
 
         A lane without an individual keeps none, and so stands idle. The words are valid until the next call.
@@ -106,9 +106,6 @@ class LanePairs:
             pack_lanes(masks, self._words)
         return self._words, n_kept
 
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _DIGESTS: dict[int, tuple[weakref.ref[Mask], bytes]] = {}
 """Digests of read-only masks by the identity of the array, while it lives."""

@@ -10,16 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Mask, Matrix
 from moerank.training.newton import DenseExpansion, QuadraticModel, dense_newton, solve_positive_definite
 
 __all__ = ["DIFFERENCE", "SQUARED", "SQUARED_HINGE", "UNIT", "PairLoss", "SquaredHingeLoss", "SquaredLoss", "Target"]
 
-Matrix: TypeAlias = NDArray[np.float64]
 
 # What the Newton decrement promises of the relative error of the objective, where a problem is solved exactly.
 EXACT = 1e-13
@@ -67,7 +66,7 @@ class PairLoss(ABC):
     one_sided: ClassVar[bool]
 
     @abstractmethod
-    def active(self, d: Matrix) -> NDArray[np.bool_]:
+    def active(self, d: Matrix) -> Mask:
         """Return which pairs lose anything when w is moved a little, elementwise."""
 
     def residual(self, d: Matrix) -> Matrix:
@@ -94,7 +93,7 @@ class SquaredLoss(PairLoss):
 
     one_sided = False
 
-    def active(self, d: Matrix) -> NDArray[np.bool_]:
+    def active(self, d: Matrix) -> Mask:
         """Return that all pairs are active."""
         return np.ones(d.shape, np.bool_)
 
@@ -116,7 +115,7 @@ class SquaredHingeLoss(PairLoss):
 
     one_sided = True
 
-    def active(self, d: Matrix) -> NDArray[np.bool_]:
+    def active(self, d: Matrix) -> Mask:
         """Return which pairs have a positive slack."""
         return d > 0
 

@@ -16,18 +16,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.checks import check_room, memory_limit
 from moerank.data import RankingData
 from moerank.data.blocks import ByDocument, ByQuery, column_block
+from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.moments import centred_stack, sums_over_queries
-from moerank.kernels.square import in_order, sheet, square
 from moerank.training.losses import Target
 
 __all__ = ["PairMoments", "QueryMoments", "backward_path", "forward_path"]
 
-Matrix = NDArray[np.float64]
 
 BLOCK = 2048
 """Documents, about, of a block: large enough for the product to be all that costs."""
@@ -62,7 +61,7 @@ class PairMoments:
         return data.remember("pair moments", lambda: _means(*data.total(_sums)))
 
     @classmethod
-    def of_documents(cls, data: RankingData, kept: NDArray[np.bool_]) -> PairMoments:
+    def of_documents(cls, data: RankingData, kept: Mask) -> PairMoments:
         """Return the moments of the pairs among some documents, `kept` (n_documents,), remembered with the data."""
         digest = hashlib.blake2b(np.packbits(kept).tobytes(), digest_size=16).digest()
         return data.remember(("pair moments", digest), lambda: _means(*data.total(_sums_among, ByDocument(kept))))
@@ -87,10 +86,10 @@ class QueryMoments:
     n_pairs : ndarray of int64, shape (n_queries,)
     """
 
-    packed: NDArray[np.floating[Any]]
+    packed: Floats
     unit: Matrix
     difference: Matrix
-    n_pairs: NDArray[np.int64]
+    n_pairs: Integers
 
     @classmethod
     def of(cls, data: RankingData) -> QueryMoments:
@@ -109,7 +108,7 @@ class QueryMoments:
         return sum(data.remember("size of the query moments", lambda: data.map(_n_bytes))) <= memory_limit()
 
     @classmethod
-    def means(cls, data: RankingData, query_mask: NDArray[np.bool_], target: Target) -> tuple[Matrix, Matrix]:
+    def means(cls, data: RankingData, query_mask: Mask, target: Target) -> tuple[Matrix, Matrix]:
         """Return the mean square and moment of the pairs of each subset of the queries of a data set.
 
         Shapes (n_individuals, n_features, n_features) and (n_individuals, n_features); each row of `query_mask`
@@ -121,7 +120,7 @@ class QueryMoments:
         squares[:, rows, columns] = squares[:, columns, rows] = packed / n_pairs
         return squares, sums / n_pairs
 
-    def sums(self, query_mask: NDArray[np.bool_], target: Target) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
+    def sums(self, query_mask: Mask, target: Target) -> tuple[Matrix, Matrix, Integers]:
         """Return the sums of the pairs of each subset of the queries, and their number.
 
         Shapes (n_individuals, n_features · (n_features + 1) / 2), (n_individuals, n_features) and (n_individuals, 1).
@@ -133,9 +132,7 @@ class QueryMoments:
         return sums_over_queries(self.packed, query_mask), moments, (query_mask @ self.n_pairs)[:, None]
 
 
-def _sums_of_subsets(
-    data: RankingData, query_mask: NDArray[np.bool_], target: Target
-) -> tuple[Matrix, Matrix, NDArray[np.int64]]:
+def _sums_of_subsets(data: RankingData, query_mask: Mask, target: Target) -> tuple[Matrix, Matrix, Integers]:
     return QueryMoments.of(data).sums(query_mask, target)
 
 
@@ -143,7 +140,7 @@ def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: int) -> Pair
     return PairMoments(gram / n_pairs, unit / n_pairs, difference / n_pairs)
 
 
-def _sums_among(data: RankingData, kept: NDArray[np.bool_]) -> tuple[Matrix, Matrix, Matrix, int]:
+def _sums_among(data: RankingData, kept: Mask) -> tuple[Matrix, Matrix, Matrix, int]:
     """Return the sums over the pairs among the documents `kept` (n_documents,), of which there may be none."""
     if kept.any():
         return _sums(data.with_rows(np.flatnonzero(kept)))
@@ -153,11 +150,12 @@ def _sums_among(data: RankingData, kept: NDArray[np.bool_]) -> tuple[Matrix, Mat
 def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, int]:
     """Return the sums of which `PairMoments` has the means, and the number of pairs."""
     gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
-    for begin, end in data.query_blocks(BLOCK):
-        stack, sums, excess, label_sum = _stack(data, begin, end)
-        gram += square(stack)[: data.n_features, : data.n_features]
-        unit += in_order(sums, excess)
-        difference += in_order(sums, label_sum)
+    with one_blas_thread():
+        for begin, end in data.query_blocks(BLOCK):
+            stack, sums, excess, label_sum = _stack(data, begin, end)
+            gram += stack @ stack.T
+            unit += sums @ excess
+            difference += sums @ label_sum
     return gram, unit, difference, data.n_pairs
 
 
@@ -168,10 +166,11 @@ def _query_moments(data: RankingData) -> QueryMoments:
     check_room(f"a matrix of {n_features} × {n_features} for each of {data.n_queries:,} queries", n_bytes)
     packed = np.empty((data.n_queries, len(rows)), dtype)
     unit, difference = np.zeros((2, data.n_queries, n_features))
-    for q in range(data.n_queries):
-        stack, sums, excess, label_sum = _stack(data, q, q + 1)
-        packed[q] = square(stack)[rows, columns]
-        unit[q], difference[q] = in_order(sums, excess), in_order(sums, label_sum)
+    with one_blas_thread():
+        for q in range(data.n_queries):
+            stack, sums, excess, label_sum = _stack(data, q, q + 1)
+            packed[q] = (stack @ stack.T)[rows, columns]
+            unit[q], difference[q] = sums @ excess, sums @ label_sum
     return QueryMoments(packed, unit, difference, data.label_runs.n_pairs_of)
 
 
@@ -190,8 +189,8 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
 
     Returns
     -------
-    stack : ndarray, shape (n_features, n_documents + n_runs), or larger by zeros
-        Its product with its transpose is the sum of squares, and zeros.
+    stack : ndarray, shape (n_features, n_documents + n_runs)
+        Its product with its transpose is the sum of squares.
     sums : ndarray, shape (n_features, n_runs)
         The sums of x over each run.
     excess, label_sum : ndarray, shape (n_runs,)
@@ -204,18 +203,18 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     run = runs.run[rows] - runs.first[begin]
     n_worse, n_better = runs.n_worse[of_block], runs.n_better[of_block]
     offsets = data.offsets[begin : end + 1] - rows.start
-    stack = sheet(data.n_features, len(run) + len(n_worse))
+    stack = np.empty((data.n_features, len(run) + len(n_worse)))
     root_degree = np.sqrt((n_worse + n_better).astype(np.float64))
     block = column_block(data.X, rows.start, rows.stop)
     centred_stack(*block, offsets, run, len(n_worse), root_degree[run], stack, data.n_features)
     label = np.empty(len(n_worse))
     label[run] = data.y[rows]
     size = np.repeat(np.diff(offsets), np.diff(runs.first[begin : end + 1]))
-    sums = stack[: data.n_features, len(run) : len(run) + len(n_worse)]
+    sums = stack[:, len(run) :]
     return stack, sums, (n_worse - n_better).astype(np.float64), label * size
 
 
-Order = NDArray[np.int64]
+Order = Integers
 
 
 def forward_path(A: Matrix, b: Matrix, n_steps: int | None = None) -> Order:

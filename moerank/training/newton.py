@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+from moerank.arrays import Matrix, Vector
 
 __all__ = [
     "DenseExpansion",
@@ -20,7 +21,6 @@ __all__ = [
     "trust_region_newton",
 ]
 
-Matrix: TypeAlias = NDArray[np.float64]
 
 MAX_HALVINGS = 29
 MAX_STEPS = 500
@@ -141,7 +141,6 @@ def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
         return np.asarray(solution / scale, np.float64)
 
 
-Vector: TypeAlias = NDArray[np.float64]
 Inner: TypeAlias = Callable[[Vector, Vector], float]
 
 # A step counts as success when it achieves this share of the decrease that the quadratic model promises …

@@ -8,13 +8,13 @@ from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsymv
 
+from moerank.arrays import Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs, MarginPairs
-from moerank.training.newton import Expansion, Minimum, Vector, trust_region_newton
+from moerank.training.newton import Expansion, Minimum, trust_region_newton
 
 __all__ = ["PairedDocuments", "hessian_diagonal", "no_convergence", "solve_with_features", "solve_with_kernel"]
 
@@ -31,7 +31,7 @@ class PairedDocuments:
         The pairs of those documents, which are numbered anew.
     """
 
-    rows: NDArray[np.bool_]
+    rows: Mask
     pairs: CountedPairs
 
     @classmethod
@@ -48,7 +48,6 @@ class PairedDocuments:
         return data.remember("paired documents", make)
 
 
-Matrix: TypeAlias = NDArray[np.float64]
 Minimiser: TypeAlias = Callable[..., Minimum]
 
 

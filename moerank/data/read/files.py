@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from moerank.arrays import Integers
 from moerank.solvers import plugins
-from moerank.systems import open_regular
+from moerank.files import open_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa
