@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import moocore
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from moerank.arrays import Vector
 
 __all__ = [
     "PairedTest",
@@ -26,8 +27,6 @@ __all__ = [
     "smallest_within_error",
     "t_tail",
 ]
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 def mean_and_error(values: ArrayLike) -> tuple[float, float]:
@@ -65,7 +64,7 @@ def hypervolume(front: ArrayLike, reference: Sequence[float], ideal: Sequence[fl
     return float(moocore.hypervolume(points, ref=worst) / np.prod(sides))
 
 
-def joint_front(fronts: Sequence[ArrayLike]) -> Array:
+def joint_front(fronts: Sequence[ArrayLike]) -> Vector:
     """Return the points of several fronts that none of the others dominates, each once, by the first objective."""
     points = np.unique(np.concatenate([np.atleast_2d(np.asarray(front, float)) for front in fronts]), axis=0)
     return np.asarray(points[moocore.is_nondominated(points)])
@@ -95,7 +94,7 @@ def igd_plus(front: ArrayLike, target: ArrayLike, scale: Sequence[float]) -> flo
     return float(moocore.igd_plus(points, ref=goal))
 
 
-def attainment_surfaces(fronts: Sequence[ArrayLike], shares: Sequence[float] = (0.25, 0.5, 0.75)) -> list[Array]:
+def attainment_surfaces(fronts: Sequence[ArrayLike], shares: Sequence[float] = (0.25, 0.5, 0.75)) -> list[Vector]:
     """Return the points that a given share of the runs attains: the staircase corners of each surface.
 
     Parameters
@@ -280,7 +279,7 @@ def smallest_within_error(values: ArrayLike, sizes: ArrayLike) -> int:
     return int(near[np.lexsort((-means[near], n_features[near]))[0]])
 
 
-def holm(p: ArrayLike) -> Array:
+def holm(p: ArrayLike) -> Vector:
     """Return p values adjusted for their number, so that comparing them with α keeps the family's error below α.
 
     References
@@ -315,7 +314,7 @@ class RankTest:
     n_blocks : int
     """
 
-    ranks: Array
+    ranks: Vector
     p: float
     critical_difference: float
     n_blocks: int

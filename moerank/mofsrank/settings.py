@@ -153,8 +153,6 @@ def _as_json(value: object) -> object:
 
 AsJson = PlainSerializer(_as_json, when_used="json")
 
-Positive: TypeAlias = Annotated[float, Field(gt=0)]
-
 
 class Section(BaseModel):
     """A table of settings: unknown keys are errors."""
@@ -271,7 +269,9 @@ class SearchSettings(Section):
     objectives: Annotated[tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson] = FRONT
     final: Annotated[Final, _checked_by(lambda value: check_choice(get_args(Final), final=value), Final)] = "auto"
     refit: Annotated[Any, _checked_by(lambda value: read_refit(value), str | dict[str, Any] | None), AsJson] = None
-    margin: Annotated[float, _checked_by(lambda value: check_positive(margin=value), Positive)] = MARGIN
+    margin: Annotated[float, _checked_by(lambda value: check_positive(margin=value), Annotated[float, Field(gt=0)])] = (
+        MARGIN
+    )
 
 
 class Settings(SearchSettings):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,6 @@ from moerank.studies.study import Study
 
 __all__ = [
     "ALPHA",
-    "Progress",
     "Report",
     "enumeration",
     "Entry",
@@ -34,9 +32,6 @@ __all__ = [
     "with_error",
     "illustrations",
 ]
-
-Progress: TypeAlias = Callable[[str, float, str], object]
-"""Hears how far a report is: a word for the step, the share of it that is done, and what was done last."""
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
 """Default references, in the order of preference."""

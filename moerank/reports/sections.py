@@ -14,7 +14,6 @@ import pandas as pd
 from moerank.reports.report import (
     ALPHA,
     Entry,
-    Progress,
     Report,
     Section,
     Table,
@@ -32,6 +31,7 @@ from moerank.statistics import holm, mean_and_error
 from moerank.studies.comparison import against_reference, compare_runs, fewest_cells, solver_ranks, standings, verdicts
 from moerank.studies.problem import Problem, shipped_problems
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
+from moerank.studies.run_fold import Progress
 from moerank.studies.summary import Choice, chosen_solver
 from moerank.verdict import ENOUGH, LEVEL, detected
 

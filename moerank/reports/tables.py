@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from moerank.reports.report import Entry, Progress, Report, Section, Table
+from moerank.reports.report import Entry, Report, Section, Table
 from moerank.reports.sections import sections
+from moerank.studies.run_fold import Progress
 
 __all__ = ["latex", "latex_report", "markdown_report"]
 

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, log2
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from moerank.arrays import Vector
 from moerank.statistics import PairedTest, RankTest, compare_paired, friedman, holm, signed_rank_p, t_tail
 from moerank.studies.results import NoResultsError, Results
 
@@ -27,8 +26,6 @@ __all__ = [
     "query_pairs",
     "standings",
 ]
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:
@@ -87,7 +84,7 @@ def against_reference(results: Results, reference: str, metric: str, part: str =
     return frame.assign(holm=holm(frame["p"]) if len(frame) else [])
 
 
-def pooled(values: Mapping[int, Array], folds: Iterable[int]) -> Array:
+def pooled(values: Mapping[int, Vector], folds: Iterable[int]) -> Vector:
     """Return the values of the queries of some folds, in the order of the folds."""
     return np.concatenate([values[fold] for fold in sorted(folds)])
 

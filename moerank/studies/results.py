@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from moerank.arrays import Vector
 from moerank.checks import unknown
 from moerank.statistics import hypervolume, igd_plus, joint_front, mean_and_error
 from moerank.studies.result import Result
@@ -196,7 +196,7 @@ class Results(Sequence[Result]):
             found[str(solver)] = SolverMeans(len(rows), folds.assign(seconds=seconds))
         return found
 
-    def query_values(self, metric: str, part: str = "test") -> dict[str, dict[int, NDArray[np.float64]]]:
+    def query_values(self, metric: str, part: str = "test") -> dict[str, dict[int, Vector]]:
         """Return the metric of each query by solver and fold, averaged over the seeds; of one problem."""
         return {
             solver: {
@@ -207,15 +207,12 @@ class Results(Sequence[Result]):
         }
 
 
-Array: TypeAlias = NDArray[np.float64]
-
-
 def offers_sizes(folds: Runs) -> bool:
     """Whether a solver offers more than one number of features in some run."""
     return any(len(run.front) > 1 for runs in folds.values() for run in runs)
 
 
-def best_by_size(result: Result, part: str, metric: str, chosen_on: str = "validation") -> Array:
+def best_by_size(result: Result, part: str, metric: str, chosen_on: str = "validation") -> Vector:
     """Return the metric of the best that a solver offers with at most 1, 2, … features, shape (n_features,).
 
     The best is the one with the highest value of the error's metric on the part `chosen_on`, ties to fewer features:
@@ -229,7 +226,7 @@ def best_by_size(result: Result, part: str, metric: str, chosen_on: str = "valid
     return np.where(small.any(axis=1), values[order][small.argmax(axis=1)], np.nan)
 
 
-def mean_by_size(folds: Runs, part: str, metric: str, chosen_on: str = "validation") -> Array:
+def mean_by_size(folds: Runs, part: str, metric: str, chosen_on: str = "validation") -> Vector:
     """Return `best_by_size` averaged over seeds, then folds; NaN where any run offers nothing so small."""
     means = [np.mean([best_by_size(run, part, metric, chosen_on) for run in runs], axis=0) for runs in folds.values()]
     return np.asarray(np.mean(means, axis=0))
@@ -278,7 +275,7 @@ def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:
     return float(chance @ (common / (size_a + size_b - common)))
 
 
-def front_points(result: Result, objectives: Sequence[str] | None = None) -> Array:
+def front_points(result: Result, objectives: Sequence[str] | None = None) -> Vector:
     """Return the objectives of what a solver offers, on the training part, shape (n_members, n_objectives).
 
     Parameters
@@ -291,7 +288,7 @@ def front_points(result: Result, objectives: Sequence[str] | None = None) -> Arr
     return np.array([[member.objectives[name] for name in names] for member in result.front])
 
 
-def front_box(results: Sequence[Result], objectives: Sequence[str]) -> tuple[Array, Array]:
+def front_box(results: Sequence[Result], objectives: Sequence[str]) -> tuple[Vector, Vector]:
     """Return the least and the largest value of each objective, the box in which fronts are compared.
 
     The number of features is between 0 and that of all, the error between 0 and 1. Results do not say how large other

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,14 +206,15 @@ class _One:
         return self
 
 
-Progress = Callable[[str, float, str], None]
+Progress: TypeAlias = Callable[[str, float, str], object]
+"""Called with the name of the stage, the fraction done and a text."""
 
 COUNTED = {
     **dict.fromkeys((*STAGES, REFIT_SEARCH), "generation {}"),
     "refit_tuning": "by validation MAP",
     "refit": "{} rankers",
 }
-"""What is said of a stage beside its name, with the number that it counts."""
+"""Text beside the name of a stage, with the number that it counts."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
@@ -242,8 +243,8 @@ def run_fold(
     problem : Problem
     fold : int, default 1
         From 1 to `Problem.n_folds`.
-    solver : Solver, Solver or str, default "mofsrank"
-        A text as `read_solver` reads it. What the problem's file gives to solvers comes beneath.
+    solver : Solver or str, default "mofsrank"
+        A text is read by `Solver.parse`. The problem's file sets the parameters that the solver leaves open.
     seed : int, default 0
         The number of the run among those that differ in their draws alone.
     random_state : int, optional
@@ -281,7 +282,7 @@ def run_fold(
         warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
         loaded, limits = problem.load_limited_fold(fold, data, cluster)
         parts = dict(zip(PARTS, loaded, strict=True))
-        train, validation = parts["train"], parts["validation"]
+        train = parts["train"]
         metric = problem.metric.make()
         metrics = (metric, MAP() if metric != MAP() else NDCG(10))
         clock.stop("data")
@@ -306,22 +307,8 @@ def run_fold(
             **problem.offers(),
             **limits,
         }
-        estimator = spec.make(problem, offered)
-        if spec.tune and callable(getattr(estimator, "tune", None)):
-            estimator = _tuned(
-                estimator, parts, spec.settings, lambda share: report("tuning", share, "by validation MAP")
-            )
-        clock.stop("tuning")
-        shows_progress = getattr(estimator, "progress", None) is not None
-        if not shows_progress:
-            report("training", 0.0, spec.label)
-        estimator = _fitted(estimator, train, validation)
-        if not shows_progress:
-            report("training", 1.0, spec.label)
-        clock.stop("solver")
-
+        estimator = _trained(spec, spec.make(problem, offered), parts, report, clock)
         front, chosen = _front(estimator, spec.label, measure)
-        history = getattr(estimator, "history_", {})
         verdict = _verdict(estimator, measure, problem.search.margin)
         clock.stop("measuring")
     return Result(
@@ -338,7 +325,34 @@ def run_fold(
         front=front,
         chosen=chosen,
         baselines=compared,
-        convergence={
+        **_course(estimator, clock),
+        versions=_versions(),
+        scaling=train.scaling,
+        missing=train.missing,
+        verdict=verdict,
+    )
+
+
+def _trained(spec: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
+    """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
+    if spec.tune and callable(getattr(estimator, "tune", None)):
+        estimator = _tuned(estimator, parts, spec.settings, lambda share: report("tuning", share, "by validation MAP"))
+    clock.stop("tuning")
+    shows_progress = getattr(estimator, "progress", None) is not None
+    if not shows_progress:
+        report("training", 0.0, spec.label)
+    estimator = _fitted(estimator, parts["train"], parts["validation"])
+    if not shows_progress:
+        report("training", 1.0, spec.label)
+    clock.stop("solver")
+    return estimator
+
+
+def _course(estimator: Any, clock: _Clock) -> dict[str, Any]:
+    """Return the convergence and the times of a run as fields of its result; rankers have no stages."""
+    history = getattr(estimator, "history_", {})
+    return {
+        "convergence": {
             stage: Convergence(
                 generation=table["generation"].tolist(),
                 evaluations=table["n_eval"].tolist(),
@@ -346,23 +360,24 @@ def run_fold(
             )
             for stage, table in history.items()
         },
-        n_evaluations=int(getattr(estimator, "n_evaluations_", 0)),
-        times=Times(
+        "n_evaluations": int(getattr(estimator, "n_evaluations_", 0)),
+        "instances": getattr(estimator, "instance_unit_", None),
+        "times": Times(
             **clock.times,
             processor=Seconds(**clock.processor),
             stages={stage: table["seconds"].tolist() for stage, table in history.items()},
         ),
-        versions={
-            "moerank": VERSION,
-            "python": platform.python_version(),
-            **{library: version(library) for library in LIBRARIES},
-            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
-        },
-        scaling=train.scaling,
-        missing=train.missing,
-        instances=getattr(estimator, "instance_unit_", None),
-        verdict=verdict,
-    )
+    }
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of all that computes, and the machine."""
+    return {
+        "moerank": VERSION,
+        "python": platform.python_version(),
+        **{library: version(library) for library in LIBRARIES},
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+    }
 
 
 def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, baselines: bool = True) -> dict[str, Any]:

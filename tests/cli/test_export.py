@@ -89,7 +89,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_res
     (tmp_path / "folds" / "fold1" / "result.json").write_text("{}")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "solr.json").write_text("mine")
-    (tmp_path / "damaged.json").write_text('{"format": 3}')
+    (tmp_path / "damaged.json").write_text('{"format": 4}')
     (tmp_path / "query").mkdir()
     write_result(replace(tiny_result, scaling=PER_QUERY), tmp_path / "query")
     n_members = len(tiny_result.front)

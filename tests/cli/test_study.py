@@ -157,9 +157,9 @@ def test_a_plot_makes_the_folder_of_its_file(command, tmp_path):
             '{"format": 0, "grids": []}',
             "format 0, written by another version; moerank",
         ),
-        ('{"format": 3, "grids": [{}]}', "not a study of this version of moerank"),
-        ('{"format": 3, "grids": [{"problems": [{"name": "x"}], "solvers": [], "folds": [1], "seeds": 1}]}', "data"),
-        ('{"format": 3, "grids": [{"problems": [], "solvers": [{"name": "gone"}], "folds": [1], "seeds": 1}]}', "gone"),
+        ('{"format": 4, "grids": [{}]}', "not a study of this version of moerank"),
+        ('{"format": 4, "grids": [{"problems": [{"name": "x"}], "solvers": [], "folds": [1], "seeds": 1}]}', "data"),
+        ('{"format": 4, "grids": [{"problems": [], "solvers": [{"name": "gone"}], "folds": [1], "seeds": 1}]}', "gone"),
     ],
 )
 def test_a_foreign_folder_is_refused_in_a_sentence(command, tmp_path, text, message):

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from moerank.arrays import Integers
-from moerank.solvers import plugins
 from moerank.files import open_regular
+from moerank.solvers import plugins
 
 if TYPE_CHECKING:
     import pyarrow as pa

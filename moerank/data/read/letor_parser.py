@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from unicodedata import category
 
 import numpy as np
@@ -351,7 +351,7 @@ class _Parser:
         raise _Refused(_refusal(self._path, number, line, reason))
 
 
-def _zeros(n_rows: int, width: int, dtype: np.dtype[np.float64], *, mapped: bool) -> Floats:
+def _zeros(n_rows: int, width: int, dtype: np.dtype[Any], *, mapped: bool) -> Floats:
     """Return a table of zeros; the memory of a mapped one goes back to the system as soon as it is freed."""
     if not mapped:
         return np.zeros((n_rows, width), dtype)
