@@ -23,9 +23,9 @@ from moerank.mofsrank.objectives import FRONT, ObjectiveLike, errors_of, read_ob
 from moerank.mofsrank.refit import refit_front
 from moerank.mofsrank.searching import StagedSearch
 from moerank.mofsrank.settings import (
-    Progress,
     Settings,
     StageArgument,
+    StageProgress,
     check_on_shards,
     listed_settings,
     merged_settings,
@@ -212,7 +212,7 @@ class MOFSRank(RankingEstimator):
         workers: int = 1,
         journal: str | Path | None = None,
         resume: bool = False,
-        progress: Progress | None = None,
+        progress: StageProgress | None = None,
         verbose: bool = False,
     ) -> None:
         self.backend = backend

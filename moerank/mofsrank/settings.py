@@ -48,7 +48,7 @@ __all__ = [
     "EnsembleSettings",
     "FeatureSelectionSettings",
     "InstanceSelectionSettings",
-    "Progress",
+    "StageProgress",
     "RefitPlan",
     "SearchSettings",
     "Section",
@@ -76,7 +76,7 @@ BYTES_OF_INDIVIDUAL = 1024
 StageArgument: TypeAlias = bool | Mapping[str, Any]
 """Whether the stage runs, or its settings."""
 
-Progress: TypeAlias = Callable[[str, float, int, int], object]
+StageProgress: TypeAlias = Callable[[str, float, int, int], object]
 """Called with the stage, the fraction of it that is done, the generation and the evaluations."""
 
 
@@ -295,7 +295,7 @@ class Settings(SearchSettings):
     workers: Annotated[int, at_least(1)] = Field(exclude=True)
     journal: str | Path | None = Field(exclude=True)
     resume: bool = Field(exclude=True)
-    progress: Progress | None = Field(exclude=True)
+    progress: StageProgress | None = Field(exclude=True)
     verbose: bool = Field(exclude=True)
 
     @classmethod
