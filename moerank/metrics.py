@@ -27,7 +27,8 @@ from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import labels_alone
 from moerank.kernels.linear_gain import FewRanks, few_ranks_count, gain_of_linear
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
-from moerank.kernels.scores import values_by_blocks
+from moerank.kernels.scores import linear_scores, values_by_blocks
+from moerank.solvers import plugins
 
 __all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "as_metric", "make_metric", "ranking_scorer"]
 
@@ -42,28 +43,36 @@ LARGEST_EXP2_LABEL = 62
 """The gain of a larger label would not fit a 64-bit integer: such a number is no grade of relevance."""
 
 
-@dataclass(frozen=True)
 class Metric(ABC):
-    """What all ranking metrics can do: values per query, and their mean, for one ranking or for many at once.
+    """Base of all ranking metrics: values per query, and their mean, for one ranking or for many at once.
 
-    A value depends on the labels in order of rank alone, to the last bit: not on the other individuals of the batch,
-    nor on which of several documents with equal labels stands first. A perfect ranking has an NDCG, MeanNDCG and
-    average precision of exactly 1.
+    A metric of your own has the attribute ``name`` and the method ``values(data, scores)``; all else follows. It must
+    compare and hash by its parameters, as frozen dataclasses do.
+
+    Examples
+    --------
+    >>> class FirstIsRelevant(Metric):
+    ...     name = "first is relevant"
+    ...
+    ...     def values(self, data, scores):
+    ...         queries = zip(data.offsets[:-1], data.offsets[1:])
+    ...         return np.array([data.y[i:j][scores[i:j].argmax(axis=0)] > 0 for i, j in queries], float)
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> FirstIsRelevant().score(data, [0.3, 0.2, 0.1]), FirstIsRelevant().score(data, [0.0, 2.0, 1.0])
+    (0.0, 1.0)
     """
 
-    _title: ClassVar[str]
-    _kernel: ClassVar[Callable[..., Matrix]]
-
-    @property
-    def name(self) -> str:
-        """How tables and figures call the metric, such as "NDCG@10"; conventions other than LETOR's are added."""
-        others = [f for f in fields(self) if f.default is not MISSING and getattr(self, f.name) != f.default]
-        conventions = ", ".join(f"{f.name}={getattr(self, f.name)}" for f in others)
-        return self._title.format_map(vars(self)) + (f" ({conventions})" if conventions else "")
+    name: str
+    """How tables and figures call the metric."""
 
     @abstractmethod
-    def _plan(self, data: RankingData) -> Plan:
-        """Prepare what depends on `data` alone: the arguments of the kernel after scores and query offsets."""
+    def values(self, data: RankingData, scores: Matrix) -> Matrix:
+        """Return the value of each query under each ranking, shape (n_queries, n_individuals), between 0 and 1.
+
+        `scores`, of shape (n_documents, n_individuals), is float64, C-contiguous and finite. The documents of a query
+        are the rows from ``data.offsets[q]`` to ``data.offsets[q + 1]``. A value must depend on no other query and on
+        no other individual.
+        """
 
     def per_query(self, data: RankingData, scores: ArrayLike) -> Matrix:
         """Return the value of each query.
@@ -86,7 +95,7 @@ class Metric(ABC):
             For scores that are not one per document, NaN or infinite, or labels too large for the gain.
         """
         checked = checked_scores(scores, data.n_documents, data.name)
-        values = self._values(data, checked.reshape(data.n_documents, -1))
+        values = self.values(data, checked.reshape(data.n_documents, -1))
         return values.reshape(data.n_queries, *checked.shape[1:])
 
     @overload
@@ -113,7 +122,7 @@ class Metric(ABC):
         `scores`, of shape (n_documents, n_individuals), is float64, C-contiguous and finite; the result has shape
         (n_individuals,). One thread without the interpreter lock; O(n_individuals · Σ_q n_relevant · n_documents).
         """
-        means: Vector = mean_over_queries(self._values(data, scores))
+        means: Vector = mean_over_queries(self.values(data, scores))
         return means
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
@@ -123,6 +132,43 @@ class Metric(ABC):
         NDCG to rank 16 is computed by as many threads as there are `workers`, which changes no bit.
         """
         return np.concatenate(data.map(self._of_linear, W, workers))
+
+    def _of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
+        return self.values(data, linear_scores(data.X, W))
+
+    def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
+        """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
+        return data.total(self._sum_of_linear, W, workers) / data.n_queries
+
+    def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
+        sums: Matrix = sum_over_queries(self._of_linear(data, W, workers))
+        return sums
+
+
+@dataclass(frozen=True)
+class _CountedMetric(Metric):
+    """Base of the metrics that kernels compute by counting.
+
+    A value depends on the labels in order of rank alone, to the last bit: not on the other individuals of the batch,
+    nor on which of several documents with equal labels stands first. A perfect ranking has a value of exactly 1.
+    """
+
+    _title: ClassVar[str]
+    _kernel: ClassVar[Callable[..., Matrix]]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """How tables and figures call the metric, such as "NDCG@10"; conventions other than LETOR's are added."""
+        others = [f for f in fields(self) if f.default is not MISSING and getattr(self, f.name) != f.default]
+        conventions = ", ".join(f"{f.name}={getattr(self, f.name)}" for f in others)
+        return self._title.format_map(vars(self)) + (f" ({conventions})" if conventions else "")
+
+    @abstractmethod
+    def _plan(self, data: RankingData) -> Plan:
+        """Prepare what depends on `data` alone: the arguments of the kernel after scores and query offsets."""
+
+    def values(self, data: RankingData, scores: Matrix) -> Matrix:
+        return self._kernel(scores, data.offsets, *self._known(data))
 
     def _of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         few = self.few_ranks(data)
@@ -138,23 +184,12 @@ class Metric(ABC):
         query, gain, discount, depth, ideal, _ = plan
         return query, gain, discount, depth, ideal
 
-    def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
-        """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
-        return data.total(self._sum_of_linear, W, workers) / data.n_queries
-
-    def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
-        sums: Matrix = sum_over_queries(self._of_linear(data, W, workers))
-        return sums
-
-    def _values(self, data: RankingData, scores: Vector) -> Matrix:
-        return self._kernel(scores, data.offsets, *self._known(data))
-
     def _known(self, data: RankingData) -> Plan:
         return data.remember((self, "plan"), lambda: self._plan(data))
 
 
 @dataclass(frozen=True)
-class NDCG(Metric):
+class NDCG(_CountedMetric):
     """Normalised discounted cumulated gain at rank k.
 
     NDCG@k = Σ_{j ≤ k} d(j) g(y_j) / Σ_{j ≤ k} d(j) g(y*_j), where y_j is the label at rank j and y* are the labels of
@@ -208,7 +243,7 @@ class NDCG(Metric):
 
 
 @dataclass(frozen=True)
-class MeanNDCG(Metric):
+class MeanNDCG(_CountedMetric):
     """Mean over k = 1 … n of NDCG@k, with n the number of documents of the query (LETOR 4.0).
 
     Parameters
@@ -239,7 +274,7 @@ class MeanNDCG(Metric):
 
 
 @dataclass(frozen=True)
-class Precision(Metric):
+class Precision(_CountedMetric):
     """Share of relevant documents among the first k.
 
     The divisor is always k, as in LETOR 4.0: ranks that a short query does not have count as irrelevant. (The script
@@ -272,7 +307,7 @@ class Precision(Metric):
 
 
 @dataclass(frozen=True)
-class MAP(Metric):
+class MAP(_CountedMetric):
     """Mean average precision: the mean of the precision at the ranks of a query's relevant documents.
 
     Examples
@@ -295,7 +330,8 @@ def make_metric(name: str, **conventions: str) -> Metric:
     Parameters
     ----------
     name : str
-        "NDCG@k", "P@k", "MAP" or "MeanNDCG", in any case, with a number for k.
+        "NDCG@k", "P@k", "MAP" or "MeanNDCG", in any case, with a number for k; or the name of an entry point
+        ``moerank.metrics`` of an installed package, a class or function that returns the metric, with @k if it takes k.
     **conventions
         Keyword arguments of the metric, such as ``discount="log2"``.
 
@@ -314,6 +350,9 @@ def make_metric(name: str, **conventions: str) -> Metric:
         return _WITH_CUTOFF[measure](int(k), **conventions)
     if not at and measure in _WITHOUT_CUTOFF:
         return _WITHOUT_CUTOFF[measure](**conventions)
+    if (make := plugins("moerank.metrics").get(name.partition("@")[0].strip())) is not None:
+        made: Metric = make(int(k), **conventions) if k.isdecimal() else make(**conventions)
+        return made
     raise ValueError(f"unknown metric {name!r}; choose one of NDCG@k, P@k, MAP and MeanNDCG, with a rank for k")
 
 

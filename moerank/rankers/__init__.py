@@ -1,11 +1,13 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
 from moerank.rankers.ada_rank import AdaRank as AdaRank
+from moerank.rankers.adapter import ForeignRanker as ForeignRanker
 from moerank.rankers.adapter import RankerAdapter as RankerAdapter
 from moerank.rankers.adapter import as_backend as as_backend
 from moerank.rankers.adapter import train_on as train_on
 from moerank.rankers.adapter import train_on_subsets as train_on_subsets
 from moerank.rankers.adapter import varying_for as varying_for
+from moerank.rankers.adapter import with_features as with_features
 from moerank.rankers.arguments import ConstantFeatureWarning as ConstantFeatureWarning
 from moerank.rankers.arguments import ScaleWarning as ScaleWarning
 from moerank.rankers.arguments import Validation as Validation

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from moerank.arrays import Mask, Matrix
+from moerank.arrays import Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import RankingEstimator
@@ -26,7 +26,15 @@ from moerank.rankers.population import (
 )
 from moerank.rankers.rank_rls import RankRLS
 
-__all__ = ["RankerAdapter", "as_backend", "train_on", "train_on_subsets", "varying_for"]
+__all__ = [
+    "ForeignRanker",
+    "RankerAdapter",
+    "as_backend",
+    "train_on",
+    "train_on_subsets",
+    "varying_for",
+    "with_features",
+]
 
 THREADS = ("n_jobs", "thread_count")
 """What libraries call the number of threads of a ranker."""
@@ -96,6 +104,52 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
         return found if isinstance(found, FittedPopulation) else found.coefs
 
 
+class ForeignRanker(RankingEstimator):
+    """A ranker or selector of another package as an estimator of this one.
+
+    Parameters
+    ----------
+    ranker : object
+        With ``fit`` and ``predict``, as for `RankerAdapter`. It uses the features that its ``get_support()`` returns,
+        or all, and is linear if it has a ``coef_`` of one number per feature.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> data = RankingData([[0.1], [0.9], [0.5]], y=[0, 2, 1])
+    >>> ForeignRanker(Ridge()).fit(data).predict([[0.0], [1.0]]).argmax()
+    np.int64(1)
+    """
+
+    _additive = False
+
+    def __init__(self, ranker: AnyRanker) -> None:
+        self.ranker = ranker
+
+    def _check_parameters(self) -> None:
+        pass
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        every = np.ones(train.n_features, np.bool_)
+        trained: Any = train_on(self.ranker, train, every)
+        self.ranker_ = trained
+        found: object = trained.get_support() if hasattr(trained, "get_support") else every
+        self.support_ = np.asarray(found, np.bool_)
+        weights = np.asarray(getattr(trained, "coef_", ()), np.float64)
+        if weights.shape == (train.n_features,):
+            self.coef_ = weights
+
+    def _scores(self, X: Vector) -> Vector:
+        return np.asarray(self.ranker_.predict(X), np.float64).reshape(-1)
+
+
+def with_features(estimator: Any) -> Any:
+    """Return an estimator that says which features it uses and can be cloned; others in a `ForeignRanker`."""
+    known = isinstance(estimator, RankingEstimator)
+    known = known or all(hasattr(estimator, name) for name in ("get_support", "get_params", "support_"))
+    return estimator if known else ForeignRanker(estimator)
+
+
 def train_on_subsets(
     ranker: Any,
     train: RankingData,
@@ -151,14 +205,14 @@ def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingDat
     """
     if not mask.any():
         return None
-    ranker = clone(ranker)
+    ranker = clone(ranker, safe=False)  # plain objects are copied
     if isinstance(ranker, RankingEstimator):  # copies, since data remember their parts
         part = copy(train).with_features(mask)
         held_out = None if validation is None else copy(validation).with_features(mask)
         if held_out is not None and hasattr(ranker, "stopped"):
             ranker = ranker.stopped(part, held_out)
         return ranker._learn(part, held_out)
-    parameters = ranker.get_params(deep=False)
+    parameters = ranker.get_params(deep=False) if hasattr(ranker, "get_params") else {}
     open_ones = {name: 1 for name in THREADS if name in parameters and parameters[name] is None}
     ranker = ranker.set_params(**open_ones) if open_ones else ranker
     trained: AnyRanker = ranker.fit(train.X[:, mask], train.y, **_query_argument(ranker, train))
@@ -188,7 +242,7 @@ def as_backend(ranker: FitnessBackend | AnyRanker | None) -> FitnessBackend:
     Raises
     ------
     ValueError
-        For what can neither train a population nor be fitted, predict and be cloned; the message says what to do.
+        For an object that can neither train a population nor be fitted and predict; the message says what to do.
 
     Examples
     --------
@@ -213,10 +267,10 @@ def as_backend(ranker: FitnessBackend | AnyRanker | None) -> FitnessBackend:
         raise ValueError(f"backend is the class {ranker.__name__}; give an object of it: {ranker.__name__}(…)")
     if callable(getattr(ranker, "fit_population", None)):
         return cast(FitnessBackend, ranker)
-    lacks = [method for method in ("fit", "predict", "get_params") if not callable(getattr(ranker, method, None))]
+    lacks = [method for method in ("fit", "predict") if not callable(getattr(ranker, method, None))]
     if lacks:
         raise ValueError(
-            "backend must have fit_population, or fit, predict and get_params as scikit-learn's estimators have them, "
+            "backend must have fit_population, or fit and predict as scikit-learn's estimators have them, "
             f"and {name} has no {lacks[0]}"
         )
     return RankerAdapter(cast(AnyRanker, ranker))

@@ -31,6 +31,7 @@ from moerank.rankers import (
     RankingEstimator,
     Selection,
     SelectionPath,
+    with_features,
 )
 from moerank.rankers.model import Model
 from moerank.selectors.filter import single_feature_values
@@ -436,7 +437,7 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, r
     found = []
     if solver != backend_name:
         report("baselines", 0.0, "all features")
-        found.append(measure.fitted(ALL_FEATURES, _fitted(backend, train)))
+        found.append(measure.fitted(ALL_FEATURES, _fitted(with_features(backend), train)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
     if solver != "fsmrank" and not train.in_shards and train.label_runs.n_pairs <= LONGEST_LIST:

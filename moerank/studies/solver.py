@@ -23,12 +23,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from sklearn.base import clone
 
-from moerank.arrays import Array, Vector
+from moerank.arrays import Array
 from moerank.data import RankingData
-from moerank.rankers import AnyRanker, RankingEstimator, Selection, train_on
+from moerank.rankers import Selection, with_features
 from moerank.solvers import make_solver, read_text, solvers, written
 
-__all__ = ["RUN_ARGUMENTS", "ForeignRanker", "Solver", "check_parameters", "data_digest", "describe", "digest_of"]
+__all__ = ["RUN_ARGUMENTS", "Solver", "check_parameters", "data_digest", "describe", "digest_of"]
 
 RUN_ARGUMENTS = {
     "checkpoint": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
@@ -252,7 +252,7 @@ class Solver(BaseModel):
         if self.given is None:
             known = self.takes()
             taken = {name: value for name, value in offered.items() if name in known}
-            return _with_features(make_solver(self.name, **taken | self.settings))
+            return with_features(make_solver(self.name, **taken | self.settings))
         if not self.is_held:
             raise ValueError(f"{self.label} was given as a Python object; give it to Study again to run it")
         of_run = {name: offered[name] for name in SET_BY_RUN if name in offered}
@@ -269,45 +269,7 @@ class Solver(BaseModel):
                 )
         known = made.get_params(deep=False)
         made.set_params(**{name: value for name, value in of_run.items() if name in known})
-        return _with_features(made)
-
-
-def _with_features(estimator: Any) -> Any:
-    """Return an estimator that says which features it uses; a foreign ranker uses all."""
-    known = isinstance(estimator, RankingEstimator) or hasattr(estimator, "get_support")
-    return estimator if known else ForeignRanker(estimator)
-
-
-class ForeignRanker(RankingEstimator):
-    """A ranker of another library, on all features, measured by its predictions.
-
-    Parameters
-    ----------
-    ranker : estimator
-        As for `RankerAdapter`.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> data = RankingData([[0.1], [0.9], [0.5]], y=[0, 2, 1])
-    >>> ForeignRanker(Ridge()).fit(data).predict([[0.0], [1.0]]).argmax()
-    np.int64(1)
-    """
-
-    _additive = False
-
-    def __init__(self, ranker: AnyRanker) -> None:
-        self.ranker = ranker
-
-    def _check_parameters(self) -> None:
-        pass
-
-    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self.support_ = np.ones(train.n_features, np.bool_)
-        self.ranker_: Any = train_on(self.ranker, train, self.support_)
-
-    def _scores(self, X: Vector) -> Vector:
-        return np.asarray(self.ranker_.predict(X), np.float64).reshape(-1)
+        return with_features(made)
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:

@@ -175,7 +175,7 @@ def test_a_backend_stays_and_a_ranker_is_adapted():
 @pytest.mark.parametrize(
     ("thing", "message"),
     [
-        (5, "backend must have fit_population, or fit, predict and get_params .*, and int has no fit"),
+        (5, "backend must have fit_population, or fit and predict .*, and int has no fit"),
         (Recorder(), "and Recorder has no predict"),
         (Ridge, r"backend is the class Ridge; give an object of it: Ridge\(…\)"),
         (RankSVM, r"backend is the class RankSVM; give an object"),

@@ -1,0 +1,286 @@
+"""A package of its own adds a solver, a backend, an objective, a metric, a reader and an export by entry points."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from moerank.data import load_planted_fold
+from moerank.testing import check_backend, check_solver
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+PACKAGE = '''
+"""Plain classes: none inherits from moerank, except the metric."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+
+from moerank.exports import Format
+from moerank.exports.deployable import Deployment
+from moerank.metrics import Metric
+
+
+class Centroids:
+    """Weights: the mean of the relevant documents minus that of the others."""
+
+    linear = True
+
+    def fit(self, X, y, qid=None):
+        X, y = np.asarray(X), np.asarray(y)
+        self.coef_ = X[y > 0].mean(axis=0) - X[y == 0].mean(axis=0)
+        return self
+
+    def predict(self, X):
+        return np.asarray(X) @ self.coef_
+
+
+class Crowd(Centroids):
+    """A faulty backend: it gives a weight to every feature."""
+
+    def fit_population(self, train, *, pair_mask=None, feature_mask=None, start=None):
+        return np.ones((1 if feature_mask is None else len(feature_mask), train.n_features))
+
+
+class Largest:
+    """Select the three features with the largest weights of `Centroids`."""
+
+    linear = True
+    selects = True
+
+    def __init__(self, n_features_to_select=3):
+        self.n_features_to_select = n_features_to_select
+
+    def get_params(self, deep=True):
+        return {"n_features_to_select": self.n_features_to_select}
+
+    def set_params(self, **parameters):
+        vars(self).update(parameters)
+        return self
+
+    def fit(self, X, y, qid=None):
+        weights = Centroids().fit(X, y).coef_
+        order = np.argsort(-np.abs(weights), kind="stable")[: self.n_features_to_select]
+        self.support_ = np.isin(np.arange(len(weights)), order)
+        self.coef_ = np.where(self.support_, weights, 0.0)
+        return self
+
+    def predict(self, X):
+        return np.asarray(X) @ self.coef_
+
+    def get_support(self):
+        return self.support_
+
+
+class EvenFeatures:
+    """The number of selected features in even columns."""
+
+    name = title = "even"
+
+    def values(self, candidates):
+        return candidates.feature_mask[:, ::2].sum(axis=1).astype(float)
+
+    def bounds(self, data, n_var):
+        return 0.0, float(-(-data.n_features // 2))
+
+
+class Success(Metric):
+    """Whether a relevant document stands among the first k."""
+
+    def __init__(self, k=1):
+        self.k = k
+        self.name = f"success@{k}"
+
+    def __eq__(self, other):
+        return isinstance(other, Success) and self.k == other.k
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def values(self, data, scores):
+        found = np.empty((data.n_queries, scores.shape[1]))
+        for query, (first, last) in enumerate(zip(data.offsets[:-1], data.offsets[1:])):
+            order = np.argsort(-scores[first:last], axis=0, kind="stable")[: self.k]
+            found[query] = (data.y[first:last][order] > 0).any(axis=0)
+        return found
+
+
+def read_lines(path, columns):
+    """Read JSON lines."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return pa.table({name: [row[name] for row in rows] for name in columns or rows[0]})
+
+
+def weights(model, path):
+    """Write names and weights, one a line."""
+    text = "".join(f"{name} {weight!r}\\n" for name, weight in zip(model.labels, model.weights))
+    return Deployment({path: text.encode()}, f"Read {path.name}.")
+
+
+FORMAT = Format("weights.txt", weights)
+'''
+
+ENTRY_POINTS = """
+[moerank.solvers]
+largest = theirs:Largest
+[moerank.backends]
+centroids = theirs:Centroids
+[moerank.objectives]
+even = theirs:EvenFeatures
+[moerank.metrics]
+success = theirs:Success
+[moerank.readers]
+jsonl = theirs:read_lines
+[moerank.exports]
+weights = theirs:FORMAT
+"""
+
+PROBLEM = """
+name = "lines"
+metric.name = "success@1"
+[data]
+source = "table"
+folder = "lines"
+label = "label"
+query = "query"
+[backend]
+name = "centroids"
+tune = false
+[search]
+objectives = ["features", "error", "even"]
+[instance_selection]
+population = 8
+generations = 2
+[feature_selection]
+population = 8
+generations = 2
+[ensemble]
+population = 8
+generations = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The folder of an installed package, and the files of a problem that needs it."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "theirs.py").write_text(PACKAGE)
+    meta = folder / "theirs-1.0.dist-info"
+    meta.mkdir()
+    (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (meta / "entry_points.txt").write_text(ENTRY_POINTS)
+    (folder / "lines.toml").write_text(PROBLEM)
+    for name, part in zip(("train", "vali", "test"), load_planted_fold(1, n_queries=15, n_documents=12), strict=True):
+        path = folder / "lines" / "Fold1" / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        columns = [f"f{number}" for number in range(part.n_features)]
+        rows = [
+            dict(zip(columns, map(float, x), strict=True)) | {"label": int(y), "query": str(q)}
+            for x, y, q in zip(part.X, part.y, part.qid, strict=True)
+        ]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def moerank(folder, *arguments):
+    """Run a command beside the package."""
+    path = os.pathsep.join([str(folder), str(PROJECT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "moerank", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_run_uses_all_that_another_package_adds(installed):
+    moerank(installed, "run", "lines.toml", "--solver", "mofsrank-no-instance-selection", "--out", "searched")
+    result = json.loads((installed / "searched" / "result.json").read_text())
+    assert result["metrics"][0] == "success@1"
+    assert list(result["front"][0]["objectives"]) == ["features", "error", "even"]
+    for member in result["front"]:
+        even = sum(feature % 2 == 0 for feature in member["features"])
+        assert member["objectives"]["even"] == even
+        assert member["objectives"]["error"] == pytest.approx(1 - member["scores"]["train"]["success@1"], abs=1e-12)
+    model = json.loads((installed / "searched" / "model.json").read_text())
+    moerank(installed, "export", "searched", "--format", "weights", "--out", "weights.txt")
+    written = [line.rsplit(" ", 1) for line in (installed / "weights.txt").read_text().splitlines()]
+    assert {name: float(weight) for name, weight in written} == dict(zip(model["names"], model["weights"], strict=True))
+
+
+def test_a_plain_class_is_a_solver_in_commands_and_studies(installed):
+    moerank(installed, "run", "lines.toml", "--solver", "largest[n_features_to_select=2]", "--out", "plain")
+    result = json.loads((installed / "plain" / "result.json").read_text())
+    assert [len(member["features"]) for member in result["front"]] == [2]
+    assert "largest" in moerank(installed, "solvers")
+    shown = moerank(installed, "study", "lines.toml", "--solvers", "largest,centroids", "--out", "study")
+    assert re.search(r"2 of 2|2 cells", shown), shown
+
+
+class Silent:
+    """A solver that scores nothing."""
+
+    def fit(self, X, y, qid=None):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+class Deaf(Silent):
+    """A solver that takes no queries."""
+
+    def fit(self, X, y):
+        return self
+
+
+class Forgetful(Silent):
+    """A solver that fits nothing and says nothing."""
+
+    def fit(self, X, y, qid=None):
+        pass
+
+
+def test_the_checks_pass_solvers_and_name_faults(installed, monkeypatch):
+    monkeypatch.syspath_prepend(installed)
+    import theirs
+
+    check_solver(theirs.Largest)
+    check_solver(theirs.Largest(5))
+    check_backend(theirs.Centroids())
+    for faulty, sentence in (
+        (Silent, r"puts 0% of the training pairs in order"),
+        (Deaf, r"Deaf\.fit must take qid"),
+        (Forgetful, r"Forgetful\.fit must return self"),
+        (object, r"object has no method fit"),
+    ):
+        with pytest.raises(AssertionError, match=sentence):
+            check_solver(faulty)
+
+    class Wide(theirs.Largest):
+        def get_support(self):
+            return ~self.support_
+
+    class Restless(theirs.Largest):
+        def fit(self, X, y, qid=None):
+            super().fit(X, y)
+            self.coef_ = self.coef_ * np.random.default_rng().random(len(self.coef_))
+            return self
+
+    with pytest.raises(AssertionError, match=r"changes with features that get_support\(\) leaves out"):
+        check_solver(Wide)
+    with pytest.raises(AssertionError, match=r"training twice gives other scores"):
+        check_solver(Restless)
+    with pytest.raises(AssertionError, match=r"gives weights to features outside feature_mask"):
+        check_backend(theirs.Crowd)
