@@ -214,7 +214,7 @@ class InstanceSelectionSettings(StageSettings):
 
     generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 50
     unit: Literal["auto", "pair", "document", "query"] = "auto"
-    density: tuple[float, float] = DENSITY
+    density: tuple[Annotated[float, Field(gt=0, le=1)], Annotated[float, Field(gt=0, le=1)]] = DENSITY
     max_subsets: Annotated[int, at_least(1)] = 10
     include_all: bool = True
 

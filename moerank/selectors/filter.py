@@ -42,7 +42,7 @@ def check_metric(**metrics: Any) -> None:
 
 
 RankerOrNone: TypeAlias = Annotated[AnyRanker | None, check_ranker]
-MetricOrName: TypeAlias = Annotated[Metric | str | None, check_metric]
+MetricOrNone: TypeAlias = Annotated[Metric | str | None, check_metric]
 
 Order = Integers
 
@@ -220,7 +220,7 @@ class SingleFeatures(Filter):
     [0, 1]
     """
 
-    metric: MetricOrName = None
+    metric: MetricOrNone = None
     both_directions: bool = True
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:

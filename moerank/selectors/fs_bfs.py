@@ -18,7 +18,7 @@ from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets
 from moerank.rankers.population import LinearPopulation, Population
 from moerank.rankers.selection import SelectionPath, nested_masks
-from moerank.selectors.filter import Filter, MetricOrName, Order
+from moerank.selectors.filter import Filter, MetricOrNone, Order
 
 __all__ = ["coordinate_ascent", "FSBFS", "best_first", "partition"]
 
@@ -159,7 +159,7 @@ class FSBFS(Filter):
     [(1,), (0, 2)]
     """
 
-    metric: MetricOrName = None
+    metric: MetricOrNone = None
     max_size: Count = 4
     patience: Count = 5
     restarts: Count = 5

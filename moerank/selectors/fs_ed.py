@@ -12,7 +12,7 @@ from moerank.data import RankingData
 from moerank.data.correlation import SMALLEST_SQUARED
 from moerank.kernels.similarity import gaussian_density
 from moerank.metrics import NDCG, as_metric
-from moerank.selectors.filter import Filter, MetricOrName, Order, single_feature_values
+from moerank.selectors.filter import Filter, MetricOrNone, Order, single_feature_values
 
 __all__ = ["FSED", "divergence", "expected_divergence"]
 
@@ -68,7 +68,7 @@ class FSED(Filter):
     [0, 1]
     """
 
-    metric: MetricOrName = None
+    metric: MetricOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         if validation is None:

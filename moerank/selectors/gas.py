@@ -18,7 +18,7 @@ from moerank.kernels.similarity import concordance
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.base import Grid
 from moerank.rankers.lambda_mart import LambdaMART
-from moerank.selectors.filter import Filter, MetricOrName, Order, single_feature_values
+from moerank.selectors.filter import Filter, MetricOrNone, Order, single_feature_values
 
 __all__ = ["GAS", "HCAS", "NGAS", "XGAS"]
 
@@ -88,7 +88,7 @@ class GAS(Filter):
     c: NotNegative = 0.01
     importance: Importance = "loss"
     similarity: Similarity = "kendall"
-    metric: MetricOrName = None
+    metric: MetricOrNone = None
     normalise: bool = True
 
     def _own_grid(self, train: RankingData) -> Grid:
@@ -173,7 +173,7 @@ class RelevanceFilter(Filter):
 
     relevance: Relevance = "measure"
     similarity: Similarity = "spearman"
-    metric: MetricOrName = None
+    metric: MetricOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         metric = as_metric(self.metric, NDCG(10))

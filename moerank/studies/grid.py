@@ -117,7 +117,7 @@ class Grid(Section):
     problems: tuple[Problem, ...]
     solvers: tuple[Solver, ...]
     folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
-    seeds: Annotated[int, Field(strict=True, ge=1)]
+    seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
     settings: Parameters = Field(default_factory=dict)
 
     @model_validator(mode="after")

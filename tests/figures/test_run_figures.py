@@ -12,7 +12,6 @@ from matplotlib.patches import Rectangle
 from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_run.features import MOST_ROWS
 from moerank.figures.style import save_figure
-from moerank.rankers.model import Model
 from moerank.studies.result import Member
 
 FIGURES = ("front", "convergence", "features")
@@ -26,10 +25,10 @@ def draw(name, result):
 def with_many_features(result):
     names = [f"feature with a long name {number}" for number in range(200)]
     scores = result.best.scores
-    models = [
-        Model(names=tuple(names[:size]), columns=tuple(range(size)), weights=(1.0,) * size) for size in range(1, 71)
+    front = [
+        Member(name="mofsrank", features=tuple(range(size)), weights=(1.0,) * size, objectives={}, scores=scores)
+        for size in range(1, 71)
     ]
-    front = [Member("mofsrank", model, {}, scores) for model in models]
     return replace(result, feature_names=names, front=front, chosen=30)
 
 

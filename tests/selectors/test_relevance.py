@@ -38,7 +38,7 @@ def test_relevance_by_trees_is_the_metric_of_lightgbm_on_one_column(data):
     ("parameters", "message"),
     [
         ({"relevance": "chi2"}, "relevance must be one of 'measure', 'lambdamart'"),
-        ({"similarity": "pearson"}, "similarity must be one of 'spearman', 'kendall'"),
+        ({"similarity": "pearson"}, "similarity must be one of 'kendall', 'spearman'"),
         ({"metric": "MAPP"}, "metric must be a Metric or the name of one"),
     ],
 )

@@ -55,7 +55,7 @@ def test_the_error_is_that_of_the_search_to_the_bit_and_measured_once(parts, kin
     for name in ("of_linear", "per_query", "batch"):
         monkeypatch.setattr(Metric, name, counted(name))
     measure = Measure(parts, METRICS, read_objectives(("features", "error")), RankRLS())
-    rankers = measure.population("some", population, support)
+    rankers = measure.measured("some", population, support)
     assert [ranker.objectives["error"] for ranker in rankers] == errors.tolist()
     assert [ranker.objectives["features"] for ranker in rankers] == support.sum(axis=1).tolist()
     assert sum(metric == METRICS[0] and data is train for metric, data in measured) == 1

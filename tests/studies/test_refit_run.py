@@ -10,8 +10,7 @@ from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankBoost, RankRLS
 from moerank.studies.problem import load_problem
 from moerank.studies.result import Result
-from moerank.studies.run_fold import configuration, run_fold
-from moerank.studies.solver import Solver
+from moerank.studies.run_fold import run_fold
 
 REFIT = {"search.refit": "rankboost"}
 
@@ -50,17 +49,6 @@ def test_the_verdict_is_that_of_the_estimator(result, tiny_problem):
     solver = MOFSRank(RankRLS().tune(train, vali), refit="rankboost", tune=False, random_state=4, **stages)
     solver.set_params(feature_selection=budget).fit(train, validation=vali)
     assert solver.verdict(test) == result.verdict
-
-
-def test_results_of_before_keep_their_configuration(tiny_problem, tiny_problem_file):
-    def of(**search):
-        problem = load_problem(tiny_problem_file, {f"search.{key}": value for key, value in search.items()})
-        return configuration(problem, 1, Solver(name="mofsrank"), 0)["search"]
-
-    assert of() == {"algorithm": "nsga2", "objectives": ["features", "error"], "final": "auto"}
-    assert of(refit="lambdamart") == {**of(), "refit": "lambdamart"}
-    search = {"ranker": "lambdamart", "evaluations": 20}
-    assert of(refit=search) == {**of(), "refit": search}
 
 
 def test_the_command_line_takes_a_small_search_and_tells_of_each_step(command):

@@ -71,7 +71,7 @@ def test_a_run_on_shards_finds_what_the_whole_does_but_for_rounding(tiny_problem
     assert [baseline.name for baseline in there.baselines] == ["all features", "best single feature"]
     assert (there.queries, there.instances) == (here.queries, "query" if solver == "mofsrank" else None)
     assert there.configuration["data"]["shards"] == 3
-    assert "shards" not in here.configuration["data"]
+    assert here.configuration["data"]["shards"] is None
 
 
 @pytest.mark.parametrize(

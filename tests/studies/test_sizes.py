@@ -1,7 +1,6 @@
 import numpy as np
 from helpers.changes import replace
 
-from moerank.rankers.model import Model
 from moerank.studies.results import best_by_size, mean_by_size, offers_sizes
 
 
@@ -10,7 +9,8 @@ def offering(result, members):
     front = [
         replace(
             result.best,
-            model=Model(names=tuple("abcdef"[:size]), columns=tuple(range(size)), weights=(1.0,) * size),
+            features=tuple(range(size)),
+            weights=(1.0,) * size,
             scores={"validation": {"NDCG@10": validation}, "test": {"NDCG@10": test}},
         )
         for size, validation, test in members

@@ -126,7 +126,7 @@ def test_a_claim_holds_against_other_processes_and_dies_with_its_own(tiny_proble
     cell = Cell(tiny_problem, 1, Solver(name="rankrls"), 0)
     script = (
         "import sys, pickle; from moerank.studies.store import Store; cell = pickle.load(open(sys.argv[2], 'rb'));"
-        "print(Store(sys.argv[1]).claim(cell), flush=True); sys.stdin.read()"
+        "store = Store(sys.argv[1]); print(store.claim(cell), flush=True); sys.stdin.read()"
     )
     import pickle
 
