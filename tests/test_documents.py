@@ -8,6 +8,7 @@ block behind it.
 
 import doctest
 import io
+import linecache
 import re
 import shlex
 from contextlib import redirect_stdout
@@ -101,8 +102,10 @@ def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
                 right = doctest.OutputChecker().check_output(block.text, printed, FLAGS)
                 assert right, f"{place}: what is printed is\n{printed}"
             elif block.runs and block.kind == "python":
+                text = "\n" * block.line + block.text
+                linecache.cache[page] = len(text), None, text.splitlines(keepends=True), page  # as notebooks do
                 with redirect_stdout(io.StringIO()) as output:
-                    exec(compile("\n" * block.line + block.text, page, "exec"), names)
+                    exec(compile(text, page, "exec"), names)
                 printed = output.getvalue()
             elif block.runs:
                 for line in re.sub(r"\\\n", " ", block.text).splitlines():

@@ -474,7 +474,7 @@ def _is_own(name: str) -> bool:
 def _warn_if_stale(module: str, name: str) -> None:
     """Warn if the file of a module is newer than its import: the text is then not that of the running code."""
     with suppress(OSError, AttributeError, TypeError, ValueError):
-        file = Path(str(sys.modules[module].__file__))
+        file = Path(str(getattr(sys.modules.get(module), "__file__", None)))
         changed = file.stat().st_mtime
         if changed <= STARTED:
             return
