@@ -202,7 +202,7 @@ def test_the_page_runs_in_a_browser(kind, tmp_path, request):
     probe = PROBE.replace("ACROSS", '"cost"' if kind else '"features"')
     (tmp_path / "page.html").write_text(page.replace("</body>", probe + "</body>"), encoding="utf-8")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    command += ["--disable-background-networking", "--enable-logging=stderr", "--virtual-time-budget=5000"]
+    command += ["--disable-background-networking", "--enable-logging=stderr", "--virtual-time-budget=20000"]
     command += ["--window-size=500,900"]
     run = subprocess.run(
         [*command, "--dump-dom", (tmp_path / "page.html").as_uri()], capture_output=True, text=True, timeout=120
