@@ -87,12 +87,12 @@ class ByDocument:
     values: Array
 
 
-def whole(arguments: Sequence[Any]) -> list[Any]:
+def whole(arguments: Sequence[object]) -> list[object]:
     """Return arguments with the arrays of `ByQuery` and `ByDocument` in their places."""
     return [argument.values if isinstance(argument, ByQuery | ByDocument) else argument for argument in arguments]
 
 
-def shares(argument: Any, queries: Integers, documents: Integers) -> list[Any]:
+def shares(argument: object, queries: Integers, documents: Integers) -> Sequence[object]:
     """Return the value of an argument for each shard.
 
     Parameters

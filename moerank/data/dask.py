@@ -215,7 +215,7 @@ class DaskCluster:
         except (OSError, CancelledError, asyncio.CancelledError):
             raise gone(self.address, RESUME) from None
 
-    def submit(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def submit(self, worker: str, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Let a worker call a function; no other worker takes the call over."""
         return self.asked(lambda: self.client.submit(function, *arguments, workers=[worker], pure=False))
 
@@ -243,7 +243,7 @@ class DaskShards:
     ) -> None:
         self._cluster, self._sources, self._steps = cluster, sources, tuple(steps)
         self._home: dict[int, str] = {}
-        self._held: dict[int, Future[Any]] = {}
+        self._held: dict[int, Future[RankingData]] = {}
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -255,12 +255,12 @@ class DaskShards:
         n = len(set(self._home.values()))
         return f"{len(self)} shard{'s' * (len(self) != 1)} on {n} worker{'s' * (n != 1)}"
 
-    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> list[T]:
+    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> list[T]:
         """Let each worker work on its shards; see `ShardHolder`."""
         found = self._run(function, arguments, lambda shards: [(shard, shard + 1) for shard in shards])
         return [found[shard, shard + 1] for shard in range(len(self))]
 
-    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> T:
+    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> T:
         """Let each worker add up neighbouring shards as far as the order of the sum allows, and add up the rest."""
         found = self._run(function, arguments, lambda shards: runs_of(shards, len(self)))
         return add_up((0, len(self)), lambda shard: found[shard, shard + 1], found)
@@ -275,7 +275,7 @@ class DaskShards:
         return shards
 
     def _run(
-        self, function: Callable[..., T], arguments: Sequence[Sequence[Any]], split: Callable[[list[int]], list[Run]]
+        self, function: Callable[..., T], arguments: Sequence[Sequence[object]], split: Callable[[list[int]], list[Run]]
     ) -> dict[Run, T]:
         """Return the sums over the runs into which `split` takes the shards of each task apart."""
         arguments = [_once(_packed, values) for values in arguments]
@@ -371,7 +371,7 @@ class DaskShards:
             f"workers, or give them more memory, and {RESUME}"
         )
 
-    def _read(self, worker: str, shard: int) -> Future[Any]:
+    def _read(self, worker: str, shard: int) -> Future[RankingData]:
         """Let a worker read a shard, or send it there."""
         source = self._sources[shard]
         if isinstance(source, RankingData):
@@ -479,8 +479,8 @@ def _step_on(shard: RankingData | None, step: Callable[..., RankingData]) -> Ran
 
 
 def _work(
-    shards: Mapping[int, RankingData], runs: Iterable[Run], function: Callable[..., Any], arguments: list[list[Any]]
-) -> list[Any]:
+    shards: Mapping[int, RankingData], runs: Iterable[Run], function: Callable[..., T], arguments: list[list[object]]
+) -> list[T]:
     """Return the sum over each run of what `function` returns for its shards, on their worker.
 
     `arguments` has for each argument a list of values, one for each shard in order of number.
@@ -497,13 +497,13 @@ class _Packed(NamedTuple):
     shape: tuple[int, ...]
 
 
-def _packed(value: Any) -> Any:
+def _packed(value: object) -> object:
     if isinstance(value, np.ndarray) and value.dtype == np.bool_:
         return _Packed(np.packbits(value), value.shape)
     return value
 
 
-def _unpacked(value: Any) -> Any:
+def _unpacked(value: object) -> object:
     if isinstance(value, _Packed):
         count = int(np.prod(value.shape))
         return np.unpackbits(value.bits, count=count).view(np.bool_).reshape(value.shape)
@@ -512,7 +512,7 @@ def _unpacked(value: Any) -> Any:
     return value
 
 
-def _once(convert: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+def _once(convert: Callable[[object], object], values: Sequence[object]) -> list[object]:
     """Convert values, each object once: pickles hold an object once, however often it occurs."""
     made = {key: convert(value) for key, value in {id(value): value for value in values}.items()}
     return [made[id(value)] for value in values]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,7 +167,7 @@ class LabelledQueries:
         """The documents of each query by label."""
         return LabelRuns.of(self.y, self.offsets)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"y": self.y, "offsets": self.offsets}
 
 

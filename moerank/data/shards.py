@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar
+from typing import Literal, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,10 +56,10 @@ class ShardHolder(Protocol):
     def where(self) -> str:
         """The shards and their place, in words for progress and messages."""
 
-    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> list[T]:
+    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> list[T]:
         """Return ``function(shard, *own)`` of each shard; `arguments` has for each argument the value of each shard."""
 
-    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> T:
+    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> T:
         """Return the sum of the same in the order of `moerank.data.blocks.add_up`."""
 
     def changed(self, step: Step) -> ShardHolder:
@@ -85,11 +85,11 @@ class LocalShards:
         """The number of shards, in words."""
         return f"{len(self)} shard{'s' * (len(self) != 1)}"
 
-    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> list[T]:
+    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> list[T]:
         """Work on one shard after the other; see `ShardHolder`."""
         return [function(shard, *(own[i] for own in arguments)) for i, shard in enumerate(self._shards)]
 
-    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> T:
+    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> T:
         """Work on one shard after the other, and add up."""
         return add_up((0, len(self)), lambda i: function(self._shards[i], *(own[i] for own in arguments)))
 
@@ -188,11 +188,11 @@ class ShardedData(RankingData):
         """The shards and their place, in words for progress and messages."""
         return self._holder.where
 
-    def map(self, function: Callable[..., T], *arguments: Any) -> list[T]:
+    def map(self, function: Callable[..., T], *arguments: object) -> list[T]:
         """Return ``function(shard, *arguments)`` of each shard, in order; see `RankingData.map`."""
         return self._holder.map(function, [shares(argument, *self._ends) for argument in arguments])
 
-    def total(self, function: Callable[..., T], *arguments: Any) -> T:
+    def total(self, function: Callable[..., T], *arguments: object) -> T:
         """Return the sum of the same over the shards; see `RankingData.total`."""
         return self._holder.total(function, [shares(argument, *self._ends) for argument in arguments])
 

@@ -96,7 +96,7 @@ class Reader:
         self, path: Path, columns: Sequence[str], texts: Sequence[str], rows: tuple[int, int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield columns block by block; `texts` are the columns that hold no numbers."""
-        options: dict[str, Any] = {"rows": rows} if self.columnar else {}
+        options: dict[str, object] = {"rows": rows} if self.columnar else {}
         if self.textual:
             options["texts"] = texts
         found = _imported(self.read)(path, columns, **options)
