@@ -55,7 +55,7 @@ RESUME = "run the same command again with --resume: what was evaluated is in the
 
 
 class Source(Protocol):
-    """A function that reads a shard on the worker that is to hold it."""
+    """A function that reads a shard on the worker that will hold it."""
 
     @property
     def n_bytes(self) -> int:
@@ -133,12 +133,12 @@ class DaskCluster:
         return self.hold(parts_of(data, n_shards), data.name)
 
     def hold(self, sources: Sequence[Source | RankingData], name: str) -> ShardedData:
-        """Let the workers read shards, each an equal share of them.
+        """Let the workers read shards; each worker reads an equal share.
 
         Parameters
         ----------
         sources : sequence of Source or RankingData
-            A source is called on the worker that is to hold its shard.
+            A source is called on the worker that will hold its shard.
         name : str
             The name of the data in messages.
 
@@ -152,12 +152,9 @@ class DaskCluster:
         return ShardedData(DaskShards(self, sources), name)
 
     def look(self, *, refuse: bool = False) -> dict[str, int]:
-        """Return the number of threads of each worker that is like this process, by address.
+        """Return the number of threads of each worker with the same versions as this process, by address.
 
-        Parameters
-        ----------
-        refuse : bool, default False
-            Raise an OSError for a worker that is not, instead of leaving it alone.
+        Other workers are ignored, or refused with an OSError if `refuse` is true.
         """
         threads = self.asked(self.client.nthreads)
         here, new = environment(), sorted(set(threads) - set(self._fits))
@@ -180,7 +177,7 @@ class DaskCluster:
         return self._threads
 
     def there(self) -> dict[str, int]:
-        """Return the same as of a few seconds ago; wait for a worker if there is none."""
+        """Return the result of `look`, at most a few seconds old; wait for a worker if there is none."""
         if monotonic() - self._seen > LOOK:
             self.look()
         begin = monotonic()
@@ -207,7 +204,7 @@ class DaskCluster:
                 )
 
     def asked(self, question: Callable[[], T]) -> T:
-        """Return what the scheduler answers; raise an OSError that says so if it is gone."""
+        """Return the answer of the scheduler; raise an OSError if the scheduler is gone."""
         try:
             if self.client.status != "running":  # the answer would be half a minute of silence
                 raise OSError
@@ -389,15 +386,9 @@ class DaskShards:
 
 
 def placed(home: Mapping[int, str], n_shards: int, threads: Mapping[str, int]) -> list[str]:
-    """Return the worker of each shard: as before where it is there and has no more than its share.
+    """Return the worker of each shard; a shard stays at home unless its worker is gone or has more than its share.
 
-    Parameters
-    ----------
-    home : mapping of int to str
-        The workers that hold shards so far.
-    n_shards : int
-    threads : mapping of str to int
-        The threads of each worker that is there, at least one.
+    `home` gives the workers that hold shards so far, `threads` the number of threads of each present worker.
 
     Examples
     --------
@@ -481,7 +472,7 @@ def _step_on(shard: RankingData | None, step: Callable[..., RankingData]) -> Ran
 def _work(
     shards: Mapping[int, RankingData], runs: Iterable[Run], function: Callable[..., T], arguments: list[list[object]]
 ) -> list[T]:
-    """Return the sum over each run of what `function` returns for its shards, on their worker.
+    """Return the sum of `function` over the shards of each run, on their worker.
 
     `arguments` has for each argument a list of values, one for each shard in order of number.
     """

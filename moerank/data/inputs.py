@@ -69,14 +69,8 @@ def _arrow_table(X: object) -> pa.Table:
 def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     """Return a table (n_documents, n_features) in single precision if it is given so, else in double; contiguous.
 
-    A missing value (None, NA, a masked entry) becomes NaN. An array that nobody can write to is taken as it is, by
-    rows or by columns; any other is copied, by rows.
-
-    Parameters
-    ----------
-    X : array-like, masked array or DataFrame
-    names : sequence of str, optional
-        What messages call the columns.
+    A missing value (None, NA, a masked entry) becomes NaN. A read-only array is taken as it is, by rows or by columns;
+    any other is copied, by rows. Messages call the columns by `names`.
 
     Raises
     ------
@@ -459,21 +453,9 @@ def listed(features: Any) -> tuple[Any, ...]:
 
 
 def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> Mask:
-    """Return which columns are meant, shape (n_features,).
+    """Return the mask of some features, given by column (from 0) or name, shape (n_features,).
 
-    Parameters
-    ----------
-    features : sequence of int or str, or one of them
-        Columns, counted from 0, or names.
-    names : sequence of str, length n_features
-        The features of the data.
-    where : str
-        How messages call the place.
-
-    Raises
-    ------
-    ValueError
-        For a name or a column that is not there.
+    A name or column that does not exist is a ValueError that begins with `where`.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import ConfigDict, Field
 
-from moerank.arrays import Array, Floats, Integers, Mask, Vector
+from moerank.arrays import Array, Integers, Mask, Vector
 from moerank.checks import check_choice
 from moerank.data.blocks import ROWS, blocks
 
@@ -234,31 +234,20 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
 def _moments(train: RankingData, least: Vector, extent: Vector) -> tuple[Vector, Vector]:
     """Return mean and standard deviation of each column, summed over values in [0, 1], whose squares are harmless."""
     unit = np.where(extent == 0, 1.0, extent)
-    mean = train.total(_sum, least, unit) / train.n_documents
-    return least + mean * unit, np.sqrt(train.total(_sum_of_squares, least, unit, mean) / train.n_documents) * unit
+    mean = train.total(_sum_of_powers, 1, least, unit, 0.0) / train.n_documents
+    return least + mean * unit, np.sqrt(train.total(_sum_of_powers, 2, least, unit, mean) / train.n_documents) * unit
 
 
-def _sum(data: RankingData, least: Vector, unit: Vector) -> Vector:
+def _sum_of_powers(data: RankingData, power: int, least: Vector, unit: Vector, mean: Vector | float) -> Vector:
     total = np.zeros(len(unit))
     for begin in range(0, data.n_documents, ROWS):
-        total += ((_by_rows(data.X, begin) - least) / unit).sum(axis=0)
+        rows = np.ascontiguousarray(data.X[begin : begin + ROWS])  # NumPy adds up columns in an order of its own
+        total += (((rows - least) / unit - mean) ** power).sum(axis=0)
     return total
-
-
-def _sum_of_squares(data: RankingData, least: Vector, unit: Vector, mean: Vector) -> Vector:
-    squares = np.zeros(len(unit))
-    for begin in range(0, data.n_documents, ROWS):
-        squares += (((_by_rows(data.X, begin) - least) / unit - mean) ** 2).sum(axis=0)
-    return squares
 
 
 def _bounds(data: RankingData) -> tuple[Vector, Vector]:
     return data.X.min(axis=0).astype(np.float64), data.X.max(axis=0).astype(np.float64)
-
-
-def _by_rows(X: Floats, begin: int) -> Floats:
-    """Return a block of rows, as rows: NumPy adds up columns in an order of its own."""
-    return np.ascontiguousarray(X[begin : begin + ROWS])
 
 
 def centre_in_queries(values: ArrayLike, offsets: Integers) -> Array:

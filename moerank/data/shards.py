@@ -28,7 +28,7 @@ __all__ = ["NOT_ON_SHARDS", "LocalShards", "ShardHolder", "ShardedData", "Step",
 T = TypeVar("T")
 
 Step = Callable[[RankingData], RankingData]
-"""Makes of a shard another one with the same documents."""
+"""A function that turns a shard into another shard with the same documents."""
 
 ABSENT = {"X", "y", "qid", "offsets", "_queries", "_missing_bits", "is_missing", "query_blocks", "with_rows"}
 """Attributes that sharded data do not have."""
@@ -37,7 +37,7 @@ FACTS = attrgetter(
     *("n_documents", "n_queries", "n_pairs", "feature_names", "given_names", "missing", "scaling"),
     *("n_missing", "costs", "_extremes.moderate"),
 )
-"""What this process knows of a shard."""
+"""Attributes of a shard that this process knows."""
 
 NOT_ON_SHARDS = (
     "needs all documents at once, and cannot work on data in shards; RankRLS, RankSVM and FSMRank can, and "
@@ -63,7 +63,7 @@ class ShardHolder(Protocol):
         """Return the sum of the same in the order of `moerank.data.blocks.add_up`."""
 
     def changed(self, step: Step) -> ShardHolder:
-        """Return the shards that a step makes of these, held in the same place."""
+        """Return the results of a step on the shards, held in the same place."""
 
 
 class LocalShards:
@@ -94,7 +94,7 @@ class LocalShards:
         return add_up((0, len(self)), lambda i: function(self._shards[i], *(own[i] for own in arguments)))
 
     def changed(self, step: Step) -> LocalShards:
-        """Return the shards that a step makes of these."""
+        """Return the results of a step on the shards."""
         return LocalShards([step(shard) for shard in self._shards])
 
 
@@ -217,7 +217,7 @@ class ShardedData(RankingData):
         return self._after(partial(RankingData.declared, kind=kind), self.costs)
 
     def _after(self, step: Step | None, costs: FeatureCosts | None) -> Self:
-        """Return what a step makes of all shards."""
+        """Return the data set after a step on every shard."""
         data = type(self)(self._holder if step is None else self._holder.changed(step), self.name)
         data.costs = costs
         return data
