@@ -25,7 +25,7 @@ from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import labels_alone
-from moerank.kernels.linear_gain import FewRanks, few_ranks_count, gain_of_linear
+from moerank.kernels.linear_gain import FewRanks, few_ranks, gain_of_linear
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.scores import values_by_blocks
 
@@ -132,11 +132,7 @@ class Metric(ABC):
 
     def few_ranks(self, data: RankingData) -> FewRanks | None:
         """Return what kernels that count to rank 16 know of the labels; None if they do not serve this metric."""
-        plan = self._known(data)
-        if self._kernel is not normalised_gain or not few_ranks_count(*plan):
-            return None
-        query, gain, discount, depth, ideal, _ = plan
-        return query, gain, discount, depth, ideal
+        return few_ranks(*self._known(data)) if self._kernel is normalised_gain else None
 
     def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""

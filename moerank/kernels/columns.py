@@ -34,7 +34,7 @@ def extremes(flat: Floats, width: int) -> tuple[float, float, bool]:
     known = lowest >= lowest
     n_whole = len(flat) - len(flat) % (2 * width)
     for i in range(0, n_whole, 2 * width):
-        a, b = load_at(flat, i), load_at(flat, i + width)
+        a, b = load_at(lowest, flat, i), load_at(lowest, flat, i + width)
         highest, highest2 = blend(a > highest, a, highest), blend(b > highest2, b, highest2)
         lowest, lowest2 = blend(lowest > a, a, lowest), blend(lowest2 > b, b, lowest2)
         known = known & (a >= a) & (b >= b)
@@ -142,12 +142,12 @@ def _bounds(flat: Floats, begin: int, end: int, width: int) -> tuple[float, floa
             x = np.float64(flat[i])
             low, high = min(low, x), max(high, x)
         return low, high
-    lowest = highest = load_at(flat, end - width)  # the last ones, of which some come twice
+    zero = spread(flat.dtype.type(0))
+    lowest = highest = load_at(zero, flat, end - width)  # the last ones, of which some come twice
     for i in range(begin, end - width, width):
-        x = load_at(flat, i)
+        x = load_at(zero, flat, i)
         highest = blend(x > highest, x, highest)
         lowest = blend(lowest > x, x, lowest)
-    zero = spread(flat.dtype.type(0))
     return np.float64(least(lowest)), -np.float64(least(zero - highest))
 
 

@@ -20,24 +20,15 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, sum_four
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query
 
-__all__ = [
-    "add_all_curvature",
-    "add_all_residuals",
-    "add_curvature",
-    "add_residuals",
-    "CURVATURE",
-    "IDLE",
-    "RESIDUALS",
-    "centres",
-    "rows_by_run",
-    "run_pass",
-]
+__all__ = ["CURVATURE", "IDLE", "RESIDUALS", "centres", "rows_by_run", "run_pass"]
 
 
 @kernel
-def add_residuals(
+def _add_pairs(
     loser: Floats,
     level: Floats,
+    move: Floats | None,
+    moved: Floats | None,
     total: Floats,
     sums: Floats,
     start: Integers,
@@ -47,7 +38,11 @@ def add_residuals(
     four: Floats,
     four_sums: Floats,
 ) -> float:
-    """Add d to the winner and −d to the loser of every pair of a query, four winners at a time, and return Σ d."""
+    """Add d to the winner and −d to the loser of every pair of a query with d > 0, and return Σ d.
+
+    With `move` the difference of the moves takes the place of d. Four winners go side by side. numba compiles the two
+    cases apart, as it knows at compile time whether an argument is None.
+    """
     width = len(prefix)
     zero, low = spread(loser.dtype.type(0)), spread(loser.dtype.type(-np.inf))
     nobody = loser.dtype.type(-np.inf)
@@ -56,25 +51,27 @@ def add_residuals(
         begin, stop = start[r] - start[first], start[r + 1] - start[first]
         whole, rest = begin // width, begin % width
         for i in range(begin, stop, 4):
-            a0 = spread(level[i])
-            a1 = spread(level[i + 1] if i + 1 < stop else nobody)
-            a2 = spread(level[i + 2] if i + 2 < stop else nobody)
-            a3 = spread(level[i + 3] if i + 3 < stop else nobody)
+            a0 = z0 = spread(level[i])
+            a1 = z1 = spread(level[i + 1] if i + 1 < stop else nobody)
+            a2 = z2 = spread(level[i + 2] if i + 2 < stop else nobody)
+            a3 = z3 = spread(level[i + 3] if i + 3 < stop else nobody)
+            if moved is not None:
+                z0, z1, z2, z3 = spread(moved[i]), spread(moved[i + 1]), spread(moved[i + 2]), spread(moved[i + 3])
             t0 = t1 = t2 = t3 = zero
-            for vector in range(whole):
+            for vector in range(whole + (rest > 0)):
                 s = load(loser, vector)
+                if vector == whole:
+                    s = blend(load_mask(prefix, rest), s, low)
                 d0, d1, d2, d3 = a0 + s, a1 + s, a2 + s, a3 + s
-                d0, d1 = blend(d0 > zero, d0, zero), blend(d1 > zero, d1, zero)
-                d2, d3 = blend(d2 > zero, d2, zero), blend(d3 > zero, d3, zero)
+                if move is None:
+                    d0, d1 = blend(d0 > zero, d0, zero), blend(d1 > zero, d1, zero)
+                    d2, d3 = blend(d2 > zero, d2, zero), blend(d3 > zero, d3, zero)
+                else:
+                    z = load(move, vector)
+                    d0, d1 = blend(d0 > zero, z0 - z, zero), blend(d1 > zero, z1 - z, zero)
+                    d2, d3 = blend(d2 > zero, z2 - z, zero), blend(d3 > zero, z3 - z, zero)
                 t0, t1, t2, t3 = t0 + d0, t1 + d1, t2 + d2, t3 + d3
                 store(total, vector, load(total, vector) - ((d0 + d1) + (d2 + d3)))
-            if rest:
-                s = blend(load_mask(prefix, rest), load(loser, whole), low)
-                d0, d1, d2, d3 = a0 + s, a1 + s, a2 + s, a3 + s
-                d0, d1 = blend(d0 > zero, d0, zero), blend(d1 > zero, d1, zero)
-                d2, d3 = blend(d2 > zero, d2, zero), blend(d3 > zero, d3, zero)
-                t0, t1, t2, t3 = t0 + d0, t1 + d1, t2 + d2, t3 + d3
-                store(total, whole, load(total, whole) - ((d0 + d1) + (d2 + d3)))
             won = sum_four(t0, t1, t2, t3)
             slack = slack + won
             store(four, 0, won)
@@ -85,53 +82,7 @@ def add_residuals(
 
 
 @kernel
-def add_curvature(
-    loser: Floats,
-    level: Floats,
-    move: Floats,
-    moved: Floats,
-    total: Floats,
-    sums: Floats,
-    start: Integers,
-    first: int,
-    end: int,
-    prefix: Words,
-    four: Floats,
-    four_sums: Floats,
-) -> None:
-    """Add the difference of the moves to the winner and subtract it from the loser of every pair with d > 0."""
-    width = len(prefix)
-    zero, low = spread(loser.dtype.type(0)), spread(loser.dtype.type(-np.inf))
-    nobody = loser.dtype.type(-np.inf)
-    for r in range(first + 1, end):
-        begin, stop = start[r] - start[first], start[r + 1] - start[first]
-        whole, rest = begin // width, begin % width
-        for i in range(begin, stop, 4):
-            a0 = spread(level[i])
-            a1 = spread(level[i + 1] if i + 1 < stop else nobody)
-            a2 = spread(level[i + 2] if i + 2 < stop else nobody)
-            a3 = spread(level[i + 3] if i + 3 < stop else nobody)
-            z0, z1, z2, z3 = spread(moved[i]), spread(moved[i + 1]), spread(moved[i + 2]), spread(moved[i + 3])
-            t0 = t1 = t2 = t3 = zero
-            for vector in range(whole):
-                s, z = load(loser, vector), load(move, vector)
-                d0, d1 = blend(a0 + s > zero, z0 - z, zero), blend(a1 + s > zero, z1 - z, zero)
-                d2, d3 = blend(a2 + s > zero, z2 - z, zero), blend(a3 + s > zero, z3 - z, zero)
-                t0, t1, t2, t3 = t0 + d0, t1 + d1, t2 + d2, t3 + d3
-                store(total, vector, load(total, vector) - ((d0 + d1) + (d2 + d3)))
-            if rest:
-                s, z = blend(load_mask(prefix, rest), load(loser, whole), low), load(move, whole)
-                d0, d1 = blend(a0 + s > zero, z0 - z, zero), blend(a1 + s > zero, z1 - z, zero)
-                d2, d3 = blend(a2 + s > zero, z2 - z, zero), blend(a3 + s > zero, z3 - z, zero)
-                t0, t1, t2, t3 = t0 + d0, t1 + d1, t2 + d2, t3 + d3
-                store(total, whole, load(total, whole) - ((d0 + d1) + (d2 + d3)))
-            store(four, 0, sum_four(t0, t1, t2, t3))
-            for j in range(4):
-                sums[i + j] += four_sums[j]
-
-
-@kernel
-def add_all_residuals(
+def _add_all_pairs(
     score: Floats, kept: Mask, margin: float, sums: Floats, start: Integers, first: int, end: int
 ) -> float:
     """Add d = margin − (sᵢ − sⱼ) to the winner and −d to the loser of every pair of a query; return Σ d.
@@ -139,47 +90,23 @@ def add_all_residuals(
     Sums per run do: a document with w worse and b better ones gets (w − b) margin − (w + b) s and the scores of all
     these. Pairs count where both documents are `kept` (n,).
     """
-    slack = _add_from_one_side(score, kept, margin, 1.0, sums, start, first, end)
-    _add_from_one_side(score, kept, margin, -1.0, sums, start, first, end)
+    slack = 0.0
+    for side in (-1.0, 1.0):  # what each document has of the better ones, and of the worse ones
+        slack = other = 0.0
+        n_others = 0
+        for number in range(end - first):
+            r = first + number if side > 0 else end - 1 - number
+            begin, stop = start[r] - start[first], start[r + 1] - start[first]
+            for k in range(begin, stop):
+                if kept[k]:
+                    d = n_others * (side * margin - score[k]) + other
+                    sums[k] += d
+                    slack += d
+            for k in range(begin, stop):
+                if kept[k]:
+                    other += score[k]
+                    n_others += 1
     return slack
-
-
-@kernel
-def add_all_curvature(move: Floats, kept: Mask, sums: Floats, start: Integers, first: int, end: int) -> None:
-    """Add the difference of the moves to the winner and subtract it from the loser of every pair of a query."""
-    n = start[end] - start[first]
-    add_all_residuals(move, kept, 0.0, sums, start, first, end)
-    for k in range(n):
-        sums[k] = -sums[k]
-
-
-@kernel
-def _add_from_one_side(
-    score: Floats,
-    kept: Mask,
-    margin: float,
-    side: float,
-    sums: Floats,
-    start: Integers,
-    first: int,
-    end: int,
-) -> float:
-    """Add what each kept document has of the worse ones (`side` 1) or the better ones (−1): side · margin − s + s′."""
-    total = other = 0.0
-    n_others = 0
-    for number in range(end - first):
-        r = first + number if side > 0 else end - 1 - number
-        begin, stop = start[r] - start[first], start[r + 1] - start[first]
-        for k in range(begin, stop):
-            if kept[k]:
-                d = n_others * (side * margin - score[k]) + other
-                sums[k] += d
-                total += d
-        for k in range(begin, stop):
-            if kept[k]:
-                other += score[k]
-                n_others += 1
-    return total
 
 
 IDLE, RESIDUALS, CURVATURE = 0, 1, 2
@@ -336,18 +263,17 @@ def run_pass(
                         for k in range(n_of_query):
                             if not kept[k]:
                                 as_loser[k] = as_winner[k] = -np.inf
+                    pairs = start, r, r_end, prefix, four, four_sums
                     if task[individual] == RESIDUALS:
-                        total_slack = add_residuals(
-                            loser, as_winner, total, added, start, r, r_end, prefix, four, four_sums
-                        )
+                        total_slack = _add_pairs(loser, as_winner, None, None, total, added, *pairs)
                     else:
-                        add_curvature(
-                            loser, as_winner, move, as_move, total, added, start, r, r_end, prefix, four, four_sums
-                        )
+                        _add_pairs(loser, as_winner, move, as_move, total, added, *pairs)
                 elif task[individual] == RESIDUALS:
-                    total_slack = add_all_residuals(as_loser, kept, margin, added, start, r, r_end)
+                    total_slack = _add_all_pairs(as_loser, kept, margin, added, start, r, r_end)
                 else:
-                    add_all_curvature(as_move, kept, added, start, r, r_end)
+                    _add_all_pairs(as_move, kept, 0.0, added, start, r, r_end)
+                    for k in range(n_of_query):
+                        added[k] = -added[k]
                 slack[individual] += margin * total_slack
                 if len(shift) and task[individual] == RESIDUALS:
                     for k in range(n_of_query):

@@ -11,7 +11,7 @@ import numpy as np
 
 from moerank.arrays import Floats, Integers, Mask
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import load_converted, prefetch, spread, store
+from moerank.kernels.lanes import load_at, prefetch, spread, store
 
 __all__ = ["BLOCK", "TILE", "copy_to_tiles", "cut_block", "longest_query", "places_of"]
 
@@ -84,7 +84,7 @@ def copy_to_tiles(
             if last + width <= n_documents:
                 last = stop
             for row in range(source, last, width):
-                store(tiles, target, load_converted(like, columns, column + row))
+                store(tiles, target, load_at(like, columns, column + row))
                 target += 1
                 within += 1
                 if within == TILE:  # the next tile is n_used features on
