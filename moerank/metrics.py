@@ -44,7 +44,7 @@ LARGEST_EXP2_LABEL = 62
 
 @dataclass(frozen=True)
 class Metric(ABC):
-    """What all ranking metrics can do: values per query, and their mean, for one ranking or for many at once.
+    """Base class of ranking metrics: values per query, and their mean, for one ranking or for many at once.
 
     A value depends on the labels in order of rank alone, to the last bit: not on the other individuals of the batch,
     nor on which of several documents with equal labels stands first. A perfect ranking has an NDCG, MeanNDCG and
@@ -56,14 +56,14 @@ class Metric(ABC):
 
     @property
     def name(self) -> str:
-        """How tables and figures call the metric, such as "NDCG@10"; conventions other than LETOR's are added."""
+        """Name in tables and figures, such as "NDCG@10", with the conventions that are not LETOR's."""
         others = [f for f in fields(self) if f.default is not MISSING and getattr(self, f.name) != f.default]
         conventions = ", ".join(f"{f.name}={getattr(self, f.name)}" for f in others)
         return self._title.format_map(vars(self)) + (f" ({conventions})" if conventions else "")
 
     @abstractmethod
     def _plan(self, data: RankingData) -> Plan:
-        """Prepare what depends on `data` alone: the arguments of the kernel after scores and query offsets."""
+        """Return the arguments of the kernel after scores and query offsets, which depend on `data` alone."""
 
     def per_query(self, data: RankingData, scores: ArrayLike) -> Matrix:
         """Return the value of each query.
@@ -103,8 +103,6 @@ class Metric(ABC):
 
     def scorer(self) -> Any:
         """Return the metric for scikit-learn's ``scoring=``, which hands on `qid`; see `ranking_scorer`."""
-        from moerank.metrics import ranking_scorer  # scikit-learn's metrics are slow to import
-
         return ranking_scorer(self.score, self.name)
 
     def batch(self, data: RankingData, scores: Vector) -> Matrix:
@@ -131,7 +129,7 @@ class Metric(ABC):
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, workers)
 
     def few_ranks(self, data: RankingData) -> FewRanks | None:
-        """Return what kernels that count to rank 16 know of the labels; None if they do not serve this metric."""
+        """Return the arguments of the kernels that count to rank 16; None if they do not serve this metric."""
         return few_ranks(*self._known(data)) if self._kernel is normalised_gain else None
 
     def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:

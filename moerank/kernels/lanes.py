@@ -1,9 +1,8 @@
-"""Vectors inside numba: one value that holds one number of each of several individuals.
+"""Vector types for numba, whose values hold one number of each of several individuals.
 
 A kernel that treats a population gives each individual a *lane*: 16 individuals in single precision, 8 in double.
-The compiler finds such vectors by itself in simple loops only; in a pair pass it misses them and is four times
-slower. So this file adds two vector types to numba and just the operations the kernels use. On processors with
-narrower registers LLVM splits them; the arithmetic, and so every bit of the result, stays the same.
+The compiler finds such vectors by itself in simple loops only; without them a pair pass is four times slower. On
+processors with narrower registers LLVM splits them; the arithmetic, and so every bit of the result, stays the same.
 
 Arrays of lanes are C-contiguous with shape ``(n, lanes(dtype))``. There is no bounds check.
 """
@@ -21,23 +20,8 @@ from numba.core.base import BaseContext
 from numba.core.typing.templates import AbstractTemplate, Signature, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-__all__ = [
-    "bits_of",
-    "blend",
-    "first_bit",
-    "fused",
-    "lanes",
-    "least",
-    "load",
-    "load_at",
-    "load_mask",
-    "prefetch",
-    "spread",
-    "store",
-    "store_mask",
-    "sum_four",
-    "word_type",
-]
+__all__ = ["bits_of", "blend", "first_bit", "fused", "lanes", "least", "load", "load_at", "load_mask", "prefetch"]
+__all__ += ["spread", "store", "store_mask", "sum_four", "word_type"]
 
 Build: TypeAlias = Callable[..., ir.Value | None]
 Lowering: TypeAlias = Callable[[BaseContext, ir.IRBuilder, Signature, Sequence[ir.Value]], ir.Value]
@@ -48,7 +32,7 @@ _WIDTH = {types.float32: 16, types.float64: 8}
 
 
 def lanes(dtype: type[np.floating[Any]]) -> int:
-    """Return how many individuals share one vector of `dtype`: 16 for float32, 8 for float64."""
+    """Return the number of individuals that share one vector of `dtype`: 16 for float32, 8 for float64."""
     return {np.dtype(np.float32): 16, np.dtype(np.float64): 8}[np.dtype(dtype)]
 
 

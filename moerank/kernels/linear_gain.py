@@ -147,7 +147,7 @@ def _gain_by_documents(
     room = (max(BLOCK, longest) // CLASSES + 1) * (CLASSES // width) + TILE  # vectors
     tiles = np.zeros((room * len(used), width), columns.dtype)
     scores = np.empty((n_individuals * room, width), columns.dtype)
-    flat, flat_tiles = scores.reshape(-1), tiles.reshape(-1)
+    flat = scores.reshape(-1)
     first_vector = np.empty(BLOCK + 1, np.int64)  # of each query of the block
     best = np.empty((2, width), columns.dtype)
     kept = np.empty((longest // width + 2, width), columns.dtype)
@@ -158,7 +158,7 @@ def _gain_by_documents(
     c = 0
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)
-        copy_to_tiles(columns, n_documents, used, offsets, query[c:end], first_vector, tiles, flat_tiles)
+        copy_to_tiles(columns, n_documents, used, offsets, query[c:end], first_vector, tiles)
         _score_tiles(tiles, len(used), (n + TILE - 1) // TILE, begin, place, weight, scores, room)
         for q in range(c, end):
             document = offsets[query[q]]

@@ -1,10 +1,10 @@
-"""Sums over preference pairs by runs of labels, for many individuals: no pair is listed, and no score is kept.
+"""Sums over preference pairs by runs of labels, for many individuals, without a list of pairs.
 
-Sorted by label, the worse documents of a document are all those of its query before its own run, so that a pass needs
-no list of pairs. Documents are the lanes: an individual pays for its own features alone, and its sums do not depend on
-its company. Whole queries go through in blocks of about 512 documents. A block's features, centred in their queries,
-are copied into tiles of four vectors, feature by feature, which stay in the cache while all individuals are scored, the
-scores are replaced by what the pairs add to each document, and these sums are brought back to the features.
+Sorted by label, the worse documents of a document are all documents of its query before its own run. Documents are the
+lanes: an individual pays for its own features alone, and its sums do not depend on its company. Whole queries go
+through in blocks of about 512 documents. A block's features, centred in their queries, are copied into tiles that stay
+in the cache while all individuals are scored, their scores are replaced by the sums over each document's pairs, and
+these sums are brought back to the features.
 
 In a query with n documents and runs of labels a pass over its pairs takes O(n²) at worst, n² / 32 vector operations in
 single precision; up to some 5,000 documents that is faster than sorting the scores.
@@ -31,19 +31,17 @@ def _add_pairs(
     moved: Floats | None,
     total: Floats,
     sums: Floats,
-    start: Integers,
-    first: int,
-    end: int,
+    runs: tuple[Integers, int, int],
     prefix: Words,
     four: Floats,
-    four_sums: Floats,
 ) -> float:
     """Add d to the winner and −d to the loser of every pair of a query with d > 0, and return Σ d.
 
     With `move` the difference of the moves takes the place of d. Four winners go side by side. numba compiles the two
     cases apart, as it knows at compile time whether an argument is None.
     """
-    width = len(prefix)
+    start, first, end = runs
+    width, four_sums = len(prefix), four.reshape(-1)
     zero, low = spread(loser.dtype.type(0)), spread(loser.dtype.type(-np.inf))
     nobody = loser.dtype.type(-np.inf)
     slack = zero
@@ -82,17 +80,16 @@ def _add_pairs(
 
 
 @kernel
-def _add_all_pairs(
-    score: Floats, kept: Mask, margin: float, sums: Floats, start: Integers, first: int, end: int
-) -> float:
+def _add_all_pairs(score: Floats, kept: Mask, margin: float, sums: Floats, runs: tuple[Integers, int, int]) -> float:
     """Add d = margin − (sᵢ − sⱼ) to the winner and −d to the loser of every pair of a query; return Σ d.
 
     Sums per run do: a document with w worse and b better ones gets (w − b) margin − (w + b) s and the scores of all
     these. Pairs count where both documents are `kept` (n,).
     """
+    start, first, end = runs
     slack = 0.0
-    for side in (-1.0, 1.0):  # what each document has of the better ones, and of the worse ones
-        slack = other = 0.0
+    for side in (1.0, -1.0):  # the sums of each document over the worse documents, and over the better ones
+        other = 0.0
         n_others = 0
         for number in range(end - first):
             r = first + number if side > 0 else end - 1 - number
@@ -101,7 +98,7 @@ def _add_all_pairs(
                 if kept[k]:
                     d = n_others * (side * margin - score[k]) + other
                     sums[k] += d
-                    slack += d
+                    slack += d if side > 0 else 0.0
             for k in range(begin, stop):
                 if kept[k]:
                     other += score[k]
@@ -110,7 +107,7 @@ def _add_all_pairs(
 
 
 IDLE, RESIDUALS, CURVATURE = 0, 1, 2
-"""What a pass does for an individual: nothing; sum the residuals at w; multiply the second derivative at w by v."""
+"""Tasks of a pass for an individual: nothing; the sum of residuals at w; the second derivative at w times v."""
 
 
 @kernel
@@ -131,10 +128,7 @@ def rows_by_run(run: NDArray[np.int32], n_runs: int) -> tuple[NDArray[np.int32],
 
 @kernel
 def centres(columns: Floats, offsets: Integers) -> Matrix:
-    """Return the mean of each feature in each query, shape (n_features, n_queries).
-
-    Where a feature is constant in a query the mean is exactly its value there.
-    """
+    """Return the mean of each feature in each query, shape (n_features, n_queries); a constant is its exact mean."""
     result = np.empty((len(columns), len(offsets) - 1))
     for f in range(len(columns)):
         for q in range(len(offsets) - 1):
@@ -180,7 +174,7 @@ def run_pass(
     Parameters
     ----------
     columns : (n_features, n_documents), C-contiguous, in any precision
-    centre : (n_features, n_queries), what is subtracted in each query
+    centre : (n_features, n_queries), subtracted in each query
     offsets : (n_queries + 1,)
     query : (n_counted,), the queries with pairs, increasing
     first, start, row : query q has the runs ``first[q]`` to ``first[q + 1]``, run r the documents ``row[start[r]]`` to
@@ -189,7 +183,7 @@ def run_pass(
     begin, place : individual k has the features ``used[place[begin[k]]]`` to ``used[place[begin[k + 1]]]``, increasing
     w, v : (n_places,), weights and directions in the precision of the pass
     task : (n_individuals,)
-    documents : (n_individuals, n_documents), those whose pairs count; one row for everybody, or none for all
+    documents : (n_individuals, n_documents), the documents whose pairs count; one row for everybody, or none for all
     queries : (n_individuals, n_queries), the same for queries
     shift : (n_documents,), or empty for 0
     prefix : (lanes,) words; word l has the bits of the lanes before lane l
@@ -208,10 +202,9 @@ def run_pass(
     loser, winner = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
     move, total = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
     four = np.empty((1, width), w.dtype)
-    four_sums = four.reshape(-1)
     # Views are made here once: inside the loops each would count its references.
     all_columns = columns.reshape(-1)
-    score, moved, flat_tiles = scores.reshape(-1), moves.reshape(-1), tiles.reshape(-1)
+    score, moved = scores.reshape(-1), moves.reshape(-1)
     as_loser, as_winner, as_move, added = loser.reshape(-1), winner.reshape(-1), move.reshape(-1), total.reshape(-1)
     nothing = spread(w.dtype.type(0))
     kept = np.ones(longest, np.bool_)
@@ -227,7 +220,7 @@ def run_pass(
             for k in range(offsets[query[q] + 1] - offset):
                 by_label[document + k] = document + row[sorted_first + k] - offset
                 by_row[document + row[sorted_first + k] - offset] = k
-        copy_to_tiles(all_columns, columns.shape[1], used, offsets, query[c:end], first_vector, tiles, flat_tiles)
+        copy_to_tiles(all_columns, columns.shape[1], used, offsets, query[c:end], first_vector, tiles)
         _centre(tiles, used, centre, offsets, query[c:end], first_vector)
         n_tiles = (n + TILE - 1) // TILE
         _score(tiles, n_used, n_tiles, begin, place, w, task, RESIDUALS, scores, room // width)
@@ -238,6 +231,7 @@ def run_pass(
             at = individual * room
             for q in range(c, end):
                 document, r, r_end = first_vector[q - c] * width, first[query[q]], first[query[q] + 1]
+                runs = start, r, r_end
                 n_of_query = start[r_end] - start[r]
                 if len(queries) and not queries[min(individual, len(queries) - 1), query[q]]:
                     for vector in range(at + document, at + document + n_of_query, width):
@@ -263,15 +257,14 @@ def run_pass(
                         for k in range(n_of_query):
                             if not kept[k]:
                                 as_loser[k] = as_winner[k] = -np.inf
-                    pairs = start, r, r_end, prefix, four, four_sums
                     if task[individual] == RESIDUALS:
-                        total_slack = _add_pairs(loser, as_winner, None, None, total, added, *pairs)
+                        total_slack = _add_pairs(loser, as_winner, None, None, total, added, runs, prefix, four)
                     else:
-                        _add_pairs(loser, as_winner, move, as_move, total, added, *pairs)
+                        _add_pairs(loser, as_winner, move, as_move, total, added, runs, prefix, four)
                 elif task[individual] == RESIDUALS:
-                    total_slack = _add_all_pairs(as_loser, kept, margin, added, start, r, r_end)
+                    total_slack = _add_all_pairs(as_loser, kept, margin, added, runs)
                 else:
-                    _add_all_pairs(as_move, kept, 0.0, added, start, r, r_end)
+                    _add_all_pairs(as_move, kept, 0.0, added, runs)
                     for k in range(n_of_query):
                         added[k] = -added[k]
                 slack[individual] += margin * total_slack

@@ -27,14 +27,8 @@ TIE = 1e-10
 
 
 @kernel
-def _exponential(o: float) -> float:
-    """Return e^−o, minus the slope of the exponential loss of a pair whose scores differ by o = sᵢ − sⱼ."""
-    return np.exp(-o)
-
-
-@kernel
 def _fidelity(o: float) -> float:
-    """Return e^−o (1 + e^−o)^−3/2, twice minus the slope of the fidelity loss 1 − (1 + e^−o)^−½."""
+    """Return e^−o (1 + e^−o)^−3/2 for o = sᵢ − sⱼ, twice minus the slope of the fidelity loss 1 − (1 + e^−o)^−½."""
     small = np.exp(-abs(o))  # e^−o would overflow for a pair far in the wrong order
     root = np.sqrt(1.0 + small)
     return (small if o > 0.0 else np.sqrt(small)) / (root * root * root)
@@ -64,7 +58,7 @@ def pair_weights(
         for k in range(first[w], first[w + 1]):
             j = worse[k]
             o = scores[i] - scores[j]
-            weight = importance[i] * (_fidelity(o) if fidelity else _exponential(o))
+            weight = importance[i] * (_fidelity(o) if fidelity else np.exp(-o))
             weights[k] = weight
             potentials[j] -= weight
             won += weight
