@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Floats", "Integers", "Mask", "Matrix", "Precision", "Vector", "Words"]
+__all__ = ["Array", "Floats", "Integers", "Mask", "Matrix", "FloatType", "Vector", "Words"]
 
 Array: TypeAlias = NDArray[Any]
 """Of any kind of values."""
@@ -25,7 +25,7 @@ Integers: TypeAlias = NDArray[np.int64]
 
 Mask: TypeAlias = NDArray[np.bool_]
 
-Precision: TypeAlias = type[np.floating[Any]]
+FloatType: TypeAlias = type[np.floating[Any]]
 """A numpy float type."""
 
 Words: TypeAlias = NDArray[np.unsignedinteger[Any]]

@@ -4,8 +4,7 @@ A metric is a small immutable object that carries its conventions. Per-query val
 their mean over all queries: a query without a relevant document counts as 0. A document is relevant if its label is
 greater than 0, and equal scores rank in the order of the rows.
 
-The scripts are LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl``; where they differ (precision at a rank that a
-query does not have) the later one holds.
+Where LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl`` differ (precision of short queries), the later holds.
 """
 
 from __future__ import annotations
@@ -111,8 +110,7 @@ class Metric(ABC):
         `scores`, of shape (n_documents, n_individuals), is float64, C-contiguous and finite; the result has shape
         (n_individuals,). One thread without the interpreter lock; O(n_individuals · Σ_q n_relevant · n_documents).
         """
-        means: Vector = mean_over_queries(self._values(data, scores))
-        return means
+        return mean_over_queries(self._values(data, scores))
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the value of each query (n_queries, n_individuals) under the linear rankers W, without any check.
@@ -137,8 +135,7 @@ class Metric(ABC):
         return data.total(self._sum_of_linear, W, workers) / data.n_queries
 
     def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
-        sums: Matrix = sum_over_queries(self._of_linear(data, W, workers))
-        return sums
+        return sum_over_queries(self._of_linear(data, W, workers))
 
     def _values(self, data: RankingData, scores: Vector) -> Matrix:
         return self._kernel(scores, data.offsets, *self._known(data))
@@ -286,17 +283,8 @@ class MAP(Metric):
 def make_metric(name: str, **conventions: str) -> Metric:
     """Return the metric of a name as it is written in problem files and on the command line.
 
-    Parameters
-    ----------
-    name : str
-        "NDCG@k", "P@k", "MAP" or "MeanNDCG", in any case, with a number for k.
-    **conventions
-        Keyword arguments of the metric, such as ``discount="log2"``.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name, k below 1 or an unknown convention.
+    The name is "NDCG@k", "P@k", "MAP" or "MeanNDCG", in any case, with a number for k from 1; `conventions` are keyword
+    arguments of the metric, such as ``discount="log2"``. Anything else is a ValueError.
 
     Examples
     --------
@@ -314,10 +302,7 @@ def make_metric(name: str, **conventions: str) -> Metric:
 def as_metric(value: Metric | str | None, default: Metric | None = None, *, name: str = "metric") -> Metric:
     """Return the metric that an argument means: a Metric, its name as in `make_metric`, or None for the default.
 
-    Raises
-    ------
-    ValueError
-        For anything else, None without a default included; the message names the argument.
+    Anything else is a ValueError that names the argument.
 
     Examples
     --------
@@ -345,15 +330,12 @@ def _queries_with_relevant_documents(data: RankingData) -> Integers:
 
 
 def _gain_plan(
-    data: RankingData,
-    gain: Vector,
-    discount: Vector,
-    depths: Callable[[Matrix], tuple[int, Matrix]],
+    data: RankingData, gain: Vector, discount: Vector, depths: Callable[[Matrix], tuple[int, Matrix]]
 ) -> Plan:
     """Return the arguments of `normalised_gain` after scores and query offsets.
 
     `depths` takes the cumulated gain of a query's perfect ranking at each rank. It returns the last rank that counts
-    and what to divide by at each averaged depth up to there, nothing for a query that has no value.
+    and the divisors at each averaged depth up to there, none for a query without a value.
     """
     queries, last_ranks, ideals = [], [], []
     for query in _queries_with_relevant_documents(data):
@@ -399,18 +381,9 @@ def _check_cutoff(k: int) -> None:
 def ranking_scorer(score: Callable[[RankingData, Matrix], float], name: str) -> Any:
     """Return a scorer that ranks by what an estimator predicts, for the queries that metadata routing hands on.
 
-    Parameters
-    ----------
-    score : callable
-        Returns the value of ``score(data, scores)``, the larger the better.
-    name : str
-        How it is called where a scorer shows itself.
-
-    Returns
-    -------
-    callable
-        ``scorer(estimator, X, y, qid=qid)``, as `sklearn.metrics.make_scorer` makes them; it has asked for `qid`
-        already. Without it there is a ValueError: whole folds would be one query.
+    The scorer is ``scorer(estimator, X, y, qid=qid)`` as by `sklearn.metrics.make_scorer`, which shows `name` and
+    requests `qid`. Without it there is a ValueError, as whole folds would be one query. The larger
+    ``score(data, scores)``, the better.
 
     Examples
     --------
@@ -427,7 +400,7 @@ def ranking_scorer(score: Callable[[RankingData, Matrix], float], name: str) -> 
 
 @dataclass(frozen=True)
 class _OfRanking:
-    """What scikit-learn calls with labels and predictions; a class, so that it can be sent to another process."""
+    """Function of labels and predictions for scikit-learn; a class, so that it can be sent to another process."""
 
     score: Callable[[RankingData, Matrix], float]
     name: str

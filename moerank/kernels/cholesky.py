@@ -9,7 +9,6 @@ from moerank.kernels.compiled import kernel
 
 __all__ = ["dot", "factorise", "ridge_subsets", "solve"]
 
-
 # Share of a diagonal entry that replaces a pivot lost in rounding, as with two equal features of large scale.
 LEAST_PIVOT = 1e-15
 

@@ -15,21 +15,8 @@ __all__ = ["CountedPairs", "MarginPairs", "add_at", "sum_of_first"]
 class CountedPairs:
     """All preference pairs of labelled queries: (i, j) of one query with yᵢ > yⱼ.
 
-    Parameters
-    ----------
-    y : ndarray of int64, shape (n_documents,)
-        Relevance labels, however many different ones.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Where queries begin in the rows of y.
-
-    Attributes
-    ----------
-    n_better, n_worse : ndarray of int64, shape (n_documents,)
-        The numbers of better and of worse documents in each document's query.
-    n_pairs : int
-
-    Notes
-    -----
+    The relevance labels y (n_documents,) may have any number of values; `offsets` (n_queries + 1,) are the begins of
+    the queries. `n_better` and `n_worse` (n_documents,) count the better and worse documents in each document's query.
     O(m log m) for m documents.
 
     Examples
@@ -59,17 +46,9 @@ class CountedPairs:
 class MarginPairs:
     """The pairs (i, j) with zᵢ − zⱼ < 1 under one score vector, which the hinge max(0, 1 − (zᵢ − zⱼ)) counts.
 
-    Made by `CountedPairs.within_margin`.
+    Made by `CountedPairs.within_margin`. `n_better` and `n_worse` (n_documents,) are the numbers of these pairs in
+    which the document is the worse one, and the better one, so that Σ (xᵢ − xⱼ) = Xᵀ(n_worse − n_better).
 
-    Attributes
-    ----------
-    n_better, n_worse : ndarray of int64, shape (n_documents,)
-        The numbers of these pairs in which the document is the worse one, and the better one. The sum of xᵢ − xⱼ over
-        the pairs is Xᵀ(n_worse − n_better).
-    n_pairs : int
-
-    Notes
-    -----
     O(m log L) for each attribute and each `product`, for m documents with at most L different labels in a query:
     documents are visited in the order of their scores, and a Fenwick tree over the labels of the query holds the
     sums of the documents that the margin reaches.
@@ -199,7 +178,7 @@ def _sums_over_pairs(
 
 
 @kernel
-def add_at(tree: Vector, n: int, place: int, value: float) -> None:
+def add_at(tree: Vector | Integers, n: int, place: int, value: float) -> None:
     """Add a value at one of the places 1 … n of a Fenwick tree."""
     while place <= n:
         tree[place] += value
@@ -207,7 +186,7 @@ def add_at(tree: Vector, n: int, place: int, value: float) -> None:
 
 
 @kernel
-def sum_of_first(tree: Vector, places: int) -> float:
+def sum_of_first(tree: Vector | Integers, places: int) -> np.float64 | np.int64:
     """Sum the values at the places 1 … `places` of a Fenwick tree."""
     total = tree.dtype.type(0)
     while places > 0:

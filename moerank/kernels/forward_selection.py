@@ -16,7 +16,6 @@ from moerank.kernels.lanes import lanes, load, spread, store
 
 __all__ = ["greedy_rank_rls"]
 
-
 GROUP = lanes(np.float64)
 
 
@@ -96,10 +95,9 @@ def greedy_rank_rls(
 
 @kernel
 def _begin(X: Matrix, y: Vector, ridge: float) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """Return C = X / ridge and U = X as lanes, and xᵀC and Cᵀy of every feature.
+    """Return C = X / ridge and U = X (n_blocks · n_documents, lanes), and xᵀC and Cᵀy (n_blocks, lanes).
 
-    C and U have shape (n_blocks · n_documents, lanes), the features of one block after those of another; the sums have
-    shape (n_blocks, lanes). The last block is filled up with features that are 0.
+    The last block is filled up with features that are 0.
     """
     n_features, n_documents = X.shape
     n_blocks = (n_features + GROUP - 1) // GROUP

@@ -267,7 +267,6 @@ def _is_blank(c: int) -> bool:
 
 @kernel
 def _is_end(c: int) -> bool:
-    """Whether a byte ends a document: a line end, or the begin of a comment."""
     return c in (LF, CR, HASH)
 
 

@@ -14,7 +14,6 @@ from moerank.kernels.compiled import kernel
 
 __all__ = ["hinge_line_search", "sort_by_label"]
 
-
 # Share of the objective; the search ends when the next Newton step promises less.
 ROUNDING = 1e-18
 MAX_PASSES = 100
@@ -67,10 +66,8 @@ def hinge_line_search(
 
     Parameters
     ----------
-    runs : see `sort_by_label`
-    scores, change : (n_sorted,)
-    slope, curvature : of a regulariser along the direction; 0 for none
-    start : where to look first, in [0, longest]
+    runs, scores, change : see `sort_by_label`; scores and change have shape (n_sorted,)
+    start : the first step, in [0, longest]
     longest : the largest step, may be infinite if φ has a minimum
     residual : (n_sorted,), receives the sums of d = max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ)) at the minimum, + d for the
         better document, − d for the worse; the loss has the gradient −2 residual in the scores

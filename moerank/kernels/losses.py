@@ -26,14 +26,8 @@ def logistic_pass(
 
     O(n_pairs · n_features), vectorised over the features.
 
-    Parameters
-    ----------
-    first, winner, worse : the pairs, as in `PreferencePairs`
-    y : (n_documents,), labels in [0, 1]
-    z : (n_documents,), scores
-    X : (n_documents, n_features)
-    gradient : (n_documents,), receives the gradient in z
-    curvature : (n_documents, n_features), receives the Hessian in z, a graph Laplacian, times X
+    The pairs are those of `PreferencePairs`, y are labels in [0, 1] and z scores. `gradient` (n_documents,) receives
+    the gradient in z, `curvature` (n_documents, n_features) the Hessian in z, a graph Laplacian, times X.
     """
     n_features = X.shape[1]
     gradient[:] = 0.0

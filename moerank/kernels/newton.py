@@ -46,30 +46,19 @@ NOISE = 1e-5
 
 
 class Newton(NamedTuple):
-    """The state of the minimisation for each of n individuals.
+    """The state of the minimisation for each of n individuals."""
 
-    Attributes
-    ----------
-    task : (n,), `IDLE`, `RESIDUALS` or `CURVATURE`, the sums that the next pass computes
-    W, previous : (n, n_features), weights now and before the step
-    direction, residual : (n, n_features), of the conjugate gradients
-    best : (n,), the least objective so far
-    rho, target : (n,), rᵀB⁻¹r of the residual r, and its value at which the conjugate gradients end
-    is_last : (n,), whether the minimum is reached at the end of these conjugate gradients
-    n_steps, n_products : (n,), Newton steps, and products since the last
-    """
-
-    task: Integers
-    W: Matrix
-    previous: Matrix
-    direction: Matrix
-    residual: Matrix
-    best: Vector
-    rho: Vector
-    target: Vector
-    is_last: Mask
-    n_steps: Integers
-    n_products: Integers
+    task: Integers  # (n,), `IDLE`, `RESIDUALS` or `CURVATURE`, the sums that the next pass computes
+    W: Matrix  # (n, n_features), weights
+    previous: Matrix  # (n, n_features), weights before the step
+    direction: Matrix  # (n, n_features), of the conjugate gradients
+    residual: Matrix  # (n, n_features), of the conjugate gradients
+    best: Vector  # (n,), the least objective so far
+    rho: Vector  # (n,), rᵀB⁻¹r of the residual r
+    target: Vector  # (n,), the value of rho at which the conjugate gradients end
+    is_last: Mask  # (n,), whether the minimum is reached at the end of these conjugate gradients
+    n_steps: Integers  # (n,), Newton steps
+    n_products: Integers  # (n,), products since the last Newton step
 
 
 @kernel

@@ -32,50 +32,31 @@ ROUNDING = 1e-13
 
 
 class Terms(NamedTuple):
-    """The terms of the objectives of n individuals.
+    """The terms of the objectives of n individuals."""
 
-    Attributes
-    ----------
-    feature_mask : (n, n_features)
-    share : (n,), 1 / p
-    A : (n_features, n_features), symmetric, preferably positive semidefinite; read for λ₁ > 0 only
-    cost : (n, n_features), cᵢ; finite where the individual uses the feature
-    lambda1, lambda2 : (n,), not negative
-    """
-
-    feature_mask: Mask
-    share: Vector
-    A: Matrix
-    cost: Matrix
-    lambda1: Vector
-    lambda2: Vector
+    feature_mask: Mask  # (n, n_features)
+    share: Vector  # (n,), 1 / p
+    A: Matrix  # (n_features, n_features), symmetric, preferably positive semidefinite; read for λ₁ > 0 only
+    cost: Matrix  # (n, n_features), cᵢ; finite where the individual uses the feature
+    lambda1: Vector  # (n,), not negative
+    lambda2: Vector  # (n,), not negative
 
 
 class Proximal(NamedTuple):
-    """The state of Algorithm 1 for each of n individuals.
+    """The state of Algorithm 1 for each of n individuals."""
 
-    Attributes
-    ----------
-    task : (n,), `IDLE`, `GRADIENT` or `VALUE`
-    w, before, z, trial : (n, 2 n_features), the variables, the previous ones, the extrapolated point, the trial
-    value, gradient : (n,) and (n, 2 n_features), of ℓ at z
-    objective : (n,), F at w
-    L, alpha, momentum : (n,), the curvature of the model at z, and the weights of the extrapolation
-    n_iter : (n,), steps so far
-    """
-
-    task: Integers
-    w: Matrix
-    before: Matrix
-    z: Matrix
-    trial: Matrix
-    value: Vector
-    gradient: Matrix
-    objective: Vector
-    L: Vector
-    alpha: Vector
-    momentum: Vector
-    n_iter: Integers
+    task: Integers  # (n,), `IDLE`, `GRADIENT` or `VALUE`
+    w: Matrix  # (n, 2 n_features), the variables
+    before: Matrix  # (n, 2 n_features), the previous variables
+    z: Matrix  # (n, 2 n_features), the extrapolated point
+    trial: Matrix  # (n, 2 n_features)
+    value: Vector  # (n,), ℓ at z
+    gradient: Matrix  # (n, 2 n_features), of ℓ at z
+    objective: Vector  # (n,), F at w
+    L: Vector  # (n,), the curvature of the model at z
+    alpha: Vector  # (n,), from which the next momentum follows
+    momentum: Vector  # (n,), the weight of the extrapolation
+    n_iter: Integers  # (n,), steps so far
 
 
 @kernel

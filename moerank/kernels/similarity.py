@@ -87,7 +87,7 @@ def _opposed(order: Integers, rank: Integers, other: Integers, tree: Integers, i
             end += 1
         for k in range(begin, end):
             r = other[order[k]]
-            n_opposed += n_seen - sum_of_first(tree, r + 1)
+            n_opposed += n_seen - int(sum_of_first(tree, r + 1))
             n_tied += in_group[r]
             in_group[r] += 1
         for k in range(begin, end):

@@ -94,17 +94,8 @@ def best_stump(
 ) -> tuple[int, int, float]:
     """Return feature, threshold and r of the stump with the largest r, or the largest |r| with `reversed_too`.
 
-    Parameters
-    ----------
-    bins : (n_features, n_documents), the number of thresholds below each value
-    n_thresholds : (n_features,)
-    potentials : (n_documents,)
-    total : the weight of all pairs, for what counts as equal
-    reversed_too : whether a negative r is as good
-
-    Notes
-    -----
-    O(n_documents · n_features + Σ n_thresholds). Equal stumps: the first feature, then the lowest threshold.
+    `bins` (n_features, n_documents) counts the thresholds below each value, and `total` is the weight of all pairs.
+    Of equal stumps the first feature is taken, then the lowest threshold. O(n_documents · n_features + Σ n_thresholds).
     """
     feature, threshold = 0, 0
     best = largest = 0.0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.arrays import Floats, Integers, Mask, Matrix, Precision, Vector
+from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.blocks import ByDocument, ByQuery
 from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
@@ -29,13 +29,12 @@ from moerank.training.newton import MAX_STEPS, QuadraticModel
 
 __all__ = ["sums_of_pass", "LONGEST_LIST", "CountedProblem", "minimise_by_passes"]
 
-
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
 LONGEST_LIST = 2_000_000
 """Number of pairs up to which they are listed unless an individual has pairs of its own."""
 
-ROUNDING: dict[Precision, float] = {np.float32: 1e-5, np.float64: 1e-13}
+ROUNDING: dict[FloatType, float] = {np.float32: 1e-5, np.float64: 1e-13}
 """Relative rounding of an objective that a pass of the precision sums."""
 
 
@@ -80,16 +79,12 @@ def sums_of_pass(
 
 
 class _Rows(NamedTuple):
-    """The order of the documents for passes.
+    """The order of the documents for passes."""
 
-    `counted` are the queries with pairs, `row` the documents by run, `start` where each run begins, and `centres` the
-    means (n_features, n_queries).
-    """
-
-    counted: Integers
-    row: NDArray[np.int32]
-    start: Integers
-    centres: Matrix
+    counted: Integers  # the queries with pairs
+    row: NDArray[np.int32]  # the documents by run
+    start: Integers  # where each run begins
+    centres: Matrix  # (n_features, n_queries), means
 
     @classmethod
     def of(cls, data: RankingData) -> _Rows:
@@ -170,16 +165,10 @@ class CountedProblem:
     ) -> tuple[Matrix, Mask]:
         """Return the minimum for the features and pairs of each individual, and whether it was found.
 
-        Shapes (n_individuals, n_features) and (n_individuals,); the solver stops after `newton.MAX_STEPS` steps.
-
-        Parameters
-        ----------
-        feature_mask : (n_individuals, n_features)
-        tolerance : bound on the relative error of each objective
-        start : (n_individuals, n_features), optional
-            The first point, instead of the minimum of the model on these features.
-        documents, queries : (n_individuals, n_documents) and (n_individuals, n_queries), or one row for all, optional
-            The documents and queries whose pairs an individual has. A row that keeps no pair is a ValueError.
+        Shapes (n_individuals, n_features) and (n_individuals,); the solver stops after `newton.MAX_STEPS` steps. It
+        begins at the minimum of the model on these features unless `start` is given, and `tolerance` bounds the
+        relative error of each objective. `documents` (n_individuals, n_documents) and `queries` (n_individuals,
+        n_queries), or one row for all, choose an individual's pairs; a row that keeps no pair is a ValueError.
         """
         model = self.model(C)
         factors = factorise(model.B, feature_mask)
@@ -222,7 +211,7 @@ class CountedProblem:
 
     def _newton(
         self,
-        precision: Precision,
+        precision: FloatType,
         feature_mask: Mask,
         factors: Matrix,
         W: Matrix,
@@ -244,7 +233,7 @@ class CountedProblem:
 
     def _sums(
         self,
-        precision: Precision,
+        precision: FloatType,
         task: Integers,
         feature_mask: Mask,
         W: Matrix,
@@ -284,12 +273,10 @@ def minimise_by_passes(
     """Minimise the objectives of `moerank.kernels.proximal` on counted pairs, by a pass for each sum of Algorithm 1.
 
     A step takes a pass for the gradient, and one for each trial of the line search. An individual that has ended takes
-    none, and no individual depends on its company.
+    none, and no individual depends on its company. The problem has the squared hinge loss.
 
     Parameters
     ----------
-    problem : CountedProblem
-        With the squared hinge loss.
     feature_mask : (n, n_features)
     A : (n_features, n_features), symmetric
     cost : (n_features,), cᵢ; finite
@@ -300,8 +287,7 @@ def minimise_by_passes(
 
     Returns
     -------
-    variables, n_iter, history : (n, 2 n_features), (n,) and (max_iter + 1, n)
-        [u; v], the numbers of steps, and F at the start and after each step.
+    The variables [u; v] (n, 2 n_features), the steps (n,), and F at the start and after each step (max_iter + 1, n).
     """
     n = len(feature_mask)
     share, costs = 1.0 / problem.counts(n, documents, queries), np.tile(cost, (n, 1))

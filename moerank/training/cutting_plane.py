@@ -37,11 +37,9 @@ class CuttingPlanes:
     Attributes
     ----------
     gap_ : float
-        The difference between the objective and its dual after `minimise`, a bound on its distance from the minimum.
-    n_iter_ : int
-        The separations of the last `minimise`.
-    converged_ : bool
-        Whether it ended by its tolerance; else after `max_iter` separations, or because rounding allows no better.
+        The objective less its dual after `minimise`, a bound on its distance from the minimum.
+    n_iter_, converged_ : int, bool
+        The separations of the last `minimise`, and whether it ended by its tolerance.
 
     Notes
     -----

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.arrays import Integers, Mask, Matrix, Precision, Words
+from moerank.arrays import FloatType, Integers, Mask, Matrix, Words
 from moerank.data import PreferencePairs, RankingData, centre_in_queries
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes, word_type
@@ -52,7 +52,7 @@ class LaneGroup:
         return filled
 
 
-def lane_groups(n_individuals: int, precision: Precision) -> Iterator[LaneGroup]:
+def lane_groups(n_individuals: int, precision: FloatType) -> Iterator[LaneGroup]:
     """Cut a population into groups that fill the lanes of a vector of `precision`; the last may be smaller.
 
     Examples
@@ -71,7 +71,7 @@ class LanePairs:
     `pair_mask` (n_individuals, n_pairs) has the pairs of each individual; None means that everybody keeps all.
     """
 
-    def __init__(self, n_pairs: int, precision: Precision, pair_mask: Mask | None = None) -> None:
+    def __init__(self, n_pairs: int, precision: FloatType, pair_mask: Mask | None = None) -> None:
         self.n_pairs = n_pairs
         self.pair_mask = pair_mask
         n_lanes = lanes(precision)
@@ -174,13 +174,9 @@ class PairProblem:
 
         Shapes (n_individuals, n_features) and (n_individuals,); the solver stops at a bound of its steps.
 
-        Parameters
-        ----------
-        model : the solved model of a problem close to all individuals, at the same C and with the same loss
-        pair_mask : (n_individuals, n_pairs), or None for all pairs of this problem
-        feature_mask : (n_individuals, n_features)
-        tolerance : bound on the relative error of each objective
-        start : (n_individuals, n_features), optional
+        `model` is the solved model of a problem close to all individuals, at the same C and with the same loss.
+        `pair_mask` (n_individuals, n_pairs) is None for all pairs, and `tolerance` bounds the relative error of each
+        objective.
         """
         W: Matrix = np.empty(feature_mask.shape)
         converged: Mask = np.empty(len(W), bool)

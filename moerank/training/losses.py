@@ -18,7 +18,6 @@ from moerank.training.newton import DenseExpansion, QuadraticModel, dense_newton
 
 __all__ = ["DIFFERENCE", "SQUARED", "SQUARED_HINGE", "UNIT", "PairLoss", "SquaredHingeLoss", "SquaredLoss", "Target"]
 
-
 # Relative error of the objective, as the Newton decrement bounds it, where a problem is solved exactly.
 EXACT = 1e-13
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from moerank.arrays import Floats, Integers, Mask, Matrix, Precision
+from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix
 from moerank.checks import check_room, memory_limit
 from moerank.data import RankingData
 from moerank.data.blocks import ByDocument, ByQuery, column_block
@@ -25,7 +25,6 @@ from moerank.kernels.moments import centred_stack, sums_over_queries
 from moerank.training.losses import Target
 
 __all__ = ["PairMoments", "QueryMoments", "backward_path", "forward_path"]
-
 
 BLOCK = 2048
 """Documents, about, of a block: large enough for the product to take most of the time."""
@@ -39,19 +38,11 @@ Order = Integers
 
 @dataclass(frozen=True, eq=False)
 class PairMoments:
-    """Moments of the differences xᵢ − xⱼ over all preference pairs (i, j).
+    """Moments of the differences xᵢ − xⱼ over all preference pairs (i, j)."""
 
-    Attributes
-    ----------
-    gram : ndarray, shape (n_features, n_features)
-        Mean of (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ.
-    unit, difference : ndarray, shape (n_features,)
-        Mean of xᵢ − xⱼ, and of (yᵢ − yⱼ)(xᵢ − xⱼ).
-    """
-
-    gram: Matrix
-    unit: Matrix
-    difference: Matrix
+    gram: Matrix  # (n_features, n_features), mean of (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ
+    unit: Matrix  # (n_features,), mean of xᵢ − xⱼ
+    difference: Matrix  # (n_features,), mean of (yᵢ − yⱼ)(xᵢ − xⱼ)
 
     @classmethod
     def of(cls, data: RankingData) -> PairMoments:
@@ -76,30 +67,20 @@ class PairMoments:
 class QueryMoments:
     """Sums over the preference pairs of each query, which add up to the sums of any subset of the queries.
 
-    Attributes
-    ----------
-    packed : ndarray, shape (n_queries, n_features · (n_features + 1) / 2)
-        The lower triangle of Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ, row by row: in double precision, or in single where that takes more
-        than `ROOM` bytes. Then an entry is exact to single precision of the query's largest, so that features must be
-        of comparable scales.
-    unit, difference : ndarray, shape (n_queries, n_features)
-        Σ (xᵢ − xⱼ) and Σ (yᵢ − yⱼ)(xᵢ − xⱼ).
-    n_pairs : ndarray of int64, shape (n_queries,)
+    `packed` is in double precision, or in single if that takes more than `ROOM` bytes. Then an entry is exact to single
+    precision of the query's largest, so that features must be of comparable scales.
     """
 
-    packed: Floats
-    unit: Matrix
-    difference: Matrix
-    n_pairs: Integers
+    packed: Floats  # (n_queries, n_features · (n_features + 1) / 2), lower triangles of Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ, by rows
+    unit: Matrix  # (n_queries, n_features), Σ (xᵢ − xⱼ)
+    difference: Matrix  # (n_queries, n_features), Σ (yᵢ − yⱼ)(xᵢ − xⱼ)
+    n_pairs: Integers  # (n_queries,)
 
     @classmethod
     def of(cls, data: RankingData) -> QueryMoments:
         """Return the sums of a data set, remembered with it; O(n_documents · n_features²) once.
 
-        Raises
-        ------
-        ValueError
-            If they would take more memory than the limit.
+        More memory than the limit is a ValueError.
         """
         return data.remember("query moments", lambda: _query_moments(data))
 
@@ -179,7 +160,7 @@ def _n_bytes(data: RankingData) -> int:
     return _size(data)[1]
 
 
-def _size(data: RankingData) -> tuple[Precision, int]:
+def _size(data: RankingData) -> tuple[FloatType, int]:
     """Return the precision of the matrices of all queries, and the bytes that they take."""
     n_values = data.n_queries * data.n_features * (data.n_features + 1) // 2
     return (np.float64, 8 * n_values) if 8 * n_values <= ROOM else (np.float32, 4 * n_values)

@@ -10,20 +10,10 @@ import numpy as np
 
 from moerank.arrays import Matrix, Vector
 
-__all__ = [
-    "DenseExpansion",
-    "NewtonEnd",
-    "QuadraticModel",
-    "dense_newton",
-    "solve_positive_definite",
-    "Expansion",
-    "Minimum",
-    "trust_region_newton",
-]
+__all__ = ["DenseExpansion", "Expansion", "Minimum", "NewtonEnd", "QuadraticModel"]
+__all__ += ["dense_newton", "solve_positive_definite", "trust_region_newton"]
 
-
-MAX_HALVINGS = 29
-MAX_STEPS = 500
+MAX_HALVINGS, MAX_STEPS = 29, 500
 
 
 class DenseExpansion(Protocol):
@@ -183,18 +173,9 @@ def trust_region_newton(
     Every step minimises the quadratic model ∇f(x)ᵀs + ½ sᵀ∇²f(x)s over ‖s‖ ≤ Δ by conjugate gradients, which end
     at ‖∇f + ∇²f s‖ ≤ 0.1 ‖∇f‖ or at the edge; the radius Δ depends on how well the model predicts the function.
 
-    Parameters
-    ----------
-    expand : callable
-        Returns the function's `Expansion` at a point.
-    start : ndarray
-        The first point; points have its shape.
-    tol : float
-        Ends when ‖∇f‖ is at most this share of its value at the start, or when rounding allows no decrease.
-    inner : callable, optional
-        The inner product ⟨a, b⟩ of two points, for gradient, Hessian and norms; the plain product by default. Another
-        one serves a function of coefficients in a kernel expansion.
-    max_iter : int, default 1000
+    `expand` returns the function at a point. The minimisation ends when ‖∇f‖ is at most `tol` times its value at the
+    start, or when rounding allows no decrease. Gradient, Hessian and norms are those of the inner product `inner`; a
+    function of coefficients in a kernel expansion has one of its own.
 
     References
     ----------

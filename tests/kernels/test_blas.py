@@ -51,14 +51,6 @@ def test_a_context_limits_and_puts_back():
     assert limits() == {THREADS}
 
 
-def test_contexts_may_be_nested_and_used_again():
-    with one_blas_thread():
-        with one_blas_thread(), one_blas_thread():
-            assert limits() == {1}
-        assert limits() == {1}
-    assert limits() == {THREADS}
-
-
 def test_a_limit_that_is_set_inside_is_set_again_by_an_inner_context():
     with one_blas_thread():
         set_limits(THREADS)
