@@ -4,8 +4,7 @@ A metric is a small immutable object that carries its conventions. Per-query val
 their mean over all queries: a query without a relevant document counts as 0. A document is relevant if its label is
 greater than 0, and equal scores rank in the order of the rows.
 
-The scripts are LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl``; where they differ (precision at a rank that a
-query does not have) the later one holds.
+Where LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl`` differ (precision of short queries), the later holds.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import labels_alone
-from moerank.kernels.linear_gain import FewRanks, few_ranks_count, gain_of_linear
+from moerank.kernels.linear_gain import FewRanks, few_ranks, gain_of_linear
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.scores import linear_scores, values_by_blocks
 from moerank.solvers import plugins
@@ -112,8 +111,6 @@ class Metric(ABC):
 
     def scorer(self) -> Any:
         """Return the metric for scikit-learn's ``scoring=``, which hands on `qid`; see `ranking_scorer`."""
-        from moerank.metrics import ranking_scorer  # scikit-learn's metrics are slow to import
-
         return ranking_scorer(self.score, self.name)
 
     def batch(self, data: RankingData, scores: Vector) -> Matrix:
@@ -177,12 +174,8 @@ class _CountedMetric(Metric):
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, workers)
 
     def few_ranks(self, data: RankingData) -> FewRanks | None:
-        """Return what kernels that count to rank 16 know of the labels; None if they do not serve this metric."""
-        plan = self._known(data)
-        if self._kernel is not normalised_gain or not few_ranks_count(*plan):
-            return None
-        query, gain, discount, depth, ideal, _ = plan
-        return query, gain, discount, depth, ideal
+        """Return the arguments of the kernels that count to rank 16; None if they do not serve this metric."""
+        return few_ranks(*self._known(data)) if self._kernel is normalised_gain else None
 
     def _known(self, data: RankingData) -> Plan:
         return data.remember((self, "plan"), lambda: self._plan(data))
@@ -359,10 +352,7 @@ def make_metric(name: str, **conventions: str) -> Metric:
 def as_metric(value: Metric | str | None, default: Metric | None = None, *, name: str = "metric") -> Metric:
     """Return the metric that an argument means: a Metric, its name as in `make_metric`, or None for the default.
 
-    Raises
-    ------
-    ValueError
-        For anything else, None without a default included; the message names the argument.
+    Anything else is a ValueError that names the argument.
 
     Examples
     --------
@@ -390,15 +380,12 @@ def _queries_with_relevant_documents(data: RankingData) -> Integers:
 
 
 def _gain_plan(
-    data: RankingData,
-    gain: Vector,
-    discount: Vector,
-    depths: Callable[[Matrix], tuple[int, Matrix]],
+    data: RankingData, gain: Vector, discount: Vector, depths: Callable[[Matrix], tuple[int, Matrix]]
 ) -> Plan:
     """Return the arguments of `normalised_gain` after scores and query offsets.
 
     `depths` takes the cumulated gain of a query's perfect ranking at each rank. It returns the last rank that counts
-    and what to divide by at each averaged depth up to there, nothing for a query that has no value.
+    and the divisors at each averaged depth up to there, none for a query without a value.
     """
     queries, last_ranks, ideals = [], [], []
     for query in _queries_with_relevant_documents(data):
@@ -444,18 +431,9 @@ def _check_cutoff(k: int) -> None:
 def ranking_scorer(score: Callable[[RankingData, Matrix], float], name: str) -> Any:
     """Return a scorer that ranks by what an estimator predicts, for the queries that metadata routing hands on.
 
-    Parameters
-    ----------
-    score : callable
-        Returns the value of ``score(data, scores)``, the larger the better.
-    name : str
-        How it is called where a scorer shows itself.
-
-    Returns
-    -------
-    callable
-        ``scorer(estimator, X, y, qid=qid)``, as `sklearn.metrics.make_scorer` makes them; it has asked for `qid`
-        already. Without it there is a ValueError: whole folds would be one query.
+    The scorer is ``scorer(estimator, X, y, qid=qid)`` as by `sklearn.metrics.make_scorer`, which shows `name` and
+    requests `qid`. Without it there is a ValueError, as whole folds would be one query. The larger
+    ``score(data, scores)``, the better.
 
     Examples
     --------
@@ -472,7 +450,7 @@ def ranking_scorer(score: Callable[[RankingData, Matrix], float], name: str) -> 
 
 @dataclass(frozen=True)
 class _OfRanking:
-    """What scikit-learn calls with labels and predictions; a class, so that it can be sent to another process."""
+    """Function of labels and predictions for scikit-learn; a class, so that it can be sent to another process."""
 
     score: Callable[[RankingData, Matrix], float]
     name: str

@@ -107,20 +107,10 @@ def test_equal_scores_rank_in_file_order():
     assert MAP().score(data, [0.0, -0.0, 0.0, -0.0]) == MAP().score(data, np.zeros(4))
 
 
-def test_a_query_with_fewer_than_k_documents():
-    data = labelled([1, 0, 2], [1, 1, 1])
-    assert NDCG(4).score(data, [1, 2, 3]) == 0.0
-    assert NDCG(4, short_queries="own_length").score(data, [1, 2, 3]) == NDCG(3).score(data, [1, 2, 3]) > 0.0
-    assert Precision(4).score(data, [1, 2, 3]) == 0.5
-
-
 def test_queries_without_relevant_documents_count_as_zero():
-    both = labelled([0, 1, 0, 0], [1, 1, 2, 2])
     neither = labelled([0, 0, 0, 0], [1, 1, 2, 2])
-    for metric in (NDCG(2), MeanNDCG(), MAP()):
-        assert metric.per_query(both, [0, 1, 0, 1]).tolist() == [1.0, 0.0]
-        assert metric.score(both, [0, 1, 0, 1]) == 0.5
-        assert metric.score(neither, [0, 1, 0, 1]) == 0.0
+    for metric in METRICS:
+        assert metric.per_query(neither, [0, 1, 0, 1]).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("metric", [NDCG(10, short_queries="own_length"), MeanNDCG(), MAP()], ids=repr)
@@ -164,37 +154,17 @@ def test_an_individual_has_the_same_bits_in_any_batch(seed, width, cut, n_levels
 
 @examples
 @given(seed=st.integers(0, 10**6))
-def test_increasing_functions_of_the_scores_change_no_bit(seed):
-    data = random_data(seed)
-    scores = np.random.default_rng(seed).integers(-20, 20, (data.n_documents, 5)).astype(float)
+def test_orders_of_queries_and_rows_and_increasing_functions_of_distinct_scores_change_no_bit(seed):
+    data, rng = random_data(seed), np.random.default_rng(seed)
+    scores = rng.permuted(np.tile(np.arange(float(data.n_documents)), (5, 1)), axis=1).T - 50.0
+    order = rng.permutation(data.n_queries)
+    rows = [rng.permutation(np.arange(data.offsets[q], data.offsets[q + 1])) for q in order]
+    rows = np.concatenate(rows)
+    permuted = labelled(data.y[rows], data.qid[rows])
     for metric in METRICS:
         values = metric.per_query(data, scores)
         for increasing in (lambda s: 3 * s + 7, lambda s: s**3, lambda s: np.exp(s / 10)):
-            np.testing.assert_array_equal(metric.per_query(data, increasing(scores)), values)
-
-
-@examples
-@given(seed=st.integers(0, 10**6))
-def test_permuting_the_queries_permutes_the_values(seed):
-    data = random_data(seed)
-    scores = random_scores(data, 5, seed, 2)
-    order = np.random.default_rng(seed).permutation(data.n_queries)
-    rows = np.concatenate([np.arange(data.offsets[q], data.offsets[q + 1]) for q in order])
-    permuted = labelled(data.y[rows], data.qid[rows])
-    for metric in METRICS:
-        np.testing.assert_array_equal(metric.per_query(permuted, scores[rows]), metric.per_query(data, scores)[order])
-
-
-@examples
-@given(seed=st.integers(0, 10**6))
-def test_order_of_rows_changes_no_bit_where_no_scores_are_equal(seed):
-    data = random_data(seed)
-    scores = random_scores(data, 5, seed)
-    rng = np.random.default_rng(seed)
-    rows = np.lexsort((rng.random(data.n_documents), data.qid))
-    permuted = labelled(data.y[rows], data.qid)
-    for metric in METRICS:
-        np.testing.assert_array_equal(metric.per_query(permuted, scores[rows]), metric.per_query(data, scores))
+            np.testing.assert_array_equal(metric.per_query(permuted, increasing(scores[rows])), values[order])
 
 
 TREC_GAINS = {label: 2**label - 1 for label in range(5)}
