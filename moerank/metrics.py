@@ -110,6 +110,20 @@ class Metric(ABC):
         means = self.batch(data, checked.reshape(data.n_documents, -1))
         return float(means[0]) if checked.ndim == 1 else means
 
+    def can_differ(self, data: RankingData) -> Array:
+        """Return whether the value of each query depends on the order of its documents, bool, shape (n_queries,).
+
+        Examples
+        --------
+        >>> data = RankingData([[1.0]] * 5, y=[0, 2, 0, 0, 1], qid=[1, 1, 2, 2, 3])
+        >>> MAP().can_differ(data).tolist()
+        [True, False, False]
+        """
+        best_first = data.y.astype(np.float64)
+        values = self.values(data, np.column_stack([best_first, -best_first]))
+        differs: Array = values[:, 0] != values[:, 1]
+        return differs
+
     def scorer(self) -> Any:
         """Return the metric for scikit-learn's ``scoring=``, which hands on `qid`; see `ranking_scorer`."""
         from moerank.metrics import ranking_scorer  # scikit-learn's metrics are slow to import

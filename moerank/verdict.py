@@ -67,7 +67,7 @@ class Verdict(BaseModel):
     part: Part
     metric: str
     n_queries: Annotated[int, Field(ge=1)]
-    differences: tuple[Annotated[float, Field(ge=-1, le=1)], ...]
+    differences: Annotated[tuple[Annotated[float, Field(ge=-1, le=1)], ...], Field(strict=False)]
     n_features: Annotated[int, Field(ge=0)]
     n_allowed: Annotated[int, Field(ge=1)]
     margin: Annotated[float, Field(gt=0)]
@@ -217,10 +217,8 @@ def judge(
 
     Examples
     --------
-    >>> verdict = judge([0.50, 0.70, 0.61, 0.2], [0.52, 0.70, 0.60, 0.2], "test", "NDCG@10", 6, 45)
-    >>> print(verdict)
-    6 of 45 features; estimated loss .003 NDCG@10 (95 %: −.277 to .482) on 4 test queries: too few to tell; about 50 such \
-queries would
+    >>> print(judge([0.50, 0.70, 0.61, 0.2], [0.52, 0.70, 0.60, 0.2], "test", "MAP", 6, 45).outcome)
+    estimated loss .003 MAP (95 %: −.418 to .419) on 4 test queries: too few to tell; about 200 such queries would
     """
     differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
     kept = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)

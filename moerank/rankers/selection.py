@@ -97,6 +97,7 @@ class Selection(Ranker):
             measure.name,
             int(self.support_.sum()),
             self.n_features_in_,
+            can_differ=measure.can_differ(test),
             margin=margin,
             against=" ".join(repr(ranker).split()),
         )

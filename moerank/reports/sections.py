@@ -33,7 +33,7 @@ from moerank.studies.problem import Problem, shipped_problems
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
 from moerank.studies.run_fold import Progress
 from moerank.studies.summary import Choice, chosen_solver
-from moerank.verdict import ENOUGH, LEVEL, detected
+from moerank.verdict import LEVEL, Verdict
 
 __all__ = [
     "question",
@@ -89,7 +89,7 @@ def verdict(report: Report) -> Section:
         except NoResultsError as error:
             section.paragraphs.append(f"{problem.name}: {error}, so that there is no verdict.")
             continue
-        section.paragraphs += [_answer(problem, choice, results.metric), _grounds(choice, results.metric)]
+        section.paragraphs += [_answer(problem, choice), _grounds(choice, results.metric)]
     if report.n_missing:
         section.paragraphs.append(
             f"{len(report.results)} of {len(report.study.cells())} runs are finished; what is said here may change "
@@ -98,20 +98,14 @@ def verdict(report: Report) -> Section:
     return section
 
 
-def _answer(problem: Problem, choice: Choice, metric: str) -> str:
+def _answer(problem: Problem, choice: Choice) -> str:
     """Return which solver, how many features, against what, and how sure."""
-    loss = choice.loss
-    spread = "" if isnan(loss["error"]) else f" ± {loss['error']:.4f}"
-    change = f"{'−' if loss['difference'] < 0 else '+'}{abs(loss['difference']):.4f}{spread}"
-    finding = detected(loss["difference"], loss["p"])
-    found = "no difference is detected" if finding == "none" else f"a {finding} is detected"
-    few = ", too few to tell" if loss["queries"] < ENOUGH else ""
-    equivalent = "is" if loss["p_equivalent"] < LEVEL else "is not"
+    found: Verdict = choice.loss["verdict"]
+    outcome = found.model_copy(update={"against": ""}).outcome
     return (
-        f"{problem.name}: {choice.solver}, with {choice.n_features:.1f} of {loss['n_allowed']} features. "
-        f"Against {loss['against'] or 'the same ranker'} with all of them its {metric} changes by {change} on "
-        f"{loss['queries']:,} test queries{few}: {found} ({_p(loss['p'])}), and equivalence within "
-        f"{loss['margin']:g} {equivalent} shown ({_p(loss['p_equivalent'])})."
+        f"{problem.name}: {choice.solver}, with {choice.n_features:.1f} of {found.n_allowed} features. Against "
+        f"{found.against or 'the same ranker'} with all of them: {outcome}. The test of no difference has "
+        f"{_p(found.p)}, that of a difference beyond the margin {_p(found.p_equivalent)}."
     )
 
 
@@ -340,21 +334,22 @@ def _verdicts(report: Report, problem: Problem) -> Table:
     table = Table(
         f"verdicts-{problem.name}",
         f"{problem.name}: what selection costs. {results.metric} of the chosen features minus that of the same ranker "
-        "on all features, over the test queries of all folds, with its standard error; and the number of runs in "
-        f"which a paired t test detects a loss or a gain at the level {LEVEL}, or two one-sided tests show that the "
-        "difference is within the margin. The same ranker is the backend of a search, the own ranker of a filter or "
+        "on all features, over the test queries of all folds that can differ, with its standard error; and the number "
+        f"of runs in which a loss or a gain is detected at the level {LEVEL}, or the difference is shown to lie within "
+        "the margin. The same ranker is the backend of a search, the own ranker of a filter or "
         "wrapper, and RankSVM beside the embedded methods that have none; validation chose its parameters with all "
         "features.",
         ["solver", "against", "features", "difference", "queries", "runs", "loss", "gain", "equivalent"],
     )
     for row in verdicts(results).itertuples():
-        counts = (row.queries, row.runs, row.loss, row.gain, row.equivalent)
+        found = row.verdict
+        counts = (found.n_differing, row.runs, row.loss, row.gain, row.equivalent)
         table.rows.append(
             [
                 text(row.solver),
                 text(row.against or "its backend"),
                 number(row.n_features, 1),
-                with_error(row.difference, row.error),
+                with_error(found.difference, np.nan if found.error is None else found.error),
                 *(number(count, 0) for count in counts),
             ]
         )
