@@ -167,10 +167,11 @@ def every_metric(metric: Metric) -> list[Metric]:
 
     Examples
     --------
-    >>> [metric.name for metric in every_metric(NDCG(10, discount="log2"))][8:12]
-    ['NDCG@9 (discount=log2)', 'NDCG@10 (discount=log2)', 'P@1', 'P@2']
+    >>> [metric.name for metric in every_metric(NDCG(10, convention="letor"))][8:12]
+    ['NDCG@9 (letor)', 'NDCG@10 (letor)', 'P@1', 'P@2']
     """
-    conventions: dict[str, Any] = {key: getattr(metric, key) for key in ("gain", "discount") if hasattr(metric, key)}
+    of_gain = metric if isinstance(metric, NDCG | MeanNDCG) else MeanNDCG()
+    conventions: dict[str, Any] = {key: getattr(of_gain, key) for key in ("gain", "convention", "discount")}
     short: dict[str, Any] = {"short_queries": metric.short_queries} if isinstance(metric, NDCG) else {}
     ranks = range(1, MOST_RANKS + 1)
     return [
