@@ -25,7 +25,7 @@ from moerank.reports.report import (
     text,
     with_error,
 )
-from moerank.solvers import ablated, with_ablations
+from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
 from moerank.statistics import holm, mean_and_error
 from moerank.studies.comparison import against_reference, compare_runs, fewest_cells, solver_ranks, standings, verdicts
@@ -43,7 +43,7 @@ __all__ = [
     "results",
     "tests",
     "pairs",
-    "ablations",
+    "ablation",
     "features",
     "reproduction",
     "sections",
@@ -453,23 +453,31 @@ def _span(found: pd.DataFrame) -> str:
     return f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
-def ablations(report: Report) -> Section:
-    """Return what each part of MOFSRank is worth."""
+def ablation(report: Report) -> Section:
+    """Return the differences that each part of MOFSRank makes."""
     section = Section("Ablations")
     for problem in report.problems:
-        table = _differences(report, problem)
-        if table is not None:
-            section.tables.append(table)
+        tables = [table for base in BASES if (table := _differences(report, problem, base)) is not None]
+        section.tables += tables
+        if tables:
             section.illustrate.append(partial(illustrations, report, "ablations", problem))
     return section
 
 
-def _differences(report: Report, problem: Problem) -> Table | None:
-    """Return the differences from MOFSRank on the same folds with the same seeds; None where there is no such pair."""
+KEPT = {
+    "mofsrank": "Its last front keeps the members of the second stage that no ensemble dominates: by construction the "
+    "ensemble cannot make the hypervolume in training worse.",
+    "mofsrank-paper": "Its last front holds ensembles alone, as in the paper: it can be worse than the second stage's.",
+}
+"""The rule for the last front of each method that is ablated."""
+
+
+def _differences(report: Report, problem: Problem, full: str) -> Table | None:
+    """Return the differences from `full` on the same folds with the same draws; None where there is no such pair."""
     results = report.results.of(problem.name)
-    full, *_ = with_ablations()
-    runs = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in with_ablations()}
-    names = [name for name in ablated() if runs[name] & runs[full]]
+    parts = ablations(full)
+    runs = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in (full, *parts)}
+    names = [name for name in parts if runs[name] & runs[full]]
     if not names:
         return None
     quality = report.quality(problem).set_index(["solver", "fold", "seed"])["hypervolume"]
@@ -481,16 +489,16 @@ def _differences(report: Report, problem: Problem) -> Table | None:
         **{name: frame[name] for name in results.further_objectives},
     }
     table = Table(
-        f"ablations-{problem.name}",
-        f"{problem.name}: MOFSRank without one of its parts minus MOFSRank with all, on the same folds with "
-        "the same seeds: means over folds, after seeds, ± standard error; p of the paired t test over the folds, "
-        "adjusted by Holm's method within a column.",
+        f"ablations-{problem.name}" if full == BASES[0] else f"ablations-{full}-{problem.name}",
+        f"{problem.name}: {full} without one of its parts minus {full} with all, on the same folds with "
+        "the same draws: means over folds, after seeds, ± standard error; p of the paired t test over the folds, "
+        f"adjusted by Holm's method within a column. {KEPT[full]}",
         ["without", *(head for name in measures for head in (name, "p"))],
     )
     columns = [[compare_runs(series, name, full) for name in names] for series in measures.values()]
     adjusted = [holm([test.p for test in column]) for column in columns]
     for row, name in enumerate(names):
-        entries = [text(ablated()[name])]
+        entries = [text(parts[name])]
         for measure, column, p in zip(measures, columns, adjusted, strict=True):
             digits = 1 if measure == "features" else 4
             entries += [with_error(column[row].difference, column[row].error, digits), p_value(p[row])]
@@ -570,7 +578,7 @@ def _written(report: Report) -> list[str]:
 FIRST: tuple[Callable[[Report], Section], ...] = (verdict,)
 OF_EACH_PROBLEM: tuple[Callable[[Report, Problem], Section], ...] = (results,)
 LAST: tuple[Callable[[Report], Section], ...] = (
-    *(tests, pairs, features, ablations),
+    *(tests, pairs, features, ablation),
     *(question, problems, solvers, reproduction),
 )
 """Sections in reading order: the verdict, the results, then tests, data and solvers."""
