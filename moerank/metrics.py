@@ -1,4 +1,4 @@
-"""Ranking metrics: NDCG, MAP, precision and MeanNDCG, as LETOR's evaluation scripts compute them.
+"""Ranking metrics: NDCG, MAP, precision and MeanNDCG, by the usual conventions or those of LETOR's scripts.
 
 A metric is a small immutable object that carries its conventions. Per-query values are the primitive and the score is
 their mean over all queries: a query without a relevant document counts as 0. A document is relevant if its label is
@@ -32,6 +32,7 @@ from moerank.solvers import plugins
 __all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "as_metric", "make_metric", "ranking_scorer"]
 
 Gain = Literal["exp2", "linear"]
+Convention = Literal["usual", "letor"]
 Discount = Literal["letor", "log2"]
 ShortQueries = Literal["zero", "own_length"]
 
@@ -109,6 +110,20 @@ class Metric(ABC):
         means = self.batch(data, checked.reshape(data.n_documents, -1))
         return float(means[0]) if checked.ndim == 1 else means
 
+    def can_differ(self, data: RankingData) -> Array:
+        """Return whether the value of each query depends on the order of its documents, bool, shape (n_queries,).
+
+        Examples
+        --------
+        >>> data = RankingData([[1.0]] * 5, y=[0, 2, 0, 0, 1], qid=[1, 1, 2, 2, 3])
+        >>> MAP().can_differ(data).tolist()
+        [True, False, False]
+        """
+        best_first = data.y.astype(np.float64)
+        values = self.values(data, np.column_stack([best_first, -best_first]))
+        differs: Array = values[:, 0] != values[:, 1]
+        return differs
+
     def scorer(self) -> Any:
         """Return the metric for scikit-learn's ``scoring=``, which hands on `qid`; see `ranking_scorer`."""
         return ranking_scorer(self.score, self.name)
@@ -155,10 +170,10 @@ class _CountedMetric(Metric):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """How tables and figures call the metric, such as "NDCG@10"; conventions other than LETOR's are added."""
+        """How tables and figures call the metric, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are not named."""
         others = [f for f in fields(self) if f.default is not MISSING and getattr(self, f.name) != f.default]
-        conventions = ", ".join(f"{f.name}={getattr(self, f.name)}" for f in others)
-        return self._title.format_map(vars(self)) + (f" ({conventions})" if conventions else "")
+        said = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
+        return self._title.format_map(vars(self)) + (f" ({', '.join(said)})" if said else "")
 
     @abstractmethod
     def _plan(self, data: RankingData) -> Plan:
@@ -194,10 +209,13 @@ class NDCG(_CountedMetric):
         The last rank that counts, from 1.
     gain : {"exp2", "linear"}, default "exp2"
         g(y) = 2^y − 1 (labels up to 62) or g(y) = y.
-    discount : {"letor", "log2"}, default "letor"
-        d(j) = 1 for j ≤ 2 and 1 / log₂(j) from 3 on, or the usual d(j) = 1 / log₂(1 + j).
-    short_queries : {"zero", "own_length"}, default "zero"
-        The value of a query with fewer than k documents: 0, or NDCG at its number of documents.
+    convention : {"usual", "letor"}, default "usual"
+        Discount and treatment of short queries: "log2" and "own_length", or "letor" and "zero" as LETOR's scripts.
+    discount : {"log2", "letor"}, optional
+        d(j) = 1 / log₂(1 + j), or d(j) = 1 for j ≤ 2 and 1 / log₂(j) from 3 on; by default that of the convention.
+    short_queries : {"own_length", "zero"}, optional
+        The value of a query with fewer than k documents: NDCG at its number of documents, or 0; by default that of
+        the convention.
 
     Raises
     ------
@@ -207,8 +225,10 @@ class NDCG(_CountedMetric):
     Examples
     --------
     >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
-    >>> NDCG(2).score(data, [0.3, 0.2, 0.1]), NDCG(2).score(data, [0.0, 2.0, 1.0])
-    (0.75, 1.0)
+    >>> NDCG(1).score(data, [0.3, 0.2, 0.1]), NDCG(2).score(data, [0.0, 2.0, 1.0])
+    (0.0, 1.0)
+    >>> NDCG(2, convention="letor").score(data, [0.3, 0.2, 0.1])
+    0.75
     """
 
     _title = "NDCG@{k}"
@@ -216,20 +236,22 @@ class NDCG(_CountedMetric):
 
     k: int
     gain: Gain = "exp2"
-    discount: Discount = "letor"
-    short_queries: ShortQueries = "zero"
+    convention: Convention = "usual"
+    discount: Discount | None = None
+    short_queries: ShortQueries | None = None
 
     def __post_init__(self) -> None:
         _check_cutoff(self.k)
         check_choice(get_args(Gain), gain=self.gain)
-        check_choice(get_args(Discount), discount=self.discount)
-        check_choice(get_args(ShortQueries), short_queries=self.short_queries)
+        _settle(self, discount=("log2", "letor"), short_queries=("own_length", "zero"))
 
     def _plan(self, data: RankingData) -> Plan:
-        return _gain_plan(data, _label_gains(data, self.gain), _rank_discounts(data, self.discount), self._depths)
+        discount = self.discount or ("letor" if self.convention == "letor" else "log2")
+        return _gain_plan(data, _label_gains(data, self.gain), _rank_discounts(data, discount), self._depths)
 
     def _depths(self, best: Vector) -> tuple[int, Matrix]:
-        if self.short_queries == "zero" and len(best) < self.k:
+        short = self.short_queries or ("zero" if self.convention == "letor" else "own_length")
+        if short == "zero" and len(best) < self.k:
             return 0, best[:0]
         depth = min(self.k, len(best))
         return depth, best[depth - 1 : depth]
@@ -241,13 +263,13 @@ class MeanNDCG(_CountedMetric):
 
     Parameters
     ----------
-    gain, discount : str
+    gain, convention, discount : str
         As in `NDCG`; anything else is a ValueError.
 
     Examples
     --------
     >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 0, 1])
-    >>> MeanNDCG().score(data, [0.2, 0.1, 0.3]), MeanNDCG().score(data, [0.3, 0.1, 0.2])
+    >>> MeanNDCG().score(data, [0.2, 0.1, 0.3]), MeanNDCG(convention="letor").score(data, [0.3, 0.1, 0.2])
     (1.0, 0.6666666666666666)
     """
 
@@ -255,14 +277,16 @@ class MeanNDCG(_CountedMetric):
     _kernel = staticmethod(normalised_gain)
 
     gain: Gain = "exp2"
-    discount: Discount = "letor"
+    convention: Convention = "usual"
+    discount: Discount | None = None
 
     def __post_init__(self) -> None:
         check_choice(get_args(Gain), gain=self.gain)
-        check_choice(get_args(Discount), discount=self.discount)
+        _settle(self, discount=("log2", "letor"))
 
     def _plan(self, data: RankingData) -> Plan:
-        gains, discounts = _label_gains(data, self.gain), _rank_discounts(data, self.discount)
+        discount = self.discount or ("letor" if self.convention == "letor" else "log2")
+        gains, discounts = _label_gains(data, self.gain), _rank_discounts(data, discount)
         return _gain_plan(data, gains, discounts, lambda best: (len(best), best))
 
 
@@ -326,7 +350,7 @@ def make_metric(name: str, **conventions: str) -> Metric:
         "NDCG@k", "P@k", "MAP" or "MeanNDCG", in any case, with a number for k; or the name of an entry point
         ``moerank.metrics`` of an installed package, a class or function that returns the metric, with @k if it takes k.
     **conventions
-        Keyword arguments of the metric, such as ``discount="log2"``.
+        Keyword arguments of the metric, such as ``convention="letor"``.
 
     Raises
     ------
@@ -336,7 +360,7 @@ def make_metric(name: str, **conventions: str) -> Metric:
     Examples
     --------
     >>> make_metric("ndcg@10"), make_metric("P@5").name
-    (NDCG(k=10, gain='exp2', discount='letor', short_queries='zero'), 'P@5')
+    (NDCG(k=10, gain='exp2', convention='usual', discount=None, short_queries=None), 'P@5')
     """
     measure, at, k = name.strip().lower().partition("@")
     if at and measure in _WITH_CUTOFF and k.isdecimal():
@@ -421,6 +445,20 @@ def _rank_discounts(data: RankingData, discount: Discount) -> Matrix:
     """Return the weights of as many ranks as there are documents."""
     rank = np.arange(1, data.n_documents + 1)
     return 1.0 / np.log2(np.maximum(rank, 2) if discount == "letor" else 1 + rank)
+
+
+def _settle(metric: NDCG | MeanNDCG, **choices: tuple[str, str]) -> None:
+    """Check the convention, and forget what only repeats it: metrics of equal values are equal.
+
+    `choices` are the values of an attribute by the usual convention and by LETOR's.
+    """
+    check_choice(get_args(Convention), convention=metric.convention)
+    for name, (usual, letor) in choices.items():
+        if (given := getattr(metric, name)) is None:
+            continue
+        check_choice((usual, letor), **{name: given})
+        if given == (letor if metric.convention == "letor" else usual):
+            object.__setattr__(metric, name, None)
 
 
 def _check_cutoff(k: int) -> None:
