@@ -14,15 +14,17 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from moerank.data import RankingData, load_planted_fold, make_planted
-from moerank.evolution import BIT_SEARCHES, UniformCrossover
+from moerank.evolution import BIT_SEARCHES, SubsetSizeSampling, UniformCrossover
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import FSMRank, RankerAdapter, RankRLS, RankSVM
+from moerank.solvers import ablations, make_solver
 
 BUDGET = {"population": 16, "generations": 6}
 SMALL = dict(instance_selection=BUDGET, feature_selection=BUDGET, ensemble=BUDGET, metric=NDCG(5))
 DIGEST = "digest of the data"
+PARTS = ("no-instance-selection", "no-adaptive-mutation", "no-ensemble")
 STAGES = ["instance_selection", "feature_selection", "ensemble"]
 
 
@@ -100,6 +102,46 @@ def test_final_rules(fold):
     assert solver.chosen_ == solver.front_["error"].argmin()
     with pytest.raises(ValueError, match="needs validation data"):
         MOFSRank(final="validation").fit(train.X, train.y, qid=train.qid)
+
+
+def test_an_ablation_changes_one_thing(fold):
+    whole = fitted(fold)
+    for switches in ({"adaptive_mutation": False}, {"ensemble": False}):
+        part = fitted(fold, **switches)
+        np.testing.assert_array_equal(part.fronts_["instance_selection"], whole.fronts_["instance_selection"])
+        if "ensemble" in switches:
+            np.testing.assert_array_equal(part.fronts_["feature_selection"], whole.fronts_["feature_selection"])
+    without_instances = fitted(fold, instance_selection=False)
+    first = [solver.history_["feature_selection"]["n_eval"][0] for solver in (whole, without_instances)]
+    assert first[0] == first[1]
+
+
+def test_the_initial_population_of_a_stage_is_the_same_without_others(fold):
+    seen = []
+
+    class Recording(SubsetSizeSampling):
+        def _do(self, problem, n_samples, **kwargs):
+            X = super()._do(problem, n_samples, **kwargs)
+            seen.append(X.copy())
+            return X
+
+    most = fold[0].n_features
+    for switches in ({}, {"instance_selection": False, "adaptive_mutation": False}):
+        fitted(fold, **switches, feature_selection={**BUDGET, "initial": Recording(most)}, ensemble=False)
+    np.testing.assert_array_equal(*seen)
+
+
+def test_the_papers_method_is_a_row_of_the_table(fold):
+    train, vali, _ = fold
+    solver = make_solver("mofsrank-paper", **{**SMALL, "ensemble": BUDGET}, random_state=0)
+    assert (repr(solver.backend), solver.final, solver.tune) == ("RankSVM()", "train", True)
+    assert solver.instance_selection == {**BUDGET, "include_all": False, "max_subsets": 100}
+    assert solver.ensemble == {**BUDGET, "keep_members": False, "count": "bits"}
+    assert make_solver("mofsrank-paper-no-instance-selection", instance_selection=BUDGET).instance_selection is False
+    assert ablations("mofsrank-paper").keys() == {f"mofsrank-paper-{part}" for part in PARTS}
+    solver.fit(train, validation=vali)
+    assert solver.chosen_ == int(np.argmin(solver.front_["error"]))
+    assert solver.front_["n_features"].max() <= train.n_features
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
-from moerank.evolution import AdaptiveBitFlip, importance_degrees, redundancy_degrees, search
+from moerank.evolution import AdaptiveBitFlip, SparseBitFlip, importance_degrees, redundancy_degrees, search
 
 IMPORTANCE = np.array([0.5, 0.2, 0.3, 0.0])
 REDUNDANCY = np.array([0.1, 0.6, 0.0, 0.3])
@@ -94,3 +94,41 @@ def test_redundancy_is_the_share_of_the_absolute_correlations():
 def test_wrong_arguments_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         AdaptiveBitFlip(**dict(importance=IMPORTANCE, redundancy=REDUNDANCY) | change)
+
+
+def test_the_readings_of_importance_follow_their_formulas():
+    accuracy = np.array([0.2, 0.5, 0.3, 0.4])
+    np.testing.assert_allclose(importance_degrees(accuracy, "accuracy"), accuracy)
+    np.testing.assert_allclose(importance_degrees(accuracy, "scaled"), (accuracy - 0.2) / 0.3)
+    assert importance_degrees([0.5, 0.5], "scaled").tolist() == [0.0, 0.0]
+
+
+def test_the_readings_of_redundancy_follow_their_formulas():
+    table = np.random.default_rng(0).normal(size=(50, 4)) @ np.random.default_rng(1).normal(size=(4, 4))
+    absolute = np.abs(np.corrcoef(table.T)) - np.eye(4)
+    np.testing.assert_allclose(redundancy_degrees(table, "mean"), absolute.sum(axis=0) / 3, rtol=1e-12)
+    np.testing.assert_allclose(redundancy_degrees(table, "selected"), absolute, rtol=1e-12, atol=1e-15)
+    mutation = AdaptiveBitFlip(IMPORTANCE, redundancy_degrees(table, "selected"))
+    for row, chances in zip(X, mutation.probabilities(X, 1), strict=True):
+        ones = np.flatnonzero(row)
+        total = sum(absolute[i, k] for i in ones for k in ones)
+        for j in ones:
+            assert chances[j] == pytest.approx(min(1.0, 0.25 + sum(absolute[j, k] for k in ones) / total))
+    alone = np.array([[True, False, False, False]])
+    assert mutation.probabilities(alone, 1)[0, 0] == 0.25, "a feature alone is redundant with nothing"
+
+
+def test_groups_add_up_the_correlations_of_their_features():
+    table = np.random.default_rng(2).normal(size=(40, 4)) @ np.random.default_rng(3).normal(size=(4, 4))
+    shares = redundancy_degrees(table)
+    grouped = redundancy_degrees(table, bit_of=[0, 1, 1, 2])
+    np.testing.assert_allclose(grouped, [shares[0], shares[1] + shares[2], shares[3]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("mutation", [AdaptiveBitFlip(IMPORTANCE, REDUNDANCY), SparseBitFlip(), SparseBitFlip(0.7)])
+def test_every_mutation_moves_the_draws_of_the_others_alike(mutation):
+    shared, alone = np.random.default_rng(5), np.random.default_rng(5)
+    algorithm = SimpleNamespace(n_iter=3, termination=SimpleNamespace(perc=0.1))
+    mutation.do(Problem(n_var=4), Population.new("X", X.copy()), algorithm=algorithm, random_state=shared)
+    alone.integers(2**63)
+    assert shared.random() == alone.random()

@@ -4,14 +4,13 @@ import numpy as np
 
 
 def ndcg(data, scores, k):
-    """NDCG@k as LETOR has it, one individual a column of `scores`."""
-    discount = np.ones(k)
-    discount[2:] = 1.0 / np.log2(np.arange(3, k + 1))
+    """The usual NDCG@k, one individual a column of `scores`."""
     total = np.zeros(scores.shape[1])
     for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
         gains = 2.0 ** data.y[begin:end] - 1.0
         ideal = np.sort(gains)[::-1][:k]
-        if end - begin >= k and ideal.sum() > 0:
+        discount = 1.0 / np.log2(np.arange(2, len(ideal) + 2))
+        if ideal.sum() > 0:
             order = np.argsort(-scores[begin:end], axis=0, kind="stable")[:k]
             total += discount @ gains[order] / (discount @ ideal)
     return total / data.n_queries

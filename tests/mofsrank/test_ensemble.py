@@ -73,3 +73,16 @@ def test_an_individual_does_not_depend_on_its_batch(small_data, coefs):
 def test_wrong_rankers_are_refused(small_data, coefs, message):
     with pytest.raises(ValueError, match=message):
         Ensemble(small_data, coefs)
+
+
+def test_bits_count_as_the_paper_counts_them(small_data, coefs):
+    used = np.flatnonzero((coefs != 0).any(axis=0))
+    string = np.concatenate([np.ones(len(used)), [1.0, 0.0, 0.0]])[None]
+    with_weight = np.count_nonzero(coefs[0])
+    assert with_weight < len(used), "the first member leaves features out"
+    for count, expected in (("weights", with_weight), ("bits", len(used))):
+        stage = Ensemble(small_data, coefs, NDCG(5), count=count)
+        assert stage.evaluate(string)[0, 0] == expected
+        assert stage.feature_mask(string).sum() == expected
+    with pytest.raises(ValueError, match="count must be one of 'weights', 'bits', not 'ones'"):
+        Ensemble(small_data, coefs, count="ones")
