@@ -29,7 +29,17 @@ from moerank.kernels.ranks import average_precision, mean_over_queries, normalis
 from moerank.kernels.scores import linear_scores, values_by_blocks
 from moerank.solvers import plugins
 
-__all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "as_metric", "make_metric", "ranking_scorer"]
+__all__ = [
+    "Metric",
+    "NDCG",
+    "MAP",
+    "Precision",
+    "MeanNDCG",
+    "as_metric",
+    "check_differing",
+    "make_metric",
+    "ranking_scorer",
+]
 
 Gain = Literal["exp2", "linear"]
 Convention = Literal["usual", "letor"]
@@ -123,6 +133,10 @@ class Metric(ABC):
         values = self.values(data, np.column_stack([best_first, -best_first]))
         differs: Array = values[:, 0] != values[:, 1]
         return differs
+
+    def usual(self) -> Metric:
+        """Return the metric by the usual conventions for discount and short queries."""
+        return self
 
     def scorer(self) -> Any:
         """Return the metric for scikit-learn's ``scoring=``, which hands on `qid`; see `ranking_scorer`."""
@@ -249,6 +263,10 @@ class NDCG(_CountedMetric):
         discount = self.discount or ("letor" if self.convention == "letor" else "log2")
         return _gain_plan(data, _label_gains(data, self.gain), _rank_discounts(data, discount), self._depths)
 
+    def usual(self) -> Metric:
+        """Return NDCG at the same rank, with the same gain, by the usual convention."""
+        return NDCG(self.k, self.gain)
+
     def _depths(self, best: Vector) -> tuple[int, Matrix]:
         short = self.short_queries or ("zero" if self.convention == "letor" else "own_length")
         if short == "zero" and len(best) < self.k:
@@ -339,6 +357,40 @@ class MAP(_CountedMetric):
 
     def _plan(self, data: RankingData) -> Plan:
         return _queries_with_relevant_documents(data), (data.y > 0).astype(np.float64)
+
+
+MOST_INDIFFERENT = 0.2
+"""Share of queries that cannot differ, above which a run says so."""
+
+
+def check_differing(metric: Metric, data: RankingData) -> str:
+    """Return a remark if more than a fifth of the queries cannot differ, see `Metric.can_differ`; else an empty text.
+
+    Raises
+    ------
+    ValueError
+        If no query can differ, so that every ranker has the same value.
+
+    Examples
+    --------
+    >>> data = RankingData([[1.0]] * 5, y=[0, 2, 0, 0, 1], qid=[1, 1, 2, 2, 3], name="shop")
+    >>> check_differing(MAP(), data)
+    'shop: MAP has one value in any order on 2 of 3 queries, where all labels are equal'
+    """
+    differs = np.concatenate(data.map(metric.can_differ))
+    n_same, n_queries = int(np.count_nonzero(~differs)), len(differs)
+    if n_same <= MOST_INDIFFERENT * n_queries:
+        return ""
+    usual = metric.usual()
+    n_short = n_same if usual == metric else n_same - int(np.count_nonzero(~np.concatenate(data.map(usual.can_differ))))
+    reason = "where all labels are equal"
+    if usual != metric and n_short:
+        reason = f"{n_short:,} of which can differ by the usual convention ({usual.name})"
+    if n_same == n_queries:
+        raise ValueError(
+            f"{data.name}: {metric.name} has one value in any order on all {n_queries:,} queries, {reason}"
+        )
+    return f"{data.name}: {metric.name} has one value in any order on {n_same:,} of {n_queries:,} queries, {reason}"
 
 
 def make_metric(name: str, **conventions: str) -> Metric:

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from moerank.data import RankingData
-from moerank.metrics import MAP, NDCG, Precision
+from moerank.metrics import MAP, NDCG, Precision, check_differing
+from moerank.mofsrank import MOFSRank
 from moerank.statistics import mean_interval, p_above, p_differs, p_not_within, smallest_within_error
 from moerank.verdict import Verdict, judge
 
@@ -157,3 +158,17 @@ def test_a_stored_verdict_is_read_and_one_that_contradicts_itself_is_refused():
     assert stored["sentence"] == found.sentence
     with pytest.raises(ValueError, match="finding is 'loss', but the differences say 'none'"):
         Verdict.model_validate_json(json.dumps(stored | {"finding": "loss"}))
+
+
+def test_data_on_which_no_ranker_can_differ_are_refused_with_the_remedy():
+    rng = np.random.default_rng(0)
+    data = RankingData(rng.random((60, 3)), rng.integers(0, 2, 60), np.repeat(np.arange(10), 6), name="shop")
+    sentence = (
+        r"^shop: NDCG@10 \(letor\) has one value in any order on all 10 queries, 10 of which can differ by the usual"
+    )
+    with pytest.raises(ValueError, match=sentence):
+        check_differing(NDCG(10, convention="letor"), data)
+    with pytest.raises(ValueError, match=sentence):
+        MOFSRank(metric=NDCG(10, convention="letor")).fit(data)
+    assert check_differing(NDCG(10), data) == ""
+    assert check_differing(NDCG(6, convention="letor"), data) == ""

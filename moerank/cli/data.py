@@ -71,8 +71,12 @@ def describe(
 
     with sentences(), shown_reading():
         from moerank.data import describe as describe_data
+        from moerank.metrics import NDCG, Metric, check_differing
 
         with connected(dask) as cluster:
+            metric: Metric = NDCG(10)
+            if what.endswith(".toml") or not Path(what).exists():
+                metric = _problem(what, {}).metric.make()
             if cluster is None:
                 parts = _read(what, label, query, missing, fold, data)
             else:
@@ -85,7 +89,8 @@ def describe(
         from moerank.cli.tables import description_table, output
 
         output().print(description_table(what, descriptions))
-        typer.echo("\n".join(dict.fromkeys(remark for entry in descriptions for remark in entry.remarks())))
+        remarks = dict.fromkeys(remark for entry in descriptions for remark in entry.remarks())
+        typer.echo("\n".join([*remarks, *(f"{said}." for part in parts if (said := check_differing(metric, part)))]))
 
 
 def _read(

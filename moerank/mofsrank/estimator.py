@@ -16,7 +16,7 @@ from moerank.data import FeatureCosts, RankingData
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
-from moerank.metrics import NDCG, Metric, as_metric
+from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank.front import Final, Front, advice_against, best_of_each_size, choose_member
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
 from moerank.mofsrank.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
@@ -278,6 +278,7 @@ class MOFSRank(RankingEstimator):
         settings = settings.model_copy(update={"include": included})
         # Refuses limits that no selection can keep before anything takes time.
         FeatureStrings(allowed, settings.limits, by_group=settings.feature_selection.by_group)
+        check_differing(self._scored_by, allowed)
         with one_blas_thread():
             held_out = None if validation is None else validation.with_features(kept)
             self.backend_ = tuned_backend(settings.backend, allowed, held_out if self.tune else None)

@@ -19,7 +19,7 @@ from moerank.arrays import Mask
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
-from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision
+from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision, check_differing
 from moerank.mofsrank.objectives import Candidates, Objective, read_objectives
 from moerank.mofsrank.searching import REFIT_SEARCH
 from moerank.mofsrank.settings import STAGES
@@ -286,6 +286,9 @@ def run_fold(
         parts = dict(zip(PARTS, loaded, strict=True))
         train = parts["train"]
         metric = problem.metric.make()
+        for part in (train, parts["test"]):
+            if remark := check_differing(metric, part):
+                warnings.warn(remark, stacklevel=2)
         metrics = (metric, MAP() if metric != MAP() else NDCG(10))
         clock.stop("data")
 
