@@ -377,20 +377,18 @@ def check_differing(metric: Metric, data: RankingData) -> str:
     >>> check_differing(MAP(), data)
     'shop: MAP has one value in any order on 2 of 3 queries, where all labels are equal'
     """
-    differs = np.concatenate(data.map(metric.can_differ))
-    n_same, n_queries = int(np.count_nonzero(~differs)), len(differs)
-    if n_same <= MOST_INDIFFERENT * n_queries:
+    usual, n_queries = metric.usual(), data.n_queries
+    n_differing, n_usual = (int(np.concatenate(data.map(each.can_differ)).sum()) for each in (metric, usual))
+    if n_differing >= (1 - MOST_INDIFFERENT) * n_queries:
         return ""
-    usual = metric.usual()
-    n_short = n_same if usual == metric else n_same - int(np.count_nonzero(~np.concatenate(data.map(usual.can_differ))))
     reason = "where all labels are equal"
-    if usual != metric and n_short:
-        reason = f"{n_short:,} of which can differ by the usual convention ({usual.name})"
-    if n_same == n_queries:
-        raise ValueError(
-            f"{data.name}: {metric.name} has one value in any order on all {n_queries:,} queries, {reason}"
-        )
-    return f"{data.name}: {metric.name} has one value in any order on {n_same:,} of {n_queries:,} queries, {reason}"
+    if n_usual > n_differing:
+        reason = f"{n_usual - n_differing:,} of which can differ by the usual convention ({usual.name})"
+    which = f"{n_queries - n_differing:,} of {n_queries:,}" if n_differing else f"all {n_queries:,}"
+    said = f"{data.name}: {metric.name} has one value in any order on {which} queries, {reason}"
+    if not n_differing:
+        raise ValueError(said)
+    return said
 
 
 def make_metric(name: str, **conventions: str) -> Metric:
