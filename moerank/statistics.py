@@ -327,6 +327,10 @@ def t_tail(value: float, error: float, freedom: float) -> float:
     return float(stats.t.sf(value / error, freedom))
 
 
+MOST_EXACT = 50
+"""Pairs that differ, up to which the signed-rank test is exact."""
+
+
 def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
     """Return the p value of the two-sided signed-rank test that paired differences are symmetric about 0.
 
@@ -338,7 +342,7 @@ def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
     -------
     float
         At least 2^(1 − n_pairs), and 1 where no pair differs; single pairs that do not are left out, as Wilcoxon does.
-        Exact for up to 50 pairs without ties, and for up to 13 with ties; a normal approximation else.
+        Exact for up to 50 pairs that differ, ties included; a normal approximation for more.
 
     References
     ----------
@@ -350,11 +354,22 @@ def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
     0.125
     """
     d = np.asarray(first, float) - np.asarray(second, float)
-    if not d.any():
+    d = d[d != 0.0]
+    if not len(d):
         return 1.0
     from scipy import stats
 
-    return float(stats.wilcoxon(d).pvalue)
+    if len(d) > MOST_EXACT:
+        return float(stats.wilcoxon(d).pvalue)
+    ranks = np.rint(2.0 * stats.rankdata(np.abs(d))).astype(int)  # twice the mean ranks of ties are integers
+    chance = np.zeros(ranks.sum() + 1)  # of each sum of the ranks with a positive sign
+    chance[0] = 1.0
+    for rank in ranks:
+        shifted = np.zeros_like(chance)
+        shifted[rank:] = chance[: len(chance) - rank]
+        chance = (chance + shifted) / 2.0
+    positive = ranks[d > 0].sum()
+    return float(min(1.0, 2.0 * min(chance[: positive + 1].sum(), chance[positive:].sum())))
 
 
 def smallest_within_error(values: ArrayLike, sizes: ArrayLike) -> int:

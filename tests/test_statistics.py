@@ -119,6 +119,7 @@ def test_signed_ranks_equal_counting_all_signs(digits):
 
 def test_signed_ranks_at_their_ends():
     assert signed_rank_p([0.5, 0.25], [0.5, 0.25]) == 1.0
+    assert signed_rank_p([0.0] * 20 + [1, 2, 3, 4, 5], [0.0] * 25) == 0.0625
     assert signed_rank_p(np.arange(6) + 1.0, np.zeros(6)) == 2 / 2**6
     assert signed_rank_p([0.5], [0.25]) == 1.0
 

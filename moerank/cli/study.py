@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -118,7 +119,8 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
     states = study.states()
     if retry_failed:
         states = {cell: "open" if state == "failed" else state for cell, state in states.items()}
-    with CellProgress(states, study.cost) as progress:
+    with CellProgress(states, study.cost) as progress, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* cells failed")  # they are shown below the results
         study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress, started=progress.started)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -181,6 +182,11 @@ class Study:
         started : callable
             Called as ``started(cell)`` when this process begins a cell.
 
+        Warns
+        -----
+        UserWarning
+            If cells failed, with the number of them and the error of the first.
+
         Raises
         ------
         OSError
@@ -209,6 +215,13 @@ class Study:
 
             self._check_here(cells, store.done())
             run_cells(store, cells, executor, done, started)
+        if failed := self.failures():
+            cell, failure = next(iter(failed.items()))
+            warnings.warn(
+                f"{len(failed):,} of {len(cells):,} cells failed, such as {cell.label}: {failure['error']}; "
+                "failures() has them all, and run(retry_failed=True) runs them again",
+                stacklevel=2,
+            )
         return self
 
     def states(self) -> dict[Cell, str]:

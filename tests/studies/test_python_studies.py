@@ -185,3 +185,13 @@ def test_a_function_of_a_script_runs_in_its_processes(tmp_path):
 def test_the_table_goes_on_in_its_own_words():
     specs = Study("planted", ["gas", Solver(name="fsmrank", parameters={"lambda1": 0.5})], folds=[1]).solvers
     assert [spec.label for spec in specs] == ["gas", "fsmrank[lambda1=0.5]"]
+
+
+def test_a_study_warns_of_the_cells_that_failed(tiny_problem, tmp_path):
+    def broken(problem, seed):
+        raise ValueError("no ranker today")
+
+    study = Study([tiny_problem], {"broken": broken, "single": "single"}, tmp_path, folds=[1])
+    with pytest.warns(UserWarning, match=r"1 of 2 cells failed, such as tiny, fold 1, broken.*: .*no ranker today"):
+        study.run()
+    assert [cell.label for cell in study.failures()] == ["tiny, fold 1, broken, seed 0"]
