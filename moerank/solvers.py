@@ -264,14 +264,18 @@ BASES = ("mofsrank", "mofsrank-paper")
 
 
 def ablations(base: str = "mofsrank") -> dict[str, str]:
-    """Return the solvers that leave a part of `base` out, with the part.
+    """Return the texts of the solvers that leave a part of `base` out, with the part.
 
     Examples
     --------
-    >>> ablations("mofsrank-paper")["mofsrank-paper-no-ensemble"]
-    'ensemble'
+    >>> ablations("mofsrank-paper")
+    {'mofsrank-paper[instance_selection=false]': 'instance selection', 'mofsrank-paper[adaptive_mutation=false]': \
+'adaptive mutation', 'mofsrank-paper[ensemble=false]': 'ensemble'}
     """
-    return {row.name: row.ablates for row in solvers().values() if row.ablates and row.name.startswith(f"{base}-no-")}
+    named = {entry.ablates: entry.name for entry in solvers().values() if entry.ablates}
+    if base == "mofsrank":
+        return {name: part for part, name in named.items()}
+    return {f"{base}[{part.replace(' ', '_')}=false]": part for part in named}
 
 
 def read_text(text: str) -> tuple[str, dict[str, Any]]:
@@ -415,21 +419,12 @@ _PAPER: dict[str, Any] = {
 }
 """MOFSRank as in its paper: linear RankSVM, all non-dominated instance subsets, and ensembles alone."""
 
-
-def _paper(ablates: str = "", **row: Any) -> SolverEntry:
-    name = f"mofsrank-paper-no-{ablates.replace(' ', '-')}" if ablates else "mofsrank-paper"
-    return _mofs_rank(name, fixed=_PAPER, ablates=ablates, **row)
-
-
 _OWN = (
     _mofs_rank("mofsrank"),
     _mofs_rank("mofsrank-no-instance-selection", ablates="instance selection", instance_selection=False),
     _mofs_rank("mofsrank-no-adaptive-mutation", ablates="adaptive mutation", adaptive_mutation=False),
     _mofs_rank("mofsrank-no-ensemble", ablates="ensemble", ensemble=False),
-    _paper(),
-    _paper("instance selection", instance_selection=False),
-    _paper("adaptive mutation", adaptive_mutation=False),
-    _paper("ensemble", ensemble=False),
+    _mofs_rank("mofsrank-paper", fixed=_PAPER),
     _mofs_rank("mofsrank-nsga3", algorithm="nsga3"),
     _mofs_rank("mofsrank-spea2", algorithm="spea2"),
     _mofs_rank("mofsrank-agemoea2", algorithm="agemoea2"),

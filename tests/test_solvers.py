@@ -56,8 +56,10 @@ def test_one_search_is_recommended():
 
 
 def test_what_a_row_fixes_is_joined_to_what_is_given():
-    assert make_solver("mofsrank-paper", ensemble=BUDGET).ensemble == {**BUDGET, "keep_members": False}
-    assert make_solver("mofsrank-paper").ensemble == {"keep_members": False}
+    fixed = {"keep_members": False, "count": "bits"}
+    assert make_solver("mofsrank-paper", ensemble=BUDGET).ensemble == {**BUDGET, **fixed}
+    assert make_solver("mofsrank-paper").ensemble == fixed
+    assert make_solver("mofsrank-paper", ensemble=False).ensemble is False
 
 
 def test_unknown_names_suggest_the_nearest():

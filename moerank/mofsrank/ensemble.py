@@ -18,9 +18,9 @@ from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import FitnessBackend, LinearPopulation
 
-__all__ = ["Count", "Ensemble"]
+__all__ = ["Counted", "Ensemble"]
 
-Count: TypeAlias = Literal["weights", "bits"]
+Counted: TypeAlias = Literal["weights", "bits"]
 
 
 class Ensemble(Stage):
@@ -88,7 +88,7 @@ class Ensemble(Stage):
         by_group: bool = False,
         backend: FitnessBackend | None = None,
         inject: bool = False,
-        count: Count = "weights",
+        count: Counted = "weights",
         crossover: float = CROSSOVER,
         mutation: float | None = None,
         workers: int = 1,
@@ -105,7 +105,7 @@ class Ensemble(Stage):
             )
         n_var = len(self.used) + len(coefs)
         n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var
-        check_choice(get_args(Count), count=count)
+        check_choice(get_args(Counted), count=count)
         super().__init__(
             train,
             backend,

@@ -152,8 +152,8 @@ class Choice:
 def by_validation(results: Results) -> list[str]:
     """Return the solvers that select features, the one that validation queries like best first.
 
-    The order is by the mean of the error's metric over folds, after seeds; ties to fewer features. Test queries have no
-    say in it. Solvers without a verdict select nothing.
+    The order is by the mean of the error's metric over folds, after seeds; ties to fewer features, then by name.
+    Test queries have no say in it. Solvers without a verdict select nothing.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def by_validation(results: Results) -> list[str]:
     means = results.among(list(selecting)).means() if selecting else {}
     column = f"validation {results.metric}"
     # The last bits of a mean depend on the order of its sum: what agrees to ten places is a tie.
-    order = {solver: (-round(mean.mean(column)[0], 10), mean.mean("n_features")[0]) for solver, mean in means.items()}
-    return sorted(order, key=order.__getitem__)
+    order = [(-round(mean.mean(column)[0], 10), mean.mean("n_features")[0], name) for name, mean in means.items()]
+    return [name for _, _, name in sorted(order)]
 
 
 def chosen_solver(results: Results) -> Choice:

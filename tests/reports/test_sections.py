@@ -16,6 +16,7 @@ from moerank.reports.report import Entry, Report, mark_best, number, with_error
 from moerank.reports.sections import pairs, results, sections, verdict
 from moerank.studies.problem import Published
 from moerank.studies.study import Study
+from moerank.verdict import judge
 
 
 @cache
@@ -47,7 +48,7 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
     best = means["validation NDCG@10"].idxmax()
     answer, grounds = titled(report)["Verdict"].paragraphs
     assert answer.startswith(f"tiny: {best}, with {means.loc[best, 'n_features']:.1f} of 20 features. Against ")
-    assert f"on {len(report.results[0].queries['test']) * 2} test queries" in answer
+    assert f"on {len(report.results[0].queries['test']) * 2} test queries: too few to tell" in answer
     assert (
         "Chosen among 4 solvers that select features, by the mean NDCG@10 of validation queries on 2 folds" in grounds
     )
@@ -59,16 +60,19 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (dict(difference=-0.02, error=0.001), "by −0.0200 ± 0.0010 on 8 test queries, too few to tell: a loss is det"),
-        (dict(difference=0.02, error=0.001), "+0.0200 ± 0.0010 on 8 test queries, too few to tell: a gain is detected"),
-        (dict(difference=0.0, error=0.0), "no difference is detected (p = 1.000), and equivalence within 0.005 is sho"),
-        (dict(difference=0.02, error=0.05, n_queries=40), "40 test queries: no difference is detected (p = 0.691)"),
-        (dict(difference=0.02, error=None), "by +0.0200 on 8 test queries, too few to tell: no difference is detected"),
+        ([-0.03, -0.01] * 4, "estimated loss .020 NDCG@10 (95 %: −.161 to .283) on 8 test queries: too few to tell"),
+        (
+            [-0.03, -0.01] * 80,
+            "estimated loss .020 NDCG@10 (95 %: .018 to .022) on 160 test queries: a loss is detected",
+        ),
+        ([0.03, 0.01] * 80, "estimated gain .020 NDCG@10 (95 %: .018 to .022) on 160 test queries: a gain is detected"),
+        ([0.002, -0.002] * 80, "on 160 test queries: equivalent within .005"),
+        ([0.1, -0.08] * 80, "neither a difference nor equivalence within .005 is shown; about "),
     ],
 )
 def test_the_verdict_says_how_sure_it_is(changes, words, tiny_study, monkeypatch):
     (run, *_) = [result for result in tiny_study.results() if result.solver == "fsmrank"]
-    judged = replace(run.verdict, **({"n_queries": 8} | changes))
+    judged = judge(np.add(0.5, changes), np.full(len(changes), 0.5), "test", "NDCG@10", 5, 20, against="RankSVM(C=1)")
     monkeypatch.setattr(tiny_study, "results", lambda: [replace(run, verdict=judged)])
     answer, grounds, unfinished = verdict(Report(tiny_study)).paragraphs
     assert words in answer

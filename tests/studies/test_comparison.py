@@ -6,6 +6,7 @@ from scipy import stats
 from moerank.studies.comparison import against_reference, solver_ranks, verdicts
 from moerank.studies.results import NoResultsError, Results
 from moerank.studies.run_fold import run_fold
+from moerank.verdict import judge
 
 
 @pytest.fixture(scope="module")
@@ -65,41 +66,29 @@ def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):
         mine = [result for result in results if result.solver == solver]
         folds = {fold: [r.best.per_query["test"][metric] for r in mine if r.fold == fold] for fold in (1, 2)}
         d = [np.mean(runs, axis=0) - everything[fold][metric] for fold, runs in folds.items()]
-        assert row["difference"] == pytest.approx(np.concatenate(d).mean(), abs=1e-12)
-        assert (row["queries"], row["runs"]) == (len(np.concatenate(d)), len(mine))
-        losses = [values for values in differences(mine, everything, metric) if values.mean() < 0]
-        assert row["loss"] == sum(stats.ttest_1samp(values, 0).pvalue < 0.05 for values in losses)
-
-
-def differences(results, everything, metric):
-    """The differences of each run from the ranker on all features."""
-    return [np.subtract(r.best.per_query["test"][metric], everything[r.fold][metric]) for r in results]
+        assert row["verdict"].difference == pytest.approx(np.concatenate(d).mean(), abs=1e-12)
+        assert row["verdict"].error == pytest.approx(stats.sem(np.concatenate(d)))
+        assert (row["verdict"].n_queries, row["runs"]) == (len(np.concatenate(d)), len(mine))
 
 
 def test_the_verdict_of_a_single_run_is_that_of_the_run(results):
-    """With one fold and one seed, its p values are those of the tests on the queries themselves."""
     for result in results:
         if result.verdict is not None:
             (row,) = verdicts(Results([result])).itertuples()
-            assert row.p == pytest.approx(result.verdict.p)
-            assert row.p_equivalent == pytest.approx(result.verdict.p_equivalent)
-            assert (row.n_allowed, row.margin) == (20, 0.005)
+            assert row.verdict.differences == result.verdict.differences
+            assert (row.verdict.p, row.verdict.n_allowed) == (result.verdict.p, 20)
 
 
-def test_verdicts_of_two_folds_are_tested_with_the_errors_of_both(results):
-    runs = [r for r in results if (r.solver, r.seed) == ("fsmrank", 0)]
-    (row,) = verdicts(Results(runs)).itertuples()
-    n = np.array([run.verdict.n_queries for run in runs])
-    error = np.sqrt(sum((k * run.verdict.error) ** 2 for k, run in zip(n, runs, strict=True))) / n.sum()
-    t = stats.t(n.sum() - 2)
-    assert row.p == pytest.approx(2 * t.cdf(-abs(row.difference) / error))
-    one_sided = [t.sf((0.005 + side * row.difference) / error) for side in (1, -1)]
-    assert row.p_equivalent == pytest.approx(max(one_sided))
-
-
-def test_verdicts_without_any_spread_are_certain(results):
+def test_findings_of_the_runs_are_counted(results):
     run = next(r for r in results if r.solver == "fsmrank")
-    for difference, error, p, p_equivalent in [(0.0, 0.0, 1, 0), (-0.1, 0.0, 0, 1), (0.0, None, 1, 1)]:
-        changed = replace(run.verdict, difference=difference, error=error)
-        (row,) = verdicts(Results([replace(run, verdict=changed)])).itertuples()
-        assert (row.p, row.p_equivalent) == (p, p_equivalent)
+    found = [judge(0.5 + d, np.full(160, 0.5), "test", "NDCG@10", 5, 20) for d in np.multiply.outer([-1, 0, 1], SPREAD)]
+    runs = [
+        replace(run, verdict=verdict, fold=fold, configuration={**run.configuration, "fold": fold})
+        for fold, verdict in enumerate(found, start=1)
+    ]
+    (row,) = verdicts(Results(runs)).itertuples()
+    assert (row.runs, row.loss, row.gain, row.equivalent) == (3, 1, 1, 0)
+    assert row.verdict.n_differing == 480
+
+
+SPREAD = np.tile([0.01, 0.03], 80)

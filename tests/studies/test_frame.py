@@ -9,11 +9,11 @@ from moerank.studies.run_fold import every_metric
 
 
 def by_the_book(test, scores):
-    """Precision, NDCG with LETOR's discount, MAP and MeanNDCG, query by query, as their definitions have them."""
+    """Precision, NDCG with the usual discount, MAP and MeanNDCG, query by query, as their definitions have them."""
     rows = []
     for begin, end in zip(test.offsets, test.offsets[1:], strict=False):
         labels = test.y[begin:end][np.argsort(-scores[begin:end], kind="stable")].astype(float)
-        discount = np.array([1.0, *(1 / np.log2(rank) for rank in range(2, len(labels) + 1))])
+        discount = 1 / np.log2(np.arange(2, len(labels) + 2))
         gains, ideal = (np.cumsum((2**order - 1) * discount) for order in (labels, np.sort(labels)[::-1]))
         relevant = labels > 0
         precision = np.cumsum(relevant) / np.arange(1, len(labels) + 1)
@@ -41,9 +41,9 @@ def test_every_metric_of_a_run_is_that_of_its_weights(tiny_problem, tiny_result)
 
 
 def test_metrics_follow_the_conventions_of_the_problem():
-    names = [metric.name for metric in every_metric(NDCG(5, gain="linear", short_queries="own_length"))]
-    assert names[0] == "NDCG@1 (gain=linear, short_queries=own_length)"
-    assert names[-1] == "MeanNDCG (gain=linear)"
+    names = [metric.name for metric in every_metric(NDCG(5, gain="linear", convention="letor"))]
+    assert names[0] == "NDCG@1 (gain=linear, letor)"
+    assert names[-1] == "MeanNDCG (gain=linear, letor)"
     assert names[10:12] == ["P@1", "P@2"]
 
 
