@@ -85,7 +85,7 @@ def test_settings_of_a_study_are_those_of_its_problems(command, tmp_path):
 def test_problems_and_solvers_are_completed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.toml").write_text("")
-    assert complete_problem("m") == ["mq2008", "mslr", "my.toml"]
+    assert complete_problem("ms") + complete_problem("my") == ["mslr", "my.toml"]
     assert set(complete_solver("fsm")) == {"fsmrank", "fsmrank-subgradient", "fsm-svm"}
     assert complete_solvers("gas,fench") == ["gas,fenchelrank"]
     assert complete_solvers("al") == ["all"]
