@@ -172,5 +172,5 @@ def test_figures_of_two_objectives_say_which_and_join_no_members(small, problem,
 
 
 def test_attainment_surfaces_are_of_number_of_features_and_error(small, problem):
-    with pytest.raises(NoResultsError, match="those of tiny of features, error, cost"):
+    with pytest.raises(NoResultsError, match="but tiny has features, error, cost"):
         FIGURES["attainment"].draw(small, problem)

@@ -130,7 +130,7 @@ def test_what_was_not_run_or_is_not_taken_is_refused(results, problem):
     for name, asked, message in [
         ("accuracy", dict(problem=problem.model_copy(update={"name": "elsewhere"})), "no finished run of elsewhere"),
         ("accuracy", dict(problem=problem, metric="MPA"), "did you mean 'MAP'"),
-        ("fronts", dict(problem=problem, fold=3), "fold 3 has no finished cell; there are 1, 2"),
+        ("fronts", dict(problem=problem, fold=3), "fold 3 has no finished cell; choose one of 1, 2"),
         ("fronts", dict(problem=problem, metric="MAP"), "takes no metric"),
         ("cost", dict(problem=problem, fold=1), "takes no fold"),
         ("cost", dict(), "of one problem"),
