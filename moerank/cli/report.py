@@ -108,10 +108,6 @@ def plot(
         if name not in FIGURES:
             raise ValueError(unknown("figure", name, FIGURES))
         shown = FIGURES[name]
-        if fold is not None and "fold" not in shown.takes:
-            raise ValueError(f"{name} shows all folds; only {_that_take('fold')} take --fold")
-        if metric is not None and "metric" not in shown.takes:
-            raise ValueError(f"{name} shows the metric of the error; only {_that_take('metric')} take --metric")
         study = Study.load(folder)
         results = Results(study.results())
         if not results:
@@ -126,11 +122,6 @@ def plot(
         path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
         style.save_figure(figure, path)
         notice(f"wrote {path}")
-
-
-def _that_take(option: str) -> str:
-    """Return the names of the figures that take an option."""
-    return ", ".join(name for name, figure in FIGURES.items() if option in figure.takes)
 
 
 def _written(content: Report, format_: str) -> str:

@@ -69,19 +69,9 @@ Section = Literal["results", "tests", "features", "ablations"]
 
 @dataclass(frozen=True)
 class View:
-    """Selection of results that a figure of a study shows.
+    """Selection of results for a figure: of one problem or all (None), of some solvers or all (empty).
 
-    Attributes
-    ----------
-    results : Results
-        Results of the selected problem and solvers.
-    problem : Problem or None
-        None for all problems.
-    solvers : sequence of str
-        Labels of the selected solvers; empty for all.
-    fold : int or None
-        None for the first fold with results, see `fold_of`.
-    metric : str
+    Without a selected fold it is the first one with results, see `fold_of`.
     """
 
     results: Results
@@ -157,7 +147,7 @@ class StudyFigure:
         mine = results if problem is None else results.of(problem.name)
         for name, value in (("fold", fold), ("metric", metric)):
             if value is not None and name not in self.takes:
-                raise ValueError(f"this figure takes no {name}")
+                raise ValueError(f"this figure takes no {name}; omit it")
         if metric is not None and metric not in mine.metrics:
             raise ValueError(unknown("metric", metric, mine.metrics))
         if fold is not None and fold not in mine.folds:

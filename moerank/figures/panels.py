@@ -170,25 +170,10 @@ def _join(axes: Axes) -> None:
 class Panels:
     """Frame of a figure of several solvers, with `axes` by group and column.
 
-    The panels of a single group are below each other, under its legend. Several groups have a row of panels each, below
-    their legend; the panels of a column share their axes, and show the lines of other groups in pale grey.
-
-    Parameters
-    ----------
-    groups : mapping of str to list of str
-        The labels of each group by its title; see `by_family`.
-    columns : sequence of str
-        Titles of the panels of a group.
-    height : float
-        Inches of a panel.
-    xlabel, ylabel : str
-        Labels of all panels; `xlabel` may be empty.
-    same_x : bool, default True
-        Whether all columns have the same x axis.
-    notes : sequence of str
-        Sentences below the figure; empty ones are left out.
-    strip : float, default 0
-        Inches of an additional last row, whose axes are `strip`.
+    The panels of a single group, see `by_family`, are below each other, under its legend. Several groups have a row of
+    panels each, below their legend; the panels of a column share their axes, and show the lines of other groups in pale
+    grey. `columns` are the titles of the panels of a group, `height` is in inches, `same_x` tells whether all columns
+    have the same x axis, and `strip` is the height of an additional last row, whose axes are `strip`.
     """
 
     def __init__(

@@ -42,11 +42,6 @@ def test_solr_scores_as_the_model_does(kind, name):
     assert (np.abs(found - right) <= tolerance(model, X)).all()
 
 
-def test_the_worked_example():
-    X = np.array([[3.2, 20, 45], [3.2, np.nan, 45], [3.2, 20, np.nan]])
-    np.testing.assert_allclose(scores(read(GUIDE), X), [2.1, 2.6, -12.9], rtol=3e-7)
-
-
 def test_files_have_solrs_normalisers_and_types():
     model = replace(served("minmax", "linear"), missing=0.5)
     files = {path: json.loads(content) for path, content in exported(model).files.items()}

@@ -148,7 +148,6 @@ def test_pairs_without_room_are_named(many, problem):
     worse = "the_risk_that_queries_become_worse"
     assert f"No room for: cost by error, {worse} by error, {worse} by cost." in said
     few = FIGURES["objectives"].draw(studied, problem, solvers=["mofsrank", "gas"])
-    assert_legible(few)
     assert len(drawn_axes(few)) == 6
 
 
