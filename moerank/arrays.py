@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Floats", "Integers", "Mask", "Matrix", "Vector", "Words"]
+__all__ = ["Array", "Floats", "Integers", "Mask", "Matrix", "FloatType", "Vector", "Words"]
 
 Array: TypeAlias = NDArray[Any]
 """Of any kind of values."""
@@ -24,6 +24,9 @@ Floats: TypeAlias = NDArray[np.floating[Any]]
 Integers: TypeAlias = NDArray[np.int64]
 
 Mask: TypeAlias = NDArray[np.bool_]
+
+FloatType: TypeAlias = type[np.floating[Any]]
+"""A numpy float type."""
 
 Words: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """Packed bits, one word for each of several individuals."""

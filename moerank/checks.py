@@ -209,7 +209,7 @@ def _constraints(kind: Any) -> dict[str, Callable[..., None]]:
     return {name: check for name, check in found.items() if check is not None}
 
 
-def _constraint(hint: Any) -> Callable[..., None] | None:
+def _constraint(hint: object) -> Callable[..., None] | None:
     parts = get_args(hint)
     if hint is bool:
         return check_switch

@@ -220,7 +220,7 @@ def _finite(digits: str) -> float:
     return value
 
 
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     values = dict(pairs)
     if len(values) < len(pairs):
         twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]

@@ -1,11 +1,10 @@
-"""Ranking metrics: NDCG, MAP, precision and MeanNDCG, as LETOR's evaluation scripts compute them.
+"""Ranking metrics: NDCG, MAP, precision and MeanNDCG, by the usual conventions or those of LETOR's scripts.
 
 A metric is a small immutable object that carries its conventions. Per-query values are the primitive and the score is
 their mean over all queries: a query without a relevant document counts as 0. A document is relevant if its label is
 greater than 0, and equal scores rank in the order of the rows.
 
-The scripts are LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl``; where they differ (precision at a rank that a
-query does not have) the later one holds.
+Where LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl`` differ (precision of short queries), the later holds.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import labels_alone
-from moerank.kernels.linear_gain import FewRanks, few_ranks_count, gain_of_linear
+from moerank.kernels.linear_gain import FewRanks, few_ranks, gain_of_linear
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.scores import linear_scores, values_by_blocks
 from moerank.solvers import plugins
@@ -33,6 +32,7 @@ from moerank.solvers import plugins
 __all__ = ["Metric", "NDCG", "MAP", "Precision", "MeanNDCG", "as_metric", "make_metric", "ranking_scorer"]
 
 Gain = Literal["exp2", "linear"]
+Convention = Literal["usual", "letor"]
 Discount = Literal["letor", "log2"]
 ShortQueries = Literal["zero", "own_length"]
 
@@ -110,10 +110,22 @@ class Metric(ABC):
         means = self.batch(data, checked.reshape(data.n_documents, -1))
         return float(means[0]) if checked.ndim == 1 else means
 
+    def can_differ(self, data: RankingData) -> Array:
+        """Return whether the value of each query depends on the order of its documents, bool, shape (n_queries,).
+
+        Examples
+        --------
+        >>> data = RankingData([[1.0]] * 5, y=[0, 2, 0, 0, 1], qid=[1, 1, 2, 2, 3])
+        >>> MAP().can_differ(data).tolist()
+        [True, False, False]
+        """
+        best_first = data.y.astype(np.float64)
+        values = self.values(data, np.column_stack([best_first, -best_first]))
+        differs: Array = values[:, 0] != values[:, 1]
+        return differs
+
     def scorer(self) -> Any:
         """Return the metric for scikit-learn's ``scoring=``, which hands on `qid`; see `ranking_scorer`."""
-        from moerank.metrics import ranking_scorer  # scikit-learn's metrics are slow to import
-
         return ranking_scorer(self.score, self.name)
 
     def batch(self, data: RankingData, scores: Vector) -> Matrix:
@@ -158,10 +170,10 @@ class _CountedMetric(Metric):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """How tables and figures call the metric, such as "NDCG@10"; conventions other than LETOR's are added."""
+        """How tables and figures call the metric, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are not named."""
         others = [f for f in fields(self) if f.default is not MISSING and getattr(self, f.name) != f.default]
-        conventions = ", ".join(f"{f.name}={getattr(self, f.name)}" for f in others)
-        return self._title.format_map(vars(self)) + (f" ({conventions})" if conventions else "")
+        said = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
+        return self._title.format_map(vars(self)) + (f" ({', '.join(said)})" if said else "")
 
     @abstractmethod
     def _plan(self, data: RankingData) -> Plan:
@@ -177,12 +189,8 @@ class _CountedMetric(Metric):
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, workers)
 
     def few_ranks(self, data: RankingData) -> FewRanks | None:
-        """Return what kernels that count to rank 16 know of the labels; None if they do not serve this metric."""
-        plan = self._known(data)
-        if self._kernel is not normalised_gain or not few_ranks_count(*plan):
-            return None
-        query, gain, discount, depth, ideal, _ = plan
-        return query, gain, discount, depth, ideal
+        """Return the arguments of the kernels that count to rank 16; None if they do not serve this metric."""
+        return few_ranks(*self._known(data)) if self._kernel is normalised_gain else None
 
     def _known(self, data: RankingData) -> Plan:
         return data.remember((self, "plan"), lambda: self._plan(data))
@@ -201,10 +209,13 @@ class NDCG(_CountedMetric):
         The last rank that counts, from 1.
     gain : {"exp2", "linear"}, default "exp2"
         g(y) = 2^y − 1 (labels up to 62) or g(y) = y.
-    discount : {"letor", "log2"}, default "letor"
-        d(j) = 1 for j ≤ 2 and 1 / log₂(j) from 3 on, or the usual d(j) = 1 / log₂(1 + j).
-    short_queries : {"zero", "own_length"}, default "zero"
-        The value of a query with fewer than k documents: 0, or NDCG at its number of documents.
+    convention : {"usual", "letor"}, default "usual"
+        Discount and treatment of short queries: "log2" and "own_length", or "letor" and "zero" as LETOR's scripts.
+    discount : {"log2", "letor"}, optional
+        d(j) = 1 / log₂(1 + j), or d(j) = 1 for j ≤ 2 and 1 / log₂(j) from 3 on; by default that of the convention.
+    short_queries : {"own_length", "zero"}, optional
+        The value of a query with fewer than k documents: NDCG at its number of documents, or 0; by default that of
+        the convention.
 
     Raises
     ------
@@ -214,8 +225,10 @@ class NDCG(_CountedMetric):
     Examples
     --------
     >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
-    >>> NDCG(2).score(data, [0.3, 0.2, 0.1]), NDCG(2).score(data, [0.0, 2.0, 1.0])
-    (0.75, 1.0)
+    >>> NDCG(1).score(data, [0.3, 0.2, 0.1]), NDCG(2).score(data, [0.0, 2.0, 1.0])
+    (0.0, 1.0)
+    >>> NDCG(2, convention="letor").score(data, [0.3, 0.2, 0.1])
+    0.75
     """
 
     _title = "NDCG@{k}"
@@ -223,20 +236,22 @@ class NDCG(_CountedMetric):
 
     k: int
     gain: Gain = "exp2"
-    discount: Discount = "letor"
-    short_queries: ShortQueries = "zero"
+    convention: Convention = "usual"
+    discount: Discount | None = None
+    short_queries: ShortQueries | None = None
 
     def __post_init__(self) -> None:
         _check_cutoff(self.k)
         check_choice(get_args(Gain), gain=self.gain)
-        check_choice(get_args(Discount), discount=self.discount)
-        check_choice(get_args(ShortQueries), short_queries=self.short_queries)
+        _settle(self, discount=("log2", "letor"), short_queries=("own_length", "zero"))
 
     def _plan(self, data: RankingData) -> Plan:
-        return _gain_plan(data, _label_gains(data, self.gain), _rank_discounts(data, self.discount), self._depths)
+        discount = self.discount or ("letor" if self.convention == "letor" else "log2")
+        return _gain_plan(data, _label_gains(data, self.gain), _rank_discounts(data, discount), self._depths)
 
     def _depths(self, best: Vector) -> tuple[int, Matrix]:
-        if self.short_queries == "zero" and len(best) < self.k:
+        short = self.short_queries or ("zero" if self.convention == "letor" else "own_length")
+        if short == "zero" and len(best) < self.k:
             return 0, best[:0]
         depth = min(self.k, len(best))
         return depth, best[depth - 1 : depth]
@@ -248,13 +263,13 @@ class MeanNDCG(_CountedMetric):
 
     Parameters
     ----------
-    gain, discount : str
+    gain, convention, discount : str
         As in `NDCG`; anything else is a ValueError.
 
     Examples
     --------
     >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 0, 1])
-    >>> MeanNDCG().score(data, [0.2, 0.1, 0.3]), MeanNDCG().score(data, [0.3, 0.1, 0.2])
+    >>> MeanNDCG().score(data, [0.2, 0.1, 0.3]), MeanNDCG(convention="letor").score(data, [0.3, 0.1, 0.2])
     (1.0, 0.6666666666666666)
     """
 
@@ -262,14 +277,16 @@ class MeanNDCG(_CountedMetric):
     _kernel = staticmethod(normalised_gain)
 
     gain: Gain = "exp2"
-    discount: Discount = "letor"
+    convention: Convention = "usual"
+    discount: Discount | None = None
 
     def __post_init__(self) -> None:
         check_choice(get_args(Gain), gain=self.gain)
-        check_choice(get_args(Discount), discount=self.discount)
+        _settle(self, discount=("log2", "letor"))
 
     def _plan(self, data: RankingData) -> Plan:
-        gains, discounts = _label_gains(data, self.gain), _rank_discounts(data, self.discount)
+        discount = self.discount or ("letor" if self.convention == "letor" else "log2")
+        gains, discounts = _label_gains(data, self.gain), _rank_discounts(data, discount)
         return _gain_plan(data, gains, discounts, lambda best: (len(best), best))
 
 
@@ -333,7 +350,7 @@ def make_metric(name: str, **conventions: str) -> Metric:
         "NDCG@k", "P@k", "MAP" or "MeanNDCG", in any case, with a number for k; or the name of an entry point
         ``moerank.metrics`` of an installed package, a class or function that returns the metric, with @k if it takes k.
     **conventions
-        Keyword arguments of the metric, such as ``discount="log2"``.
+        Keyword arguments of the metric, such as ``convention="letor"``.
 
     Raises
     ------
@@ -343,7 +360,7 @@ def make_metric(name: str, **conventions: str) -> Metric:
     Examples
     --------
     >>> make_metric("ndcg@10"), make_metric("P@5").name
-    (NDCG(k=10, gain='exp2', discount='letor', short_queries='zero'), 'P@5')
+    (NDCG(k=10, gain='exp2', convention='usual', discount=None, short_queries=None), 'P@5')
     """
     measure, at, k = name.strip().lower().partition("@")
     if at and measure in _WITH_CUTOFF and k.isdecimal():
@@ -359,10 +376,7 @@ def make_metric(name: str, **conventions: str) -> Metric:
 def as_metric(value: Metric | str | None, default: Metric | None = None, *, name: str = "metric") -> Metric:
     """Return the metric that an argument means: a Metric, its name as in `make_metric`, or None for the default.
 
-    Raises
-    ------
-    ValueError
-        For anything else, None without a default included; the message names the argument.
+    Anything else is a ValueError that names the argument.
 
     Examples
     --------
@@ -390,15 +404,12 @@ def _queries_with_relevant_documents(data: RankingData) -> Integers:
 
 
 def _gain_plan(
-    data: RankingData,
-    gain: Vector,
-    discount: Vector,
-    depths: Callable[[Matrix], tuple[int, Matrix]],
+    data: RankingData, gain: Vector, discount: Vector, depths: Callable[[Matrix], tuple[int, Matrix]]
 ) -> Plan:
     """Return the arguments of `normalised_gain` after scores and query offsets.
 
     `depths` takes the cumulated gain of a query's perfect ranking at each rank. It returns the last rank that counts
-    and what to divide by at each averaged depth up to there, nothing for a query that has no value.
+    and the divisors at each averaged depth up to there, none for a query without a value.
     """
     queries, last_ranks, ideals = [], [], []
     for query in _queries_with_relevant_documents(data):
@@ -436,6 +447,20 @@ def _rank_discounts(data: RankingData, discount: Discount) -> Matrix:
     return 1.0 / np.log2(np.maximum(rank, 2) if discount == "letor" else 1 + rank)
 
 
+def _settle(metric: NDCG | MeanNDCG, **choices: tuple[str, str]) -> None:
+    """Check the convention, and forget what only repeats it: metrics of equal values are equal.
+
+    `choices` are the values of an attribute by the usual convention and by LETOR's.
+    """
+    check_choice(get_args(Convention), convention=metric.convention)
+    for name, (usual, letor) in choices.items():
+        if (given := getattr(metric, name)) is None:
+            continue
+        check_choice((usual, letor), **{name: given})
+        if given == (letor if metric.convention == "letor" else usual):
+            object.__setattr__(metric, name, None)
+
+
 def _check_cutoff(k: int) -> None:
     if not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k is {k!r}; the last rank that counts is an integer from 1")
@@ -444,18 +469,9 @@ def _check_cutoff(k: int) -> None:
 def ranking_scorer(score: Callable[[RankingData, Matrix], float], name: str) -> Any:
     """Return a scorer that ranks by what an estimator predicts, for the queries that metadata routing hands on.
 
-    Parameters
-    ----------
-    score : callable
-        Returns the value of ``score(data, scores)``, the larger the better.
-    name : str
-        How it is called where a scorer shows itself.
-
-    Returns
-    -------
-    callable
-        ``scorer(estimator, X, y, qid=qid)``, as `sklearn.metrics.make_scorer` makes them; it has asked for `qid`
-        already. Without it there is a ValueError: whole folds would be one query.
+    The scorer is ``scorer(estimator, X, y, qid=qid)`` as by `sklearn.metrics.make_scorer`, which shows `name` and
+    requests `qid`. Without it there is a ValueError, as whole folds would be one query. The larger
+    ``score(data, scores)``, the better.
 
     Examples
     --------
@@ -472,7 +488,7 @@ def ranking_scorer(score: Callable[[RankingData, Matrix], float], name: str) -> 
 
 @dataclass(frozen=True)
 class _OfRanking:
-    """What scikit-learn calls with labels and predictions; a class, so that it can be sent to another process."""
+    """Function of labels and predictions for scikit-learn; a class, so that it can be sent to another process."""
 
     score: Callable[[RankingData, Matrix], float]
     name: str

@@ -18,21 +18,18 @@ from typing import Any, Literal
 from moerank.checks import unknown
 
 __all__ = [
+    "BASES",
+    "ablations",
     "FAMILIES",
     "SolverEntry",
-    "ablated",
     "make_backend",
     "make_solver",
     "plugins",
     "read_text",
     "solvers",
     "split",
-    "with_ablations",
     "written",
 ]
-
-ABLATED = "mofsrank"
-"""The solver whose parts the ablations leave out."""
 
 Family = Literal["evolutionary", "wrapper", "filter", "embedded", "ranker"]
 
@@ -94,12 +91,27 @@ class SolverEntry:
     recommended: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
+    def settled(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return some arguments with the fixed ones; of a mapping among these, only its keys are fixed.
+
+        Examples
+        --------
+        >>> solvers()["mofsrank-paper"].settled({"ensemble": {"generations": 5}, "final": "knee"})["ensemble"]
+        {'generations': 5, 'keep_members': False, 'count': 'bits'}
+        """
+        settled = {**parameters}
+        for name, value in self.fixed.items():
+            given = settled.get(name)
+            left_out = given is False and isinstance(value, Mapping)
+            merged = isinstance(value, Mapping) and isinstance(given, Mapping)
+            settled[name] = False if left_out else {**given, **value} if merged else value  # type: ignore[dict-item]
+        return settled
+
     def make(self, **parameters: Any) -> Any:
         """Return the estimator, not fitted; of a mapping among the fixed arguments single keys are fixed."""
-        for parameter, value in self.fixed.items():
-            given = parameters.get(parameter)
-            merged = isinstance(value, Mapping) and isinstance(given, Mapping)
-            parameters[parameter] = {**given, **value} if merged else value  # type: ignore[dict-item]
+        parameters = self.settled(parameters)
+        for parameter in self.fixed.keys() & {*NESTED}:
+            parameters[parameter] = make_backend(parameters[parameter])
         kind = self.source
         if isinstance(kind, str):
             module, _, name = kind.partition(":")
@@ -247,20 +259,19 @@ def _warn(point: EntryPoint, reason: str) -> None:
     warnings.warn(f"entry point {point.group}: {point.name} = {point.value} is left out: {reason}", stacklevel=3)
 
 
-def ablated() -> dict[str, str]:
-    """Return the part of MOFSRank that each ablation in the table leaves out.
+BASES = ("mofsrank", "mofsrank-paper")
+"""Solvers that the table has ablations of."""
+
+
+def ablations(base: str = "mofsrank") -> dict[str, str]:
+    """Return the solvers that leave a part of `base` out, with the part.
 
     Examples
     --------
-    >>> ablated()["mofsrank-no-ensemble"]
+    >>> ablations("mofsrank-paper")["mofsrank-paper-no-ensemble"]
     'ensemble'
     """
-    return {entry.name: entry.ablates for entry in solvers().values() if entry.ablates}
-
-
-def with_ablations() -> tuple[str, ...]:
-    """Return MOFSRank and its ablations, by their names in the table."""
-    return (ABLATED, *ablated())
+    return {row.name: row.ablates for row in solvers().values() if row.ablates and row.name.startswith(f"{base}-no-")}
 
 
 def read_text(text: str) -> tuple[str, dict[str, Any]]:
@@ -376,9 +387,10 @@ YUE = ("Yue, Finley, Radlinski, Joachims: A support vector method for optimizing
 def _row(
     name: str, family: Family, published: tuple[str, int], source: str, linear: bool = True, **row: Any
 ) -> SolverEntry:
-    """Return a row; keywords that are no attributes of `SolverEntry` are fixed arguments of the class."""
+    """Return a row; `fixed`, and keywords that are no attributes of `SolverEntry`, are fixed arguments of the class."""
+    fixed = row.pop("fixed", {})
     known = {key: row.pop(key) for key in ("selects", "needs", "backend", "ablates", "recommended") if key in row}
-    return SolverEntry(name, family, *published, source, linear, **known, fixed=row)
+    return SolverEntry(name, family, *published, source, linear, **known, fixed={**fixed, **row})
 
 
 def _ranker(name: str, published: tuple[str, int], kind: str, **row: Any) -> SolverEntry:
@@ -394,12 +406,30 @@ def _nonconvex(penalty: str) -> SolverEntry:
     return _row(f"nonconvex-{penalty}", "embedded", LAPORTE, path, penalty=penalty)
 
 
+_PAPER: dict[str, Any] = {
+    "backend": "ranksvm-primal",
+    "tune": True,
+    "final": "train",
+    "instance_selection": {"include_all": False, "max_subsets": 100},
+    "ensemble": {"keep_members": False, "count": "bits"},
+}
+"""MOFSRank as in its paper: linear RankSVM, all non-dominated instance subsets, and ensembles alone."""
+
+
+def _paper(ablates: str = "", **row: Any) -> SolverEntry:
+    name = f"mofsrank-paper-no-{ablates.replace(' ', '-')}" if ablates else "mofsrank-paper"
+    return _mofs_rank(name, fixed=_PAPER, ablates=ablates, **row)
+
+
 _OWN = (
     _mofs_rank("mofsrank"),
     _mofs_rank("mofsrank-no-instance-selection", ablates="instance selection", instance_selection=False),
     _mofs_rank("mofsrank-no-adaptive-mutation", ablates="adaptive mutation", adaptive_mutation=False),
     _mofs_rank("mofsrank-no-ensemble", ablates="ensemble", ensemble=False),
-    _mofs_rank("mofsrank-paper", ensemble={"keep_members": False}),
+    _paper(),
+    _paper("instance selection", instance_selection=False),
+    _paper("adaptive mutation", adaptive_mutation=False),
+    _paper("ensemble", ensemble=False),
     _mofs_rank("mofsrank-nsga3", algorithm="nsga3"),
     _mofs_rank("mofsrank-spea2", algorithm="spea2"),
     _mofs_rank("mofsrank-agemoea2", algorithm="agemoea2"),

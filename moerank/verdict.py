@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from math import ceil, isfinite
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
-from moerank.statistics import compare_paired, equivalence_p
+from moerank.arrays import Vector
+from moerank.statistics import mean_and_error, mean_interval, p_differs, p_not_within
 
-__all__ = ["LEVEL", "MARGIN", "Part", "Verdict", "detected", "judge"]
+__all__ = ["FEWEST", "LEVEL", "MARGIN", "Finding", "Part", "Verdict", "judge"]
 
 Part: TypeAlias = Literal["test", "validation"]
 
@@ -22,12 +24,19 @@ MARGIN = 0.005
 LEVEL = 0.05
 """Level of the tests."""
 
-ENOUGH = 30
-"""A verdict on fewer queries says that they are too few."""
+FEWEST = 30
+"""Fewer queries that can differ show nothing."""
+
+POWERFUL = 2.8
+"""Standard errors that a difference must have to be detected in four draws of five."""
 
 
 class Verdict(BaseModel):
     """A selection against the same ranker on all features that were allowed, query by query.
+
+    A query can differ if some order of its documents has another value of the metric than the best one. Queries that
+    cannot, for they have no relevant document or fewer documents than the metric asks for, say nothing about rankers:
+    they are counted in `n_queries` alone.
 
     Attributes
     ----------
@@ -35,22 +44,22 @@ class Verdict(BaseModel):
         The queries. Validation queries chose the selection, so their verdict is optimistic.
     metric : str
     n_queries : int
+        All queries of the part.
+    differences : tuple of float
+        Selection − reference, of each query that can differ.
     n_features, n_allowed : int
         Features of the selection, and of the reference.
-    difference : float
-        Mean difference of the metric, selection − reference.
-    error : float or None
-        Its standard error; None for a single query.
-    p : float
-        Of the two-sided paired t test of no difference.
     margin : float
-        Differences below it do not matter.
-    p_equivalent : float
-        Of the two one-sided t tests that the difference lies within ± margin, the larger.
+        Differences of the mean below it do not matter.
     advice : str
         An objection of the validation queries to the choice; empty without one. Test queries never advise.
     against : str
         The ranker on all features, with its parameters; empty for the backend of the search that found the selection.
+
+    Notes
+    -----
+    The tests and the interval are those of `moerank.statistics.p_above`. Fewer than 30 queries that can differ detect
+    nothing and show no equivalence. ``tests/benchmarks/verdict.py`` simulates level, coverage and power.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
@@ -58,39 +67,70 @@ class Verdict(BaseModel):
     part: Part
     metric: str
     n_queries: Annotated[int, Field(ge=1)]
+    differences: Annotated[tuple[Annotated[float, Field(ge=-1, le=1)], ...], Field(strict=False)]
     n_features: Annotated[int, Field(ge=0)]
     n_allowed: Annotated[int, Field(ge=1)]
-    difference: float
-    error: Annotated[float, Field(ge=0)] | None
-    p: Annotated[float, Field(ge=0, le=1)]
     margin: Annotated[float, Field(gt=0)]
-    p_equivalent: Annotated[float, Field(ge=0, le=1)]
     advice: str = ""
     against: str = ""
 
     @model_validator(mode="wrap")
     @classmethod
     def _read(cls, values: Any, read: Any) -> Any:
-        """Check the stored finding and sentence, which follow from the numbers, against them."""
+        """Check what is stored beside the differences and follows from them."""
         if not isinstance(values, dict):
             return read(values)
-        said = {name: values[name] for name in ("finding", "sentence") if name in values}
+        said = {name: values[name] for name in cls.model_computed_fields if name in values}
         verdict = read({name: value for name, value in values.items() if name not in said})
-        for name, text in said.items():
-            if text != getattr(verdict, name):
-                raise ValueError(f"{name} is {text!r}, but the numbers say {getattr(verdict, name)!r}")
+        for name, value in said.items():
+            if value != getattr(verdict, name):
+                raise ValueError(f"{name} is {value!r}, but the differences say {getattr(verdict, name)!r}")
         return verdict
+
+    @property
+    def n_differing(self) -> int:
+        """The number of queries that can differ."""
+        return len(self.differences)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def difference(self) -> float:
+        """The mean of the differences; 0 without a query that can differ."""
+        return float(np.mean(self.differences)) if self.differences else 0.0
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def error(self) -> float | None:
+        """The standard error of the mean; None of fewer than two queries that can differ."""
+        return mean_and_error(self.differences)[1] if self.n_differing > 1 else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The ends of the 95 % interval of the mean difference, infinite where nothing is shown."""
+        return mean_interval(self.differences) if self.n_differing > 1 else (-np.inf, np.inf)
+
+    @property
+    def p(self) -> float:
+        """The two-sided p value of no difference."""
+        return p_differs(self.differences) if self.n_differing > 1 else 1.0
+
+    @property
+    def p_equivalent(self) -> float:
+        """The p value of a difference that exceeds the margin."""
+        return p_not_within(self.differences, self.margin) if self.n_differing > 1 else 1.0
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def finding(self) -> Finding:
-        """The result of the t test at the level of .05."""
-        return detected(self.difference, self.p)
+        """The result of the test at the level of .05; "none" for fewer than 30 queries that can differ."""
+        if self.n_differing < FEWEST or self.p >= LEVEL:
+            return "none"
+        return "loss" if self.difference < 0 else "gain"
 
     @property
     def equivalent(self) -> bool:
         """Whether the difference is shown to lie within the margin, at the level of .05."""
-        return self.p_equivalent < LEVEL
+        return self.n_differing >= FEWEST and self.p_equivalent < LEVEL
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -100,42 +140,55 @@ class Verdict(BaseModel):
             f"{self.n_features} of {self.n_allowed} features; {self.outcome}{'. ' + self.advice if self.advice else ''}"
         )
 
+    def __str__(self) -> str:
+        return self.sentence
+
     @property
     def outcome(self) -> str:
         """The result of the comparison, without the sizes of the two selections."""
-        spread = "" if self.error is None else f" ± {_short(self.error)}"
-        found = {
-            "loss": "a loss is detected",
-            "gain": "a gain is detected",
-            "none": "no detectable loss" if self.difference < 0 else "no detectable difference",
-        }[self.finding]
-        shown = "equivalent" if self.equivalent else "not shown equivalent"
-        other = f" against {self.against} with all of them," if self.against else ""
-        change = f"{_signed(self.difference)}{spread}"
+        change = self.difference
+        word = "gain" if change > 0 else "loss" if change < 0 else "difference"
+        other = f" against {self.against} with all of them" if self.against else ""
+        optimistic = " (optimistic: these queries chose it)" if self.part == "validation" else ""
         return (
-            f"{self.metric} {change}{other} on {self.n_queries} {self.part} queries: {found}, {shown} within "
-            f"{_short(self.margin)}{self._caution}"
+            f"estimated {word} {_short(abs(change))} {self.metric}{self._spread(change)}{other} on {self._queries}: "
+            f"{self._found}{optimistic}"
         )
 
+    def _spread(self, change: float) -> str:
+        """Return the interval of the loss, or of the gain where one is estimated."""
+        low, high = self.interval if change > 0 else [-end for end in reversed(self.interval)]
+        return f" (95 %: {_signed(low)} to {_signed(high)})" if isfinite(low) and isfinite(high) else ""
+
     @property
-    def _caution(self) -> str:
-        few = self.n_queries < ENOUGH
-        if self.part == "validation":
-            return f" (optimistic: these queries chose it{', and they are too few' if few else ''})"
-        return " (too few queries to tell)" if few else ""
+    def _queries(self) -> str:
+        if self.n_differing == self.n_queries:
+            return f"{self.n_queries:,} {self.part} queries"
+        return f"the {self.n_differing:,} of {self.n_queries:,} {self.part} queries that can differ"
 
+    @property
+    def _found(self) -> str:
+        within = f"within {_short(self.margin)}"
+        if self.n_differing < FEWEST:
+            return f"too few to tell{self._enough}"
+        if self.finding != "none":
+            return f"a {self.finding} is detected" + (f", and it lies {within}" if self.equivalent else "")
+        if self.equivalent:
+            return f"equivalent {within}"
+        if not any(self.differences):
+            return "all of them are ranked alike, which shows nothing about others"
+        return f"neither a difference nor equivalence {within} is shown{self._enough}"
 
-def detected(difference: float, p: float) -> Finding:
-    """Return what a t test of no difference detects at the level of .05.
-
-    Examples
-    --------
-    >>> detected(-0.01, 0.03), detected(0.01, 0.2)
-    ('loss', 'none')
-    """
-    if p >= LEVEL or difference == 0:
-        return "none"
-    return "loss" if difference < 0 else "gain"
+    @property
+    def _enough(self) -> str:
+        """Say how many queries that can differ would detect the difference or show it to lie within the margin."""
+        if self.error is None or not self.error:
+            return ""
+        deviation = self.error * np.sqrt(self.n_differing)
+        gap = max(abs(self.difference), abs(self.margin - abs(self.difference)))
+        needed = max(FEWEST, (POWERFUL * deviation / gap) ** 2)
+        digits = 10 ** max(0, len(str(int(needed))) - 2)
+        return f"; about {ceil(needed / digits) * digits:,} such queries would" if needed > self.n_differing else ""
 
 
 def judge(
@@ -146,6 +199,7 @@ def judge(
     n_features: int,
     n_allowed: int,
     *,
+    can_differ: ArrayLike | None = None,
     margin: float = MARGIN,
     advice: str = "",
     against: str = "",
@@ -158,27 +212,24 @@ def judge(
         The metric of each query.
     part, metric, n_features, n_allowed, margin, advice, against
         See `Verdict`.
+    can_differ : array-like of bool, shape (n_queries,), optional
+        The queries that can differ, see `Metric.can_differ`; by default all.
 
     Examples
     --------
-    >>> verdict = judge(
-    ...     [0.50, 0.70, 0.61, 0.2], [0.52, 0.70, 0.60, 0.2], "test", "NDCG@10", n_features=6, n_allowed=45
-    ... )
-    >>> verdict.sentence[:83]
-    '6 of 45 features; NDCG@10 −.003 ± .006 on 4 test queries: no detectable loss, not s'
+    >>> print(judge([0.50, 0.70, 0.61, 0.2], [0.52, 0.70, 0.60, 0.2], "test", "MAP", 6, 45).outcome)
+    estimated loss .003 MAP (95 %: −.418 to .419) on 4 test queries: too few to tell; about 200 such queries would
     """
-    test = compare_paired(selection, reference)
+    differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
+    kept = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
     return Verdict(
         part=part,
         metric=metric,
-        n_queries=len(np.atleast_1d(np.asarray(selection))),
+        n_queries=len(differences),
+        differences=tuple(differences[kept].tolist()),
         n_features=int(n_features),
         n_allowed=int(n_allowed),
-        difference=test.difference,
-        error=test.error if np.isfinite(test.error) else None,
-        p=test.p,
         margin=margin,
-        p_equivalent=equivalence_p(selection, reference, margin),
         advice=advice,
         against=against,
     )
@@ -191,5 +242,4 @@ def _short(value: float) -> str:
 
 
 def _signed(value: float) -> str:
-    sign = "−" if value < 0 else "+"
-    return f"{sign}{_short(abs(value))}"
+    return f"{'−' if round(value, 3) < 0 else ''}{_short(abs(value))}"

@@ -115,7 +115,7 @@ def test_adarank_keeps_its_own_words_and_takes_any_metric(tiny_problem):
     def weights(measure):
         return make_solver("adarank-map").set_params(measure=measure, n_rounds=20).fit(train).coef_.tolist()
 
-    assert weights("ndcg") == weights(NDCG(10, short_queries="own_length"))
+    assert weights("ndcg") == weights(NDCG(10, convention="letor", short_queries="own_length"))
     assert weights("map") == weights("MAP") == weights(MAP())
     assert weights("P@3") == weights(Precision(3)) != weights("map")
     with pytest.raises(ValueError, match=r"^measure must be a Metric or the name of one: unknown metric 'mpa'"):

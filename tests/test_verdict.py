@@ -1,30 +1,63 @@
+import json
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from moerank.statistics import equivalence_p, smallest_within_error
-from moerank.verdict import judge
+from moerank.data import RankingData
+from moerank.metrics import MAP, NDCG, Precision
+from moerank.statistics import mean_interval, p_above, p_differs, p_not_within, smallest_within_error
+from moerank.verdict import Verdict, judge
+
+SKEWED = 0.02 * (np.exp(0.5) - np.random.default_rng(0).lognormal(size=400))
 
 
-@pytest.fixture
-def values():
-    rng = np.random.default_rng(0)
-    reference = rng.random(40)
-    return reference + rng.normal(0.002, 0.01, 40), reference
+def test_the_p_values_are_those_of_the_t_test_where_nothing_is_skewed():
+    half = np.random.default_rng(0).normal(0.0, 0.02, 100)
+    d = np.concatenate([half, -half]) + 0.002
+    assert p_differs(d) == pytest.approx(stats.ttest_1samp(d, 0).pvalue, rel=1e-9)
+    above = stats.ttest_1samp(d, -0.005, alternative="greater").pvalue
+    below = stats.ttest_1samp(d, 0.005, alternative="less").pvalue
+    assert p_not_within(d, 0.005) == pytest.approx(max(above, below), rel=1e-9)
+    assert mean_interval(d) == pytest.approx(tuple(stats.ttest_1samp(d, 0).confidence_interval()), rel=1e-9)
 
 
-@pytest.mark.parametrize("margin", [0.001, 0.005, 0.02])
-def test_equivalence_equals_two_one_sided_t_tests(values, margin):
-    d = np.subtract(*values)
-    above = stats.ttest_1samp(d, -margin, alternative="greater").pvalue
-    below = stats.ttest_1samp(d, margin, alternative="less").pvalue
-    assert equivalence_p(*values, margin) == pytest.approx(max(above, below), rel=1e-9)
+@pytest.mark.parametrize("d", [SKEWED, -SKEWED])
+def test_skewness_is_removed_by_halls_transformation(d):
+    n, g = len(d), stats.skew(d) * ((len(d) - 1) / len(d)) ** 1.5
+    t = stats.ttest_1samp(d, 0.003).statistic / np.sqrt(n)
+    hall = np.sqrt(n) * (t + g * t**2 / 3 + g**2 * t**3 / 27 + g / (6 * n))
+    expected = stats.t.sf(min(hall, np.sqrt(n) * t), n - 1)
+    assert p_above(d, 0.003) == pytest.approx(expected, rel=1e-9)
 
 
-def test_equivalence_at_its_ends():
-    assert equivalence_p([0.5], [0.5], 0.01) == 1.0
-    assert equivalence_p([0.75, 0.5], [0.5, 0.25], 0.2) == 1.0
-    assert equivalence_p([0.75, 0.5], [0.5, 0.25], 0.3) == 0.0
+@pytest.mark.parametrize("n", [40, 149, 150, 400])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_interval_ends_where_the_tests_do(n, sign):
+    d = sign * SKEWED[:n]
+    low, high = mean_interval(d, 0.9)
+    assert p_above(d, low) == pytest.approx(0.05, rel=1e-9)
+    assert p_above(-d, -high) == pytest.approx(0.05, rel=1e-9)
+
+
+def test_fewer_queries_have_to_survive_one_more():
+    d = np.random.default_rng(1).normal(0.01, 0.02, 149)
+    one_more = stats.ttest_1samp(np.append(d, -0.5), 0, alternative="greater")
+    assert p_above(d) == pytest.approx(stats.t.sf(one_more.statistic, 148), rel=1e-9)
+    assert p_above(np.append(d, 0.01)) < 1e-6 < 0.05 < p_above(d)
+
+
+def test_rare_losses_that_few_queries_show_are_no_gain():
+    rng = np.random.default_rng(2)
+    draws = [np.where(rng.random(156) < 0.02, -0.5, rng.normal(0.5 * 0.02 / 0.98, 0.01, 156)) for _ in range(400)]
+    assert np.mean([p_differs(d) < 0.05 for d in draws]) < 0.08
+    assert np.mean([stats.ttest_1samp(d, 0).pvalue < 0.05 for d in draws]) > 0.1
+
+
+@pytest.mark.parametrize("d", [[0.1], [0.1] * 500, [0.0] * 500])
+def test_without_variance_nothing_is_shown(d):
+    assert p_above(d) == p_differs(d) == p_not_within(d, 0.2) == 1.0
+    assert mean_interval(d) == (-np.inf, np.inf)
 
 
 def test_the_smallest_within_one_error_equals_its_statement():
@@ -42,7 +75,7 @@ def test_the_smallest_within_one_error_equals_its_statement():
         assert sizes[found] == min(sizes[near])
 
 
-def verdict(difference, spread, n=40, **given):
+def verdict(difference, spread, n=400, **given):
     d = np.tile([difference - spread, difference + spread], n // 2) if n > 1 else np.array([difference])
     return judge(0.5 + d, np.full(n, 0.5), given.pop("part", "test"), "NDCG@10", 6, 45, **given)
 
@@ -50,37 +83,77 @@ def verdict(difference, spread, n=40, **given):
 @pytest.mark.parametrize(
     ("difference", "spread", "words"),
     [
-        (-0.05, 0.01, "NDCG@10 −.050 ± .002 on 40 test queries: a loss is detected, not shown equivalent within .005"),
-        (0.05, 0.01, "NDCG@10 +.050 ± .002 on 40 test queries: a gain is detected, not shown equivalent within .005"),
-        (-0.001, 0.01, "NDCG@10 −.001 ± .002 on 40 test queries: no detectable loss, equivalent within .005"),
-        (-0.002, 0.05, "−.002 ± .008 on 40 test queries: no detectable loss, not shown equivalent within .005"),
-        (0.0, 0.0, "NDCG@10 +.000 ± .000 on 40 test queries: no detectable difference, equivalent within .005"),
-        (-0.002, 0.001, "NDCG@10 −.002 ± .000 on 40 test queries: a loss is detected, equivalent within .005"),
+        (-0.05, 0.01, "estimated loss .050 NDCG@10 (95 %: .049 to .051) on 400 test queries: a loss is detected"),
+        (0.05, 0.01, "estimated gain .050 NDCG@10 (95 %: .049 to .051) on 400 test queries: a gain is detected"),
+        (-0.001, 0.02, "estimated loss .001 NDCG@10 (95 %: −.001 to .003) on 400 test queries: equivalent within .005"),
+        (-0.002, 0.1, "neither a difference nor equivalence within .005 is shown; about 8,800 such queries would"),
+        (0.0, 0.0, "on 400 test queries: all of them are ranked alike, which shows nothing about others"),
+        (-0.002, 0.01, "on 400 test queries: a loss is detected, and it lies within .005"),
     ],
 )
 def test_the_sentence_says_what_the_tests_show(difference, spread, words):
-    sentence = verdict(difference, spread).sentence
-    assert sentence.startswith("6 of 45 features; ")
-    assert sentence.endswith(words)
+    found = verdict(difference, spread)
+    assert str(found) == found.sentence
+    assert found.sentence.startswith("6 of 45 features; ")
+    assert found.sentence.endswith(words)
 
 
-def test_caution_margin_and_advice_are_said():
-    assert verdict(-0.01, 0.05, n=22).sentence.endswith("(too few queries to tell)")
-    assert "(optimistic: these queries chose it)" in verdict(-0.01, 0.05, part="validation").sentence
-    assert "chose it, and they are too few)" in verdict(-0.01, 0.05, n=22, part="validation").sentence
-    assert "equivalent within .020. Keep all." in verdict(0.0, 0.01, margin=0.02, advice="Keep all").sentence + "."
+def test_few_queries_find_nothing_however_large_the_difference():
+    few = verdict(-0.2, 0.01, n=28)
+    assert (few.finding, few.equivalent) == ("none", False)
+    assert few.sentence.endswith(" on 28 test queries: too few to tell; about 30 such queries would")
     single = verdict(-0.01, 0.0, n=1)
     assert single.error is None
-    assert "NDCG@10 −.010 on 1 test queries: no detectable loss, not shown" in single.sentence
+    assert single.sentence.endswith("estimated loss .010 NDCG@10 on 1 test queries: too few to tell")
+
+
+def test_optimism_margin_and_advice_are_said():
+    assert verdict(-0.01, 0.05, part="validation").sentence.endswith(" (optimistic: these queries chose it)")
+    assert verdict(0.0, 0.01, margin=0.02, advice="Keep all").sentence.endswith("equivalent within .020. Keep all")
 
 
 def test_the_ranker_on_all_features_is_named():
     said = verdict(-0.001, 0.01, against="RankSVM(C=0.5)").sentence
-    assert "NDCG@10 −.001 ± .002 against RankSVM(C=0.5) with all of them, on 40 test queries: no det" in said
-    assert verdict(-0.001, 0.01, against="RankSVM(C=0.5)").model_dump()["against"] == "RankSVM(C=0.5)"
+    assert "(95 %: .000 to .002) against RankSVM(C=0.5) with all of them on 400 test queries: " in said
 
 
-def test_the_sentence_and_the_finding_are_stored():
-    found = verdict(-0.002, 0.05)
-    assert found.model_dump()["sentence"] == found.sentence
-    assert found.model_dump()["difference"] == pytest.approx(-0.002)
+def test_queries_that_cannot_differ_are_left_out():
+    can_differ = np.arange(400) % 4 == 0
+    rng = np.random.default_rng(0)
+    reference = np.where(can_differ, 0.5, 0.0)
+    selection = np.where(can_differ, 0.49 + rng.normal(0, 0.02, 400), 0.0)
+    diluted = judge(selection, reference, "test", "NDCG@10", 6, 45)
+    found = judge(selection, reference, "test", "NDCG@10", 6, 45, can_differ=can_differ)
+    assert (found.n_queries, found.n_differing, diluted.n_differing) == (400, 100, 400)
+    assert found.difference == pytest.approx(4 * diluted.difference)
+    assert (diluted.equivalent, found.equivalent) == (True, False)
+    assert "on the 100 of 400 test queries that can differ: " in found.sentence
+
+
+@pytest.mark.parametrize("metric", [NDCG(3), NDCG(3, short_queries="own_length"), MAP(), Precision(2)])
+def test_a_query_can_differ_if_some_order_changes_its_value(metric):
+    from itertools import permutations
+
+    labels = ([0, 0, 0], [0, 1], [2, 2, 2], [0, 0, 0, 1], [1, 2, 2, 2], [1, 1, 0], [1])
+    data = RankingData(
+        np.zeros((sum(map(len, labels)), 1)) + np.arange(sum(map(len, labels)))[:, None],
+        np.concatenate(labels),
+        np.repeat(np.arange(len(labels)), list(map(len, labels))),
+    )
+    for query, found in enumerate(metric.can_differ(data)):
+        rows = slice(data.offsets[query], data.offsets[query + 1])
+        values = set()
+        for order in permutations(range(len(labels[query]))):
+            scores = np.zeros(data.n_documents)
+            scores[rows] = order
+            values.add(round(metric.per_query(data, scores)[query], 12))
+        assert found == (len(values) > 1)
+
+
+def test_a_stored_verdict_is_read_and_one_that_contradicts_itself_is_refused():
+    found = verdict(-0.002, 0.05, n=40)
+    assert Verdict.model_validate_json(found.model_dump_json()) == found
+    stored = json.loads(found.model_dump_json())
+    assert stored["sentence"] == found.sentence
+    with pytest.raises(ValueError, match="finding is 'loss', but the differences say 'none'"):
+        Verdict.model_validate_json(json.dumps(stored | {"finding": "loss"}))

@@ -24,7 +24,7 @@ Examples:
 
 moerank study planted --solvers mofsrank,fsmrank,ranksvm-primal --seeds 3
 
-moerank study mq2008 ohsumed --data ~/letor --solvers gas-e,fenchelrank,fsmrank --ablate --seeds 5 --workers 4
+moerank study mq2008 ohsumed --data ~/letor --solvers gas-e,fenchelrank,fsmrank --ablate mofsrank --seeds 5 --workers 4
 
 moerank study digits --solvers fsmrank,"fsmrank\\[lambda1=0]" --folds 1,2 --dry-run
 
@@ -46,8 +46,11 @@ def study(
         ),
     ] = "",
     ablate: Annotated[
-        bool, typer.Option("--ablate", help="Add mofsrank, and mofsrank without each of its parts.")
-    ] = False,
+        str | None,
+        typer.Option(
+            metavar="SOLVER", help="Add mofsrank or mofsrank-paper, and the same without each of its three parts."
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each randomised solver; others run once.")] = 1,
     folds: Annotated[str, typer.Option(help="Folds separated by commas, or all.")] = "all",
     workers: Annotated[
@@ -88,7 +91,7 @@ def study(
 
         names = split(solvers)
         if not names and not ablate:
-            raise ValueError("name solvers with --solvers, or add --ablate; moerank solvers lists them")
+            raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
         changed = read_settings(set_ or [])
         asked = Study(
             problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data, settings=changed

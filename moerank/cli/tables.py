@@ -271,7 +271,7 @@ def study_table(problem: Problem, results: Results) -> FittedTable:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
     table = FittedTable(f"{problem.name}: test means over folds and seeds ± standard error over folds")
     table.add_heads("solver")
-    published = {entry.solver: entry for entry in problem.published}
+    published = {entry.solver: entry for entry in reversed(problem.published)}  # the first of a solver counts
     for head in ("cells", "features", *results.further_objectives, *results.metrics, "seconds"):
         table.add_heads(head, justify="right")
         if head in results.metrics and published:
@@ -280,9 +280,9 @@ def study_table(problem: Problem, results: Results) -> FittedTable:
         cells = [str(means.n_runs), _with_error(*means.mean("n_features"), 1)]
         cells += [_with_error(*means.mean(objective), 4) for objective in results.further_objectives]
         for metric in results.metrics:
-            scores = published[solver].scores if solver in published else {}
+            theirs = published[solver].value(metric) if solver in published else None
             cells += [_with_error(*means.mean(f"test {metric}"), 4)]
-            cells += [f"{scores[metric]:.4f}" if metric in scores else ""] if published else []
+            cells += ["" if theirs is None else f"{theirs:.4f}"] if published else []
         table.add_texts(solver, *cells, _with_error(*means.mean("seconds"), 1))
     return table
 

@@ -87,20 +87,16 @@ class ByDocument:
     values: Array
 
 
-def whole(arguments: Sequence[Any]) -> list[Any]:
+def whole(arguments: Sequence[object]) -> list[object]:
     """Return arguments with the arrays of `ByQuery` and `ByDocument` in their places."""
     return [argument.values if isinstance(argument, ByQuery | ByDocument) else argument for argument in arguments]
 
 
-def shares(argument: Any, queries: Integers, documents: Integers) -> list[Any]:
+def shares(argument: object, queries: Integers, documents: Integers) -> Sequence[object]:
     """Return the value of an argument for each shard.
 
-    Parameters
-    ----------
-    argument : object
-        A `ByQuery` or `ByDocument` is split; every shard gets the whole of any other object.
-    queries, documents : ndarray of int64, shape (n_shards + 1,)
-        Where the shards begin.
+    A `ByQuery` or `ByDocument` is split; every shard gets the whole of any other object. `queries` and `documents`
+    (n_shards + 1,) say where the shards begin.
 
     Examples
     --------
@@ -137,15 +133,9 @@ def runs_of(shards: Iterable[int], n_shards: int) -> list[Run]:
 
 
 def add_up(run: Run, part: Callable[[int], T], known: Mapping[Run, T] | None = None) -> T:
-    """Return the sum of the parts of a run of shards: arrays, numbers, or tuples of such.
+    """Return the sum of the parts of a run of shards: arrays, numbers, or tuples of these.
 
-    Parameters
-    ----------
-    run : (int, int)
-    part : callable
-        ``part(i)`` returns the summand of shard i.
-    known : mapping of (int, int) to sums, optional
-        Sums of runs that are added up already.
+    ``part(i)`` returns the summand of shard i; `known` holds sums of runs that are known already.
 
     Examples
     --------

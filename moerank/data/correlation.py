@@ -11,7 +11,7 @@ from moerank.arrays import Matrix, Vector
 from moerank.data.blocks import add_up, column_block
 from moerank.data.ranking_data import RankingData
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.columns import centre_columns, columns_seen
+from moerank.kernels.columns import columns_seen
 from moerank.kernels.lanes import lanes
 
 __all__ = ["feature_correlations", "label_correlations"]
@@ -122,9 +122,12 @@ def _label_products(
 
 def _centred_blocks(X: Matrix, mean: Vector, divisor: Vector) -> Iterator[tuple[int, int, Matrix]]:
     """Yield the rows of blocks of X, and their features less their means, a row each."""
+    unit = bool((divisor == 1.0).all())
     for begin, end in _places(len(X)):
-        centred = np.empty((X.shape[1], end - begin))
-        centre_columns(*column_block(X, begin, end), end - begin, mean, divisor, centred)
+        centred = X[begin:end].T.astype(np.float64, order="C")
+        centred -= mean[:, None]
+        if not unit:
+            centred = np.divide(centred, divisor[:, None], out=np.zeros_like(centred), where=divisor[:, None] != 0.0)
         yield begin, end, centred
 
 

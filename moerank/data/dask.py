@@ -55,7 +55,7 @@ RESUME = "run the same command again with --resume: what was evaluated is in the
 
 
 class Source(Protocol):
-    """A function that reads a shard on the worker that is to hold it."""
+    """A function that reads a shard on the worker that will hold it."""
 
     @property
     def n_bytes(self) -> int:
@@ -133,12 +133,12 @@ class DaskCluster:
         return self.hold(parts_of(data, n_shards), data.name)
 
     def hold(self, sources: Sequence[Source | RankingData], name: str) -> ShardedData:
-        """Let the workers read shards, each an equal share of them.
+        """Let the workers read shards; each worker reads an equal share.
 
         Parameters
         ----------
         sources : sequence of Source or RankingData
-            A source is called on the worker that is to hold its shard.
+            A source is called on the worker that will hold its shard.
         name : str
             The name of the data in messages.
 
@@ -152,12 +152,9 @@ class DaskCluster:
         return ShardedData(DaskShards(self, sources), name)
 
     def look(self, *, refuse: bool = False) -> dict[str, int]:
-        """Return the number of threads of each worker that is like this process, by address.
+        """Return the number of threads of each worker with the same versions as this process, by address.
 
-        Parameters
-        ----------
-        refuse : bool, default False
-            Raise an OSError for a worker that is not, instead of leaving it alone.
+        Other workers are ignored, or refused with an OSError if `refuse` is true.
         """
         threads = self.asked(self.client.nthreads)
         here, new = environment(), sorted(set(threads) - set(self._fits))
@@ -180,7 +177,7 @@ class DaskCluster:
         return self._threads
 
     def there(self) -> dict[str, int]:
-        """Return the same as of a few seconds ago; wait for a worker if there is none."""
+        """Return the result of `look`, at most a few seconds old; wait for a worker if there is none."""
         if monotonic() - self._seen > LOOK:
             self.look()
         begin = monotonic()
@@ -207,7 +204,7 @@ class DaskCluster:
                 )
 
     def asked(self, question: Callable[[], T]) -> T:
-        """Return what the scheduler answers; raise an OSError that says so if it is gone."""
+        """Return the answer of the scheduler; raise an OSError if the scheduler is gone."""
         try:
             if self.client.status != "running":  # the answer would be half a minute of silence
                 raise OSError
@@ -215,7 +212,7 @@ class DaskCluster:
         except (OSError, CancelledError, asyncio.CancelledError):
             raise gone(self.address, RESUME) from None
 
-    def submit(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def submit(self, worker: str, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Let a worker call a function; no other worker takes the call over."""
         return self.asked(lambda: self.client.submit(function, *arguments, workers=[worker], pure=False))
 
@@ -243,7 +240,7 @@ class DaskShards:
     ) -> None:
         self._cluster, self._sources, self._steps = cluster, sources, tuple(steps)
         self._home: dict[int, str] = {}
-        self._held: dict[int, Future[Any]] = {}
+        self._held: dict[int, Future[RankingData]] = {}
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -255,12 +252,12 @@ class DaskShards:
         n = len(set(self._home.values()))
         return f"{len(self)} shard{'s' * (len(self) != 1)} on {n} worker{'s' * (n != 1)}"
 
-    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> list[T]:
+    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> list[T]:
         """Let each worker work on its shards; see `ShardHolder`."""
         found = self._run(function, arguments, lambda shards: [(shard, shard + 1) for shard in shards])
         return [found[shard, shard + 1] for shard in range(len(self))]
 
-    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> T:
+    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> T:
         """Let each worker add up neighbouring shards as far as the order of the sum allows, and add up the rest."""
         found = self._run(function, arguments, lambda shards: runs_of(shards, len(self)))
         return add_up((0, len(self)), lambda shard: found[shard, shard + 1], found)
@@ -275,7 +272,7 @@ class DaskShards:
         return shards
 
     def _run(
-        self, function: Callable[..., T], arguments: Sequence[Sequence[Any]], split: Callable[[list[int]], list[Run]]
+        self, function: Callable[..., T], arguments: Sequence[Sequence[object]], split: Callable[[list[int]], list[Run]]
     ) -> dict[Run, T]:
         """Return the sums over the runs into which `split` takes the shards of each task apart."""
         arguments = [_once(_packed, values) for values in arguments]
@@ -371,7 +368,7 @@ class DaskShards:
             f"workers, or give them more memory, and {RESUME}"
         )
 
-    def _read(self, worker: str, shard: int) -> Future[Any]:
+    def _read(self, worker: str, shard: int) -> Future[RankingData]:
         """Let a worker read a shard, or send it there."""
         source = self._sources[shard]
         if isinstance(source, RankingData):
@@ -389,15 +386,9 @@ class DaskShards:
 
 
 def placed(home: Mapping[int, str], n_shards: int, threads: Mapping[str, int]) -> list[str]:
-    """Return the worker of each shard: as before where it is there and has no more than its share.
+    """Return the worker of each shard; a shard stays at home unless its worker is gone or has more than its share.
 
-    Parameters
-    ----------
-    home : mapping of int to str
-        The workers that hold shards so far.
-    n_shards : int
-    threads : mapping of str to int
-        The threads of each worker that is there, at least one.
+    `home` gives the workers that hold shards so far, `threads` the number of threads of each present worker.
 
     Examples
     --------
@@ -479,9 +470,9 @@ def _step_on(shard: RankingData | None, step: Callable[..., RankingData]) -> Ran
 
 
 def _work(
-    shards: Mapping[int, RankingData], runs: Iterable[Run], function: Callable[..., Any], arguments: list[list[Any]]
-) -> list[Any]:
-    """Return the sum over each run of what `function` returns for its shards, on their worker.
+    shards: Mapping[int, RankingData], runs: Iterable[Run], function: Callable[..., T], arguments: list[list[object]]
+) -> list[T]:
+    """Return the sum of `function` over the shards of each run, on their worker.
 
     `arguments` has for each argument a list of values, one for each shard in order of number.
     """
@@ -497,13 +488,13 @@ class _Packed(NamedTuple):
     shape: tuple[int, ...]
 
 
-def _packed(value: Any) -> Any:
+def _packed(value: object) -> object:
     if isinstance(value, np.ndarray) and value.dtype == np.bool_:
         return _Packed(np.packbits(value), value.shape)
     return value
 
 
-def _unpacked(value: Any) -> Any:
+def _unpacked(value: object) -> object:
     if isinstance(value, _Packed):
         count = int(np.prod(value.shape))
         return np.unpackbits(value.bits, count=count).view(np.bool_).reshape(value.shape)
@@ -512,7 +503,7 @@ def _unpacked(value: Any) -> Any:
     return value
 
 
-def _once(convert: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+def _once(convert: Callable[[object], object], values: Sequence[object]) -> list[object]:
     """Convert values, each object once: pickles hold an object once, however often it occurs."""
     made = {key: convert(value) for key, value in {id(value): value for value in values}.items()}
     return [made[id(value)] for value in values]

@@ -16,7 +16,6 @@ from moerank.checks import check_at_least, check_not_negative, check_room, size
 from moerank.data.folds import N_FOLDS, Draws, fold_queries, split_fold
 from moerank.data.ranking_data import RankingData
 from moerank.data.shards import shard_ends
-from moerank.kernels.columns import rows_to_columns
 
 __all__ = [
     "load_digits_fold",
@@ -410,8 +409,8 @@ def _documents(offsets: Integers, queries: Integers, seed: int, dtype: DTypeLike
         rows = np.repeat(np.isin(drawn, wanted), np.diff(offsets)[drawn])
         begin, end = end, end + int(rows.sum())
         kept = values if rows.all() else values[rows]
-        kept = np.ascontiguousarray(kept, dtype)
-        rows_to_columns(kept.reshape(-1), len(kept), kept.shape[1], order, X.T.reshape(-1), len(X), begin)
+        for feature, place in enumerate(order):
+            X[begin:end, feature] = kept[:, place]
         y[begin:end] = labels[rows]
     names = _names()
     X.setflags(write=False)  # so that it is not copied

@@ -69,21 +69,15 @@ def _arrow_table(X: object) -> pa.Table:
 def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     """Return a table (n_documents, n_features) in single precision if it is given so, else in double; contiguous.
 
-    A missing value (None, NA, a masked entry) becomes NaN. An array that nobody can write to is taken as it is, by
-    rows or by columns; any other is copied, by rows.
-
-    Parameters
-    ----------
-    X : array-like, masked array or DataFrame
-    names : sequence of str, optional
-        What messages call the columns.
+    A missing value (None, NA, a masked entry) becomes NaN. A read-only array is taken as it is, by rows or by columns;
+    any other is copied, by rows. Messages call the columns by `names`.
 
     Raises
     ------
     ValueError
         For sparse matrices, and columns of texts, categories or dates, by name and with the remedy.
     TypeError
-        For what holds no numbers at all.
+        For objects without numbers.
     """
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         gibibytes = np.prod(X.shape, dtype=float) * (4 if X.dtype == np.float32 else 8) / 2**30
@@ -108,7 +102,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
 
 
 def is_frozen(array: Array) -> bool:
-    """Whether nobody can write to an array: neither to it nor to what it is a view of."""
+    """Whether an array and the arrays that it is a view of are all read-only."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if base.flags.writeable:
@@ -137,9 +131,9 @@ def as_labels(y: Any) -> Vector:
     Raises
     ------
     ValueError
-        For categories that are no numbers, with the remedy, and for what cannot be read as numbers.
-    TypeError
-        For what cannot be read as numbers.
+        For categories that are no numbers, with the remedy.
+    ValueError, TypeError
+        For other values that are no numbers.
     """
     if isinstance(y, np.ma.MaskedArray):
         y = without_mask(y)
@@ -156,11 +150,11 @@ def as_labels(y: Any) -> Vector:
     return np.asarray(y, dtype=np.float64)
 
 
-def require_same_index(X: Any, values: Any, name: str) -> None:
+def require_same_index(X: object, values: object, name: str) -> None:
     """Raise a ValueError if a pandas Series belongs to other rows than those of a DataFrame, by their indices."""
-    if not (hasattr(X, "iloc") and hasattr(values, "iloc")) or len(X) != len(values):
+    if not isinstance(X, pd.DataFrame | pd.Series) or not isinstance(values, pd.DataFrame | pd.Series):
         return
-    if not X.index.equals(values.index):
+    if len(X) == len(values) and not X.index.equals(values.index):
         raise ValueError(
             f"{name} has another index than X, so its rows may be others; give {name}.loc[X.index], or "
             f"{name}.to_numpy() if the rows are in the same order"
@@ -210,16 +204,13 @@ def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
     return numbers
 
 
-def _numbers(column: Any, name: str) -> Array:
-    """Return one column of a DataFrame as numbers, in the precision it has."""
-    kind = getattr(column, "dtype", None)
-    categorical = getattr(kind, "categories", None) is not None or str(kind).startswith(("Categorical", "Enum"))
-    if not categorical and hasattr(column, "iloc") and not isinstance(kind, np.dtype):
-        if getattr(kind, "kind", "O") in "biu":  # pandas' own integers and switches may be missing
-            return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        if getattr(kind, "kind", "O") == "f":
-            precision = np.float32 if getattr(kind, "itemsize", 8) == 4 else np.float64
-            return np.asarray(column.to_numpy(dtype=precision, na_value=np.nan))
+def _numbers(column: pd.Series, name: str) -> Array:
+    """Return one column of a pandas DataFrame as numbers, in its own precision."""
+    dtype = column.dtype
+    categorical = isinstance(dtype, pd.CategoricalDtype)
+    if pd.api.types.is_extension_array_dtype(dtype) and dtype.kind in "biuf":  # such numbers may be missing
+        precision = np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64
+        return np.asarray(column.to_numpy(dtype=precision, na_value=np.nan))
     values = np.asarray(column)
     if categorical or values.dtype.kind not in "biufO":
         what = "categories" if categorical else "texts" if values.dtype.kind in "USTO" else f"values of {values.dtype}"
@@ -395,8 +386,6 @@ def _is_missing(values: Array) -> Mask:
     """Return which entries (n,) are NaN, NaT, None or pandas' NA."""
     if values.dtype.kind in "biuUSV":
         return np.zeros(len(values), np.bool_)
-    import pandas as pd  # slow to import, and whoever has such values has it
-
     return np.asarray(pd.isna(values), np.bool_)
 
 
@@ -451,7 +440,7 @@ def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
 
 
 def listed(features: Any) -> tuple[Any, ...]:
-    """Return what somebody names features by as a tuple: one column, one name, any number of them, or None for none.
+    """Return named features as a tuple: one column, one name, any number of them, or None for none.
 
     Examples
     --------
@@ -464,21 +453,9 @@ def listed(features: Any) -> tuple[Any, ...]:
 
 
 def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> Mask:
-    """Return which columns are meant, shape (n_features,).
+    """Return the mask of some features, given by column (from 0) or name, shape (n_features,).
 
-    Parameters
-    ----------
-    features : sequence of int or str, or one of them
-        Columns, counted from 0, or names.
-    names : sequence of str, length n_features
-        The features of the data.
-    where : str
-        How messages call the place.
-
-    Raises
-    ------
-    ValueError
-        For a name or a column that is not there.
+    A name or column that does not exist is a ValueError that begins with `where`.
 
     Examples
     --------
@@ -492,7 +469,7 @@ def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str],
 
 
 def in_column_order(values: Any, names: Sequence[str], where: str, *, complete: bool = False) -> Any:
-    """Return what is given for the features, by name or column if it is a mapping or a Series, in their order.
+    """Return the values of the features in their order; a mapping or a Series gives them by name or column.
 
     Features that a mapping leaves out get None, or are asked for by a ValueError if it has to be complete. Anything
     else is in order already.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from moerank.arrays import Integers, Mask
 from moerank.checks import check_room
 from moerank.data.blocks import ByDocument
-from moerank.kernels.pair_pass import count_beaten, enumerate_pairs
+from moerank.kernels.pair_pass import enumerate_pairs
 
 if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
@@ -117,7 +117,8 @@ class PreferencePairs:
     @classmethod
     def of(cls, y: Integers, offsets: Integers) -> PreferencePairs:
         """Enumerate the pairs of documents with labels `y` in queries that begin at `offsets`: O(n_pairs)."""
-        beaten = count_beaten(y, offsets)
+        runs = LabelRuns.of(y, offsets)
+        beaten = runs.n_worse[runs.run]
         first = np.concatenate(([0], np.cumsum(beaten[beaten > 0]))).astype(np.int64)
         winner = np.flatnonzero(beaten).astype(np.int32)
         better, worse = enumerate_pairs(y, offsets, int(first[-1]))
@@ -167,7 +168,7 @@ class LabelledQueries:
         """The documents of each query by label."""
         return LabelRuns.of(self.y, self.offsets)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"y": self.y, "offsets": self.offsets}
 
 

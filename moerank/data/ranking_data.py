@@ -192,7 +192,7 @@ class RankingData:
         """The shards and their place, in words for progress and messages."""
         return "1 shard"
 
-    def map(self, function: Callable[..., T], *arguments: Any) -> list[T]:
+    def map(self, function: Callable[..., T], *arguments: object) -> list[T]:
         """Return ``function(shard, *arguments)`` of each shard, in order; the only shard here is this data set.
 
         Computations over all documents are such functions, so that they run on sharded data, too. A shard gets its
@@ -200,7 +200,7 @@ class RankingData:
         """
         return [function(self, *whole(arguments))]
 
-    def total(self, function: Callable[..., T], *arguments: Any) -> T:
+    def total(self, function: Callable[..., T], *arguments: object) -> T:
         """Return the sum over the shards of ``function(shard, *arguments)``: array, number or a tuple."""
         return self.map(function, *arguments)[0]
 
@@ -341,7 +341,7 @@ class RankingData:
             raise ValueError(f"{self.name}: the features are scaled already ({self.scaling.kind})")
         return self._changed(scaling=PER_QUERY)
 
-    def _changed(self, **attributes: Any) -> Self:
+    def _changed(self, **attributes: object) -> Self:
         """Return the same documents with other attributes, which are checked already."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
@@ -382,14 +382,14 @@ class RankingData:
             value: T = self._memory[key]
             return value
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()
         state["_memory"] = {}
         del state["_lock"]
         state.pop("X64", None)
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._lock = threading.RLock()
         self._register()

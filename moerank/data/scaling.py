@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pydantic import ConfigDict, Field
 
+from moerank.arrays import Array, Integers, Mask, Vector
 from moerank.checks import check_choice
 from moerank.data.blocks import ROWS, blocks
 
@@ -30,23 +31,12 @@ __all__ = [
     "query_level_norm",
 ]
 
-Table: TypeAlias = NDArray[Any]
-
 FittedKind: TypeAlias = Literal["minmax", "standard"]
 Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 
 
 STORED = ConfigDict(extra="forbid", strict=True)
 """How pydantic reads a scaling from JSON."""
-
-
-class _HasScaling(Protocol):
-    """What a scaling is applied to; `RankingData` is, and it stands above this file."""
-
-    def scaled_by(self, scaling: Any) -> Any: ...
-
-
-D = TypeVar("D", bound=_HasScaling)
 
 
 @dataclass(frozen=True)
@@ -57,11 +47,11 @@ class Unscaled:
 
     kind: Literal["none"] = "none"
 
-    def apply(self, data: D) -> D:
+    def apply(self, data: RankingData) -> RankingData:
         """Return the data themselves."""
         return data
 
-    def of_features(self, mask: NDArray[np.bool_]) -> Unscaled:
+    def of_features(self, mask: Mask) -> Unscaled:
         """Return the scaling of some features."""
         return self
 
@@ -74,16 +64,15 @@ class PerQuery:
 
     kind: Literal["query"] = "query"
 
-    def apply(self, data: D) -> D:
+    def apply(self, data: RankingData) -> RankingData:
         """Return the same documents with scaled features."""
-        scaled: D = data.scaled_by(self)
-        return scaled
+        return data.scaled_by(self)
 
-    def of_features(self, mask: NDArray[np.bool_]) -> PerQuery:
+    def of_features(self, mask: Mask) -> PerQuery:
         """Return the scaling of some features."""
         return self
 
-    def table(self, X: Table, offsets: NDArray[np.int64]) -> Table:
+    def table(self, X: Array, offsets: Integers) -> Array:
         """Return x′ = (x − min) / (max − min) in each query, and 0 where a feature is constant there."""
         largest = 2.0 ** (np.finfo(X.dtype).maxexp - 2)
         shrink = X.max() >= largest or X.min() <= -largest  # the difference of two such values could overflow
@@ -126,17 +115,16 @@ class FittedScaling:
             if not isfinite(offset) or not 0 < scale < float("inf"):
                 raise ValueError(f"offset {offset} and scale {scale} of feature {place} cannot be applied")
 
-    def apply(self, data: D) -> D:
+    def apply(self, data: RankingData) -> RankingData:
         """Return the same documents with scaled features."""
-        scaled: D = data.scaled_by(self)
-        return scaled
+        return data.scaled_by(self)
 
-    def of_features(self, mask: NDArray[np.bool_]) -> FittedScaling:
+    def of_features(self, mask: Mask) -> FittedScaling:
         """Return the scaling of the features in `mask`, shape (n_features,)."""
         offset, scale = (tuple(np.array(values)[mask].tolist()) for values in (self.offset, self.scale))
         return FittedScaling(self.kind, offset, scale)
 
-    def table(self, X: Table, offsets: NDArray[np.int64] | None = None) -> Table:
+    def table(self, X: Array, offsets: Integers | None = None) -> Array:
         """Return the scaled values of a table (n_documents, n_features), computed in double precision.
 
         `offsets` is ignored. Values far from those of the training data can become infinite.
@@ -243,41 +231,26 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
     return FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
 
 
-def _moments(
-    train: RankingData, least: NDArray[np.float64], extent: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _moments(train: RankingData, least: Vector, extent: Vector) -> tuple[Vector, Vector]:
     """Return mean and standard deviation of each column, summed over values in [0, 1], whose squares are harmless."""
     unit = np.where(extent == 0, 1.0, extent)
-    mean = train.total(_sum, least, unit) / train.n_documents
-    return least + mean * unit, np.sqrt(train.total(_sum_of_squares, least, unit, mean) / train.n_documents) * unit
+    mean = train.total(_sum_of_powers, 1, least, unit, 0.0) / train.n_documents
+    return least + mean * unit, np.sqrt(train.total(_sum_of_powers, 2, least, unit, mean) / train.n_documents) * unit
 
 
-def _sum(data: RankingData, least: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sum_of_powers(data: RankingData, power: int, least: Vector, unit: Vector, mean: Vector | float) -> Vector:
     total = np.zeros(len(unit))
     for begin in range(0, data.n_documents, ROWS):
-        total += ((_by_rows(data.X, begin) - least) / unit).sum(axis=0)
+        rows = np.ascontiguousarray(data.X[begin : begin + ROWS])  # NumPy adds up columns in an order of its own
+        total += (((rows - least) / unit - mean) ** power).sum(axis=0)
     return total
 
 
-def _sum_of_squares(
-    data: RankingData, least: NDArray[np.float64], unit: NDArray[np.float64], mean: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    squares = np.zeros(len(unit))
-    for begin in range(0, data.n_documents, ROWS):
-        squares += (((_by_rows(data.X, begin) - least) / unit - mean) ** 2).sum(axis=0)
-    return squares
-
-
-def _bounds(data: RankingData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _bounds(data: RankingData) -> tuple[Vector, Vector]:
     return data.X.min(axis=0).astype(np.float64), data.X.max(axis=0).astype(np.float64)
 
 
-def _by_rows(X: NDArray[np.floating], begin: int) -> NDArray[np.floating]:
-    """Return a block of rows, as rows: NumPy adds up columns in an order of its own."""
-    return np.ascontiguousarray(X[begin : begin + ROWS])
-
-
-def centre_in_queries(values: ArrayLike, offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+def centre_in_queries(values: ArrayLike, offsets: Integers) -> Array:
     """Subtract from each column its mean over the documents of the query.
 
     Parameters

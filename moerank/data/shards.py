@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar
+from typing import Literal, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ __all__ = ["NOT_ON_SHARDS", "LocalShards", "ShardHolder", "ShardedData", "Step",
 T = TypeVar("T")
 
 Step = Callable[[RankingData], RankingData]
-"""Makes of a shard another one with the same documents."""
+"""A function that turns a shard into another shard with the same documents."""
 
 ABSENT = {"X", "y", "qid", "offsets", "_queries", "_missing_bits", "is_missing", "query_blocks", "with_rows"}
 """Attributes that sharded data do not have."""
@@ -37,7 +37,7 @@ FACTS = attrgetter(
     *("n_documents", "n_queries", "n_pairs", "feature_names", "given_names", "missing", "scaling"),
     *("n_missing", "costs", "_extremes.moderate"),
 )
-"""What this process knows of a shard."""
+"""Attributes of a shard that this process knows."""
 
 NOT_ON_SHARDS = (
     "needs all documents at once, and cannot work on data in shards; RankRLS, RankSVM and FSMRank can, and "
@@ -56,14 +56,14 @@ class ShardHolder(Protocol):
     def where(self) -> str:
         """The shards and their place, in words for progress and messages."""
 
-    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> list[T]:
+    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> list[T]:
         """Return ``function(shard, *own)`` of each shard; `arguments` has for each argument the value of each shard."""
 
-    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> T:
+    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> T:
         """Return the sum of the same in the order of `moerank.data.blocks.add_up`."""
 
     def changed(self, step: Step) -> ShardHolder:
-        """Return the shards that a step makes of these, held in the same place."""
+        """Return the results of a step on the shards, held in the same place."""
 
 
 class LocalShards:
@@ -85,16 +85,16 @@ class LocalShards:
         """The number of shards, in words."""
         return f"{len(self)} shard{'s' * (len(self) != 1)}"
 
-    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> list[T]:
+    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> list[T]:
         """Work on one shard after the other; see `ShardHolder`."""
         return [function(shard, *(own[i] for own in arguments)) for i, shard in enumerate(self._shards)]
 
-    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[Any]]) -> T:
+    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> T:
         """Work on one shard after the other, and add up."""
         return add_up((0, len(self)), lambda i: function(self._shards[i], *(own[i] for own in arguments)))
 
     def changed(self, step: Step) -> LocalShards:
-        """Return the shards that a step makes of these."""
+        """Return the results of a step on the shards."""
         return LocalShards([step(shard) for shard in self._shards])
 
 
@@ -188,11 +188,11 @@ class ShardedData(RankingData):
         """The shards and their place, in words for progress and messages."""
         return self._holder.where
 
-    def map(self, function: Callable[..., T], *arguments: Any) -> list[T]:
+    def map(self, function: Callable[..., T], *arguments: object) -> list[T]:
         """Return ``function(shard, *arguments)`` of each shard, in order; see `RankingData.map`."""
         return self._holder.map(function, [shares(argument, *self._ends) for argument in arguments])
 
-    def total(self, function: Callable[..., T], *arguments: Any) -> T:
+    def total(self, function: Callable[..., T], *arguments: object) -> T:
         """Return the sum of the same over the shards; see `RankingData.total`."""
         return self._holder.total(function, [shares(argument, *self._ends) for argument in arguments])
 
@@ -217,7 +217,7 @@ class ShardedData(RankingData):
         return self._after(partial(RankingData.declared, kind=kind), self.costs)
 
     def _after(self, step: Step | None, costs: FeatureCosts | None) -> Self:
-        """Return what a step makes of all shards."""
+        """Return the data set after a step on every shard."""
         data = type(self)(self._holder if step is None else self._holder.changed(step), self.name)
         data.costs = costs
         return data

@@ -2,9 +2,13 @@
 
 from moerank.evolution.adaptive import DECAY as DECAY
 from moerank.evolution.adaptive import FORM as FORM
+from moerank.evolution.adaptive import IMPORTANCE as IMPORTANCE
+from moerank.evolution.adaptive import REDUNDANCY as REDUNDANCY
 from moerank.evolution.adaptive import AdaptiveBitFlip as AdaptiveBitFlip
 from moerank.evolution.adaptive import Decay as Decay
 from moerank.evolution.adaptive import Form as Form
+from moerank.evolution.adaptive import Importance as Importance
+from moerank.evolution.adaptive import Redundancy as Redundancy
 from moerank.evolution.adaptive import importance_degrees as importance_degrees
 from moerank.evolution.adaptive import redundancy_degrees as redundancy_degrees
 from moerank.evolution.algorithms import ALGORITHMS as ALGORITHMS
@@ -20,6 +24,7 @@ from moerank.evolution.daea import DAEA as DAEA
 from moerank.evolution.journal import Journal as Journal
 from moerank.evolution.journal import Record as Record
 from moerank.evolution.mffs import MFFS as MFFS
+from moerank.evolution.operators import CROSSOVER as CROSSOVER
 from moerank.evolution.operators import DENSITY as DENSITY
 from moerank.evolution.operators import DensitySampling as DensitySampling
 from moerank.evolution.operators import KeepAsIs as KeepAsIs

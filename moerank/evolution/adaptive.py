@@ -7,7 +7,7 @@ Feature j flips in generation t with probability, equations (3) and (4),
 
 with Imp(j) its share of the accuracies of all features alone (5) and Red(j) its share of all absolute correlations
 between two features (6). Both sum to 1, so they are of the size of pm = 1/n_features. The paper's formulas are known
-by their description only; `form` and `decay` offer the readings that fit it.
+by their description only; `form`, `decay`, `importance` and `redundancy` offer the readings that fit it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,25 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from pymoo.core.mutation import Mutation
+from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
-from moerank.arrays import Mask, Vector
+from moerank.arrays import Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.correlation import feature_correlations
+from moerank.evolution.operators import own_stream
 
 __all__ = [
     "DECAY",
     "FORM",
     "GEOMETRIC_RATIO",
+    "IMPORTANCE",
+    "REDUNDANCY",
     "AdaptiveBitFlip",
     "Decay",
     "Form",
+    "Importance",
+    "Redundancy",
     "importance_degrees",
     "redundancy_degrees",
 ]
@@ -38,9 +44,14 @@ __all__ = [
 Form: TypeAlias = Literal["additive", "convex", "product"]
 Decay: TypeAlias = Literal["inverse", "exp", "geometric", "linear"]
 
+Importance: TypeAlias = Literal["share", "accuracy", "scaled"]
+Redundancy: TypeAlias = Literal["share", "mean", "selected"]
+
 FORM: Form = "additive"
 DECAY: Decay = "inverse"
-"""The readings of equations (3) and (4) that are taken unless the user says otherwise."""
+IMPORTANCE: Importance = "share"
+REDUNDANCY: Redundancy = "share"
+"""The readings of equations (3) to (6) that are taken unless the user says otherwise."""
 
 GEOMETRIC_RATIO = 0.9
 """The factor c of ``decay="geometric"``, α(t) = cᵗ: α has fallen below 1/100 after 44 generations."""
@@ -58,29 +69,46 @@ _DECAYS: dict[str, Callable[[int, float], float]] = {
 }
 
 
-def importance_degrees(accuracy: ArrayLike) -> Vector:
-    """Return Imp of equation (5): each feature's share of the ranking accuracies that the features reach alone.
+def importance_degrees(accuracy: ArrayLike, importance: Importance = IMPORTANCE) -> Vector:
+    """Return Imp of equation (5), from the ranking accuracy that each feature reaches alone.
 
     Parameters
     ----------
     accuracy : array-like, shape (n_features,)
         Ranking accuracy of each single feature, 0 or more. If all are 0 the importance is 0.
+    importance : {"share", "accuracy", "scaled"}, default "share"
+        Share of the sum of all accuracies, the accuracy itself, or the accuracy scaled from the smallest to the
+        largest, 0 to 1.
 
     Examples
     --------
     >>> importance_degrees([0.75, 0.25, 0]).tolist()
     [0.75, 0.25, 0.0]
     """
-    return _shares(np.asarray(accuracy, np.float64))
+    values = np.asarray(accuracy, np.float64)
+    if importance == "accuracy":
+        return values
+    if importance == "scaled":
+        spread = np.ptp(values)
+        return (values - values.min()) / spread if spread > 0 else np.zeros_like(values)
+    return _shares(values)
 
 
-def redundancy_degrees(X: RankingData | ArrayLike) -> Vector:
-    """Return Red of equation (6): each feature's share of the absolute Pearson correlations with other features.
+def redundancy_degrees(
+    X: RankingData | ArrayLike, redundancy: Redundancy = REDUNDANCY, bit_of: ArrayLike | None = None
+) -> Matrix:
+    """Return Red of equation (6), from the absolute Pearson correlations between two features.
 
     Parameters
     ----------
     X : RankingData, or array-like, shape (n_documents, n_features)
         Feature values. A constant feature correlates with nothing. If no two features correlate, Red is 0.
+    redundancy : {"share", "mean", "selected"}, default "share"
+        A feature's share of the correlations between all features; the mean of its correlations with the others; or
+        its share of the correlations between the features that an individual selects, for which the correlations
+        themselves are returned, shape (n_bits, n_bits).
+    bit_of : array-like of int, shape (n_features,), optional
+        The bit of each feature where bits stand for groups: the correlations of their features are added up.
 
     Notes
     -----
@@ -96,12 +124,26 @@ def redundancy_degrees(X: RankingData | ArrayLike) -> Vector:
         X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
     correlation = feature_correlations(X)
     np.fill_diagonal(correlation, 0.0)
-    return _shares(correlation.sum(axis=0))
+    if bit_of is not None:
+        of_bit = np.eye(int(np.max(bit_of)) + 1)[np.asarray(bit_of)]
+        correlation = of_bit.T @ correlation @ of_bit
+    if redundancy == "selected":
+        np.fill_diagonal(correlation, 0.0)
+        return correlation
+    sums = correlation.sum(axis=0)
+    return sums / max(1, len(sums) - 1) if redundancy == "mean" else _shares(sums)
 
 
 def _shares(values: Vector) -> Vector:
     total = values.sum()
     return values / total if total > 0 else np.zeros_like(values)
+
+
+def _shares_of_selected(X: Mask, correlation: Matrix) -> Matrix:
+    """Return each selected feature's share of the correlations between the features of its individual, 0 elsewhere."""
+    sums = np.where(X, X.astype(np.float64) @ correlation, 0.0)
+    totals = sums.sum(axis=1, keepdims=True)
+    return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
 class AdaptiveBitFlip(Mutation):
@@ -110,7 +152,8 @@ class AdaptiveBitFlip(Mutation):
     Parameters
     ----------
     importance, redundancy : array-like, shape (n_features,)
-        Imp and Red, 0 or more; see :func:`importance_degrees` and :func:`redundancy_degrees`.
+        Imp and Red, 0 or more; see :func:`importance_degrees` and :func:`redundancy_degrees`. A matrix of correlations
+        (n_features, n_features) makes Red the share among the features that an individual selects.
     form : {"additive", "convex", "product"}, default "additive"
         pm + α·d, (1 − α)·pm + α·d or pm·(1 + α·d), with d = Imp(j) for a bit that is 0 and Red(j) for one that is 1.
     decay : {"inverse", "exp", "geometric", "linear"}, default "inverse"
@@ -142,7 +185,8 @@ class AdaptiveBitFlip(Mutation):
         super().__init__()
         self.importance = np.asarray(importance, np.float64)
         self.redundancy = np.asarray(redundancy, np.float64)
-        if self.importance.ndim != 1 or self.importance.shape != self.redundancy.shape:
+        n = len(self.importance)
+        if self.importance.ndim != 1 or self.redundancy.shape not in ((n,), (n, n)):
             raise ValueError(
                 f"AdaptiveBitFlip: importance has shape {self.importance.shape} and redundancy "
                 f"{self.redundancy.shape}; give one number per feature each"
@@ -163,8 +207,21 @@ class AdaptiveBitFlip(Mutation):
         """
         pm = 1 / X.shape[1] if self.base is None else self.base
         alpha = _DECAYS[self.decay](generation, progress)
-        switch_on, switch_off = (_FORMS[self.form](pm, alpha, degree) for degree in (self.importance, self.redundancy))
+        redundancy = self.redundancy if self.redundancy.ndim == 1 else _shares_of_selected(X, self.redundancy)
+        switch_on, switch_off = (_FORMS[self.form](pm, alpha, degree) for degree in (self.importance, redundancy))
         return np.minimum(1.0, np.where(X, switch_off, switch_on))
+
+    def do(
+        self,
+        problem: Problem,
+        pop: Population,
+        inplace: bool = True,
+        *args: object,
+        random_state: np.random.Generator,
+        **kwargs: object,
+    ) -> Population:
+        """Mutate the individuals of `pop`, or copies of them if not `inplace`."""
+        return super().do(problem, pop, inplace, *args, random_state=own_stream(random_state), **kwargs)
 
     def _do(
         self,

@@ -28,6 +28,7 @@ from pymoo.operators.mutation.pm import mut_pm
 from moerank.arrays import Array, Integers, Mask, Matrix
 
 __all__ = [
+    "CROSSOVER",
     "DENSITY",
     "DensitySampling",
     "KeepAsIs",
@@ -42,11 +43,15 @@ __all__ = [
     "SubsetSizeSampling",
     "UniformCrossover",
     "pack_rows",
+    "own_stream",
     "unpack_rows",
 ]
 
 Packed: TypeAlias = NDArray[np.uint8]
 """Rows of bits, eight in a byte."""
+
+CROSSOVER = 0.9
+"""Probability that two parents are crossed, as in NSGA-II."""
 
 DENSITY = (0.05, 0.5)
 """Range of the shares of ones in an initial population; started at one half a search never gets down."""
@@ -142,7 +147,7 @@ class UniformCrossover(Crossover):
 
     dtype: type[np.generic] = np.bool_
 
-    def __init__(self, prob: float = 0.9) -> None:
+    def __init__(self, prob: float = CROSSOVER) -> None:
         super().__init__(n_parents=2, n_offsprings=2, prob=prob)
 
     def do(
@@ -174,6 +179,15 @@ class UniformCrossover(Crossover):
         for parent, child in zip((a, b), children, strict=True):
             np.bitwise_xor(parent.view(np.uint8), exchanged, out=child.view(np.uint8))
         return children
+
+
+def own_stream(random_state: Generator) -> Generator:
+    """Return a generator that is seeded by one draw of another one.
+
+    An operator that draws from it moves the draws of the others by one, however many it needs itself: a search with
+    another mutation has the same draws everywhere else.
+    """
+    return np.random.default_rng(random_state.integers(2**63))
 
 
 class SparseBitFlip(Mutation):
@@ -212,6 +226,7 @@ class SparseBitFlip(Mutation):
         """Mutate the individuals of `pop`, or copies of them if not `inplace`; the old rows stay as they were."""
         if not inplace:
             pop = deepcopy(pop)
+        random_state = own_stream(random_state)
         counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(pop))
         for individual, count in zip(pop, counts, strict=True):
             if count:
@@ -385,7 +400,7 @@ class MixedCrossover(Crossover):
         Probability that a mating takes place at all. Within one, each real is crossed with probability one half.
     """
 
-    def __init__(self, n_bits: int, prob: float = 0.9) -> None:
+    def __init__(self, n_bits: int, prob: float = CROSSOVER) -> None:
         super().__init__(n_parents=2, n_offsprings=2, prob=prob)
         self.n_bits = n_bits
 

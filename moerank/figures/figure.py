@@ -148,6 +148,7 @@ class StudyFigure:
         for name, value in (("fold", fold), ("metric", metric)):
             if value is not None and name not in self.takes:
                 raise ValueError(f"this figure takes no {name}; omit it")
+        metric = next((name for name in mine.metrics if name.partition(" (")[0] == metric), metric)
         if metric is not None and metric not in mine.metrics:
             raise ValueError(unknown("metric", metric, mine.metrics))
         if fold is not None and fold not in mine.folds:

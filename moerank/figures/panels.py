@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Mask, Vector
 from moerank.figures.style import WIDTH, fit_height, put_legend, put_note
-from moerank.solvers import FAMILIES, with_ablations
+from moerank.solvers import BASES, FAMILIES, ablations
 from moerank.solvers import solvers as solver_table
 
 __all__ = ["FEW_LINES", "MOST_LINES", "TITLES", "Look", "Panels", "by_family", "family_of", "solver_style"]
@@ -82,7 +82,8 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
     members_of = {family: [solver for solver in solvers if family_of(solver) == family] for family in FAMILIES}
     searches = members_of["evolutionary"]
     panels = [(FAMILIES["evolutionary"], searches)]
-    own = [solver for solver in searches if solver.partition("[")[0] in with_ablations()]
+    parts = {*BASES, *(name for base in BASES for name in ablations(base))}
+    own = [solver for solver in searches if solver.partition("[")[0] in parts]
     rest = [solver for solver in searches if solver not in own]
     if _n_parts(own) + _n_parts(rest) == _n_parts(searches) > 1:
         panels = [("MOFSRank and its ablations", own), ("MOFSRank with other searches", rest)]

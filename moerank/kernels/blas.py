@@ -34,7 +34,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class _Own(local):
-    """What a thread has entered, and the limits before that of the libraries that have one for each thread."""
+    """The contexts that a thread is in, and the earlier limits of the libraries that have one for each thread."""
 
     n_inside = 0
 
@@ -43,7 +43,7 @@ class _Own(local):
 
 
 class _Limits:
-    """The limits that were there before, and how many contexts hold them down. To be used under its lock."""
+    """The earlier limits, and the number of contexts that hold them down. To be used under its lock."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -80,7 +80,7 @@ class _Limits:
         self._n_inside = self._own.n_inside
 
     def _find_libraries(self) -> None:
-        """Look for libraries if any may have come since the last look, which takes milliseconds: with a module."""
+        """Look for libraries, which takes milliseconds, if a module was imported since the last look."""
         n_modules = len(sys.modules)
         if n_modules != self._n_modules:
             self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
@@ -105,7 +105,7 @@ def _is_per_thread(library: Any) -> bool:
 
 
 def _set_threads(library: Any, n_threads: int) -> None:
-    """Set a limit from whatever thread; threadpoolctl 3.8 ignores all but the one that set it first."""
+    """Set a limit from any thread; threadpoolctl 3.8 ignores all but the one that set it first."""
     release = getattr(library, "clear_controlling_thread", lambda force: None)
     release(force=True)
     library.set_num_threads(n_threads)

@@ -7,16 +7,24 @@ import numpy as np
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 
-__all__ = ["factorise", "ridge_subsets", "solve"]
+__all__ = ["dot", "factorise", "ridge_subsets", "solve"]
 
-
-# Of a diagonal entry: what stands for a pivot that is lost in rounding, as with two equal features of large scale.
+# Share of a diagonal entry that replaces a pivot lost in rounding, as with two equal features of large scale.
 LEAST_PIVOT = 1e-15
 
 
 @kernel
+def dot(a: Vector, b: Vector) -> float:
+    """Return Σ aᵢ bᵢ, summed in order."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel
 def factorise(B: Matrix, feature_mask: Mask) -> Matrix:
-    """Cholesky factors (lanes, n_features, n_features) of B restricted to each row of the mask, packed top left.
+    """Return the Cholesky factors (lanes, n_features, n_features) of B on each row of the mask, packed top left.
 
     Equal neighbouring rows share the work. Complexity: O(k³ / 3) for a row with k features.
     """
@@ -42,7 +50,7 @@ def _factor_one(B: Matrix, chosen: Integers, L: Matrix) -> None:
             total = B[chosen[i], chosen[j]]
             for k in range(j):
                 total -= L[i, k] * L[j, k]
-            if i == j and total <= 0.0:  # rounding took all that the feature has of its own
+            if i == j and total <= 0.0:  # lost in rounding
                 total = LEAST_PIVOT * B[chosen[i], chosen[i]]
             L[i, j] = np.sqrt(total) if i == j else total / L[j, j]
 
@@ -66,9 +74,9 @@ def solve(L: Matrix, chosen: Mask, b: Vector, x: Vector) -> None:
 
 @kernel
 def ridge_subsets(B: Matrix, rhs: Vector, feature_mask: Mask) -> Matrix:
-    """Solve B w = rhs on every feature subset: the ridge regressions of a whole population.
+    """Return the solutions W (n_individuals, n_features) of B w = rhs on each feature subset, 0 off it.
 
-    Returns W (n_individuals, n_features), 0 off the subset. O(n_individuals · k³ / 3).
+    O(n_individuals · k³ / 3).
     """
     W = np.zeros(feature_mask.shape)
     L = np.empty(B.shape)

@@ -1,22 +1,18 @@
-"""What one pass over the features finds: their bounds, their extents within queries, their means; and centred copies.
+"""Passes over columns of features: bounds, extents within queries and sums.
 
-Features are given column by column, but for `rows_to_columns`: ``flat`` holds all numbers of a table in its order of
-memory, feature f those from ``f · stride`` on, and the first document that counts stands at the place `first` of each.
+``flat`` holds all numbers of a table in its order of memory. Feature f begins at ``f · stride``, and the first document
+that counts has the place `first` in each feature. `width` is the number of lanes of the precision.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from moerank.arrays import Floats, Integers, Matrix, Vector
+from moerank.arrays import Floats, Integers, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, least, load_at, spread
 
-__all__ = ["add_extents", "centre_columns", "columns_seen", "extremes", "rows_to_columns"]
-
-
-TILE = 64
-"""Rows that are taken to columns together: as many lines of the cache as are open at a time."""
+__all__ = ["add_extents", "columns_seen", "extremes"]
 
 ABREAST = 8
 """Features whose sums run side by side, which hides the latency of an addition."""
@@ -26,7 +22,7 @@ ABREAST = 8
 def extremes(flat: Floats, width: int) -> tuple[float, float, bool]:
     """Return the least and the largest of numbers (n,) that are not NaN, and whether none is NaN.
 
-    `width` is the number of lanes of their precision. Without any number the least is ∞ and the largest −∞. O(n).
+    Without any number the least is ∞ and the largest −∞. O(n).
     """
     low, high = np.float64(np.inf), np.float64(-np.inf)
     lowest, highest = spread(flat.dtype.type(np.inf)), spread(flat.dtype.type(-np.inf))
@@ -34,7 +30,7 @@ def extremes(flat: Floats, width: int) -> tuple[float, float, bool]:
     known = lowest >= lowest
     n_whole = len(flat) - len(flat) % (2 * width)
     for i in range(0, n_whole, 2 * width):
-        a, b = load_at(flat, i), load_at(flat, i + width)
+        a, b = load_at(lowest, flat, i), load_at(lowest, flat, i + width)
         highest, highest2 = blend(a > highest, a, highest), blend(b > highest2, b, highest2)
         lowest, lowest2 = blend(lowest > a, a, lowest), blend(lowest2 > b, b, lowest2)
         known = known & (a >= a) & (b >= b)
@@ -64,25 +60,17 @@ def add_extents(
     squares: Vector,
     weighted: Vector,
 ) -> None:
-    """Add to what is known of each feature's extents, its largest less its least value in a query.
+    """Add queries to the sums of each feature's extents, its largest less its least value in a query.
+
+    O(n_documents · n_features). Where a larger extent appears, the sums so far are scaled down: no square of a number
+    overflows.
 
     Parameters
     ----------
-    flat, stride, first
-        See above; no number is NaN.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Where the queries begin, from 0.
-    width : int
-        Lanes of the precision of `flat`.
-    largest : ndarray of float64, shape (n_features,)
-        The largest extent so far, at first 0; exact.
-    squares, weighted : ndarray of float64, shape (n_features,)
-        Σ (extent / largest)² so far, and the same with each square times the documents of its query.
-
-    Notes
-    -----
-    O(n_documents · n_features). Where a larger extent appears, the sums so far are scaled down: no square of a number
-    overflows.
+    flat, stride, first, width : see above; no number is NaN
+    offsets : (n_queries + 1,), where the queries begin, from 0
+    largest : (n_features,), the largest extent so far, at first 0; exact
+    squares, weighted : (n_features,), Σ (extent / largest)² so far, and the same times the documents of each query
     """
     for f in range(len(largest)):
         for q in range(len(offsets) - 1):
@@ -142,55 +130,10 @@ def _bounds(flat: Floats, begin: int, end: int, width: int) -> tuple[float, floa
             x = np.float64(flat[i])
             low, high = min(low, x), max(high, x)
         return low, high
-    lowest = highest = load_at(flat, end - width)  # the last ones, of which some come twice
+    zero = spread(flat.dtype.type(0))
+    lowest = highest = load_at(zero, flat, end - width)  # the last ones, some of which come twice
     for i in range(begin, end - width, width):
-        x = load_at(flat, i)
+        x = load_at(zero, flat, i)
         highest = blend(x > highest, x, highest)
         lowest = blend(lowest > x, x, lowest)
-    zero = spread(flat.dtype.type(0))
     return np.float64(least(lowest)), -np.float64(least(zero - highest))
-
-
-@kernel
-def centre_columns(
-    flat: Floats, stride: int, first: int, n: int, mean: Vector, divisor: Vector, target: Matrix
-) -> None:
-    """Write (x − mean) / divisor of `n` documents to `target` (n_features or more, n or more); 0 for a divisor of 0."""
-    for f in range(len(mean)):
-        if divisor[f] == 0.0:
-            target[f, :n] = 0.0
-            continue
-        begin = np.uint64(f * stride + first)
-        centre, unit = mean[f], divisor[f]
-        if unit == 1.0:
-            for k in range(n):
-                target[f, k] = flat[begin + np.uint64(k)] - centre
-        else:
-            for k in range(n):
-                target[f, k] = (flat[begin + np.uint64(k)] - centre) / unit
-
-
-@kernel
-def rows_to_columns(
-    rows: Floats, n_rows: int, width: int, order: Integers, flat: Floats, stride: int, first: int
-) -> None:
-    """Write rows of `width` values to columns, from the place `first` of each on.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (n_rows · width,) or longer
-        Row by row.
-    order : ndarray of int64, shape (n_features,)
-        Which value of a row each feature is; it is 0 where rows have no such value.
-    flat : ndarray, shape (n_features · stride,)
-    """
-    for begin in range(0, n_rows, TILE):
-        end = min(begin + TILE, n_rows)
-        for f in range(len(order)):
-            target, place = f * stride + first, order[f]
-            if place < width:
-                for i in range(begin, end):
-                    flat[target + i] = rows[i * width + place]
-            else:
-                for i in range(begin, end):
-                    flat[target + i] = 0.0

@@ -1,4 +1,4 @@
-"""How the kernels are compiled: once on a machine, and again when any of them has changed."""
+"""Compiler of the kernels: once on a machine, and again when any kernel has changed."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ STAMP = blake2b(f"{numba.__version__} {llvmlite.__version__} ".encode() + _SOURC
 PYTHON = sys.implementation.cache_tag
 
 LONGEST = 120
-"""Characters in the name of a file here, at most; a folder is taken only where names of this length fit."""
+"""Characters in the name of a file here, at most; a folder is used only if names of this length fit."""
 
 
 def _number_functions_anew() -> None:
-    """Let numba number the functions that it compiles from a place that no other process begins at.
+    """Let numba number the functions that it compiles from a random number on.
 
-    These numbers are in the names that machine code is linked by. Each process counts from 1, so that code of two
-    processes, from the disk, can have one name for different functions, as for two ways of sorting; the linker takes
-    the first that it sees for both, and the numbers that come out are wrong.
+    Machine code is linked by names with these numbers. Each process would count from 1, so that code of two processes,
+    from the disk, could have one name for different functions. The linker would take the first for both, and results
+    would be wrong.
     """
     start = int.from_bytes(os.urandom(6), "little")
-    FunctionIdentity._unique_ids = itertools.count(10**15 + start)  # always of as many digits
+    FunctionIdentity._unique_ids = itertools.count(10**15 + start)  # all numbers have as many digits
 
 
 _number_functions_anew()
@@ -57,9 +57,8 @@ if hasattr(os, "register_at_fork"):
 def kernel(function: F) -> F:
     """Compile `function` with numba, without the interpreter lock, and keep the machine code on disk.
 
-    numba's own cache looks only at the file of a function to see whether the code is stale, but the code contains
-    what the function calls, too. After a change in one file the kernels of the others would go on computing with the
-    old code. So the files here carry a digest of all kernels' sources in their names.
+    numba's own cache looks only at the file of a function to see whether the code is stale, but the code contains the
+    functions that it calls, too. So the files here carry a digest of all kernels' sources in their names.
 
     Raises
     ------
@@ -70,7 +69,7 @@ def kernel(function: F) -> F:
         raise ImportError(
             "the kernels of moerank need numba's compiler, which NUMBA_DISABLE_JIT switches off: unset that variable"
         )
-    dispatcher = njit(nogil=True, no_cfunc_wrapper=True)(function)  # entries for C, too, take a tenth longer
+    dispatcher = njit(nogil=True, no_cfunc_wrapper=True)(function)  # wrappers for C would take a tenth longer
     dispatcher._cache = _KernelCache(function)
     return dispatcher
 
@@ -83,11 +82,9 @@ def is_on_disk(function: Callable[..., object]) -> bool:
 class _KernelCache(FunctionCache):  # type: ignore[misc]
     """The machine code of one kernel on disk: a file for each signature, whose name and check sum cover its key.
 
-    numba's own files are an index and numbered files of code. Processes that start together can read old code by a
-    new index, or write two signatures to one file, and a file that a power cut has left empty or damaged ends the
-    process inside LLVM. Here a file is read only if its check sum is right; any other is compiled and written again.
-
-    The files are pickles, so they are kept where nobody but the user can write; see `_folder`.
+    With numba's own index and numbered files, processes that start together can read old code by a new index, and a
+    damaged file ends the process inside LLVM. Here a file is read only if its check sum is right; any other is compiled
+    and written again. The files are pickles, so only the user may write where they are; see `_folder`.
     """
 
     def __init__(self, function: Callable[..., object]) -> None:
@@ -104,7 +101,7 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
         return self._kept_in is not None and any(self._kept_in.glob(f"{self._base}.*.nbc"))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled code of a signature; None if it is not here."""
+        """Return the compiled code of a signature; None if it is not on disk."""
         target_context.refresh()
         key = self._key(sig, target_context.codegen())
         if not self._enabled or self._kept_in is None:
@@ -117,19 +114,13 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the compiled code of a signature, where that is possible."""
+        """Keep the compiled code of a signature, if possible."""
         if not self._enabled or self._kept_in is None or data.library.has_dynamic_globals:
             return
         key = self._key(sig, data.codegen)
         stored = dumps(data._reduce())
-        with suppress(OSError), replacing(self._path(key)) as file:  # the code is compiled, whatever the disk says
+        with suppress(OSError), replacing(self._path(key)) as file:  # without the file the code works, too
             file.write(_check_sum(key, stored) + stored)
-
-    def flush(self) -> None:
-        """Forget all signatures."""
-        for path in self._kept_in.glob(f"{self._base}.*.nbc") if self._kept_in else ():
-            with suppress(OSError):
-                path.unlink()
 
     def _key(self, sig: Any, codegen: Any) -> bytes:
         return f"{self._name} {self._index_key(sig, codegen)!r}".encode()
@@ -150,11 +141,11 @@ def _check_sum(key: bytes, stored: bytes) -> bytes:
 
 @cache
 def _folder() -> Path | None:
-    """Return the folder of the compiled kernels, and remove what is stale there; None if there is none to be had.
+    """Return the folder of the compiled kernels, without stale files; None if no folder can be used.
 
-    It is the first that can be made and written to and in which nobody but the user may write, of one below
-    ``NUMBA_CACHE_DIR``, one beside the sources, one in the user's cache folder, and one for temporary files. That
-    the kernels are not kept for good is said on standard error.
+    It is the first that can be made and in which only the user may write, of one below ``NUMBA_CACHE_DIR``, one beside
+    the sources, one in the user's cache folder, and one for temporary files. A line on standard error says if the
+    kernels are not kept where they should be.
     """
     chosen = numba.config.CACHE_DIR
     name = f"kernels-{blake2b(str(HERE).encode(), digest_size=8).hexdigest()}"
@@ -164,13 +155,20 @@ def _folder() -> Path | None:
         refused = f"NUMBA_CACHE_DIR={chosen} cannot be used" if folder is None else ""
     else:
         folder = _beside_sources()
-    folder = folder or _usable(_of_user(name))
+    if folder is None:
+        from platformdirs import user_cache_path
+
+        folder = _usable(user_cache_path("moerank") / name)
     if folder is None:
         folder = _usable(Path(tempfile.gettempdir()).absolute() / f"moerank-{getattr(os, 'geteuid', int)()}-{name}")
         refused = refused or "neither the installation nor the user's cache folder can be used"
     if refused:
         where = f"kept in {folder}" if folder else "not kept, so that each start takes up to a minute"
-        _say(f"compiled kernels are {where}: {refused} (it must be writable, by this user alone)")
+        if sys.stderr is not None and current_process().name == "MainProcess":  # once, not in each worker
+            print(
+                f"moerank: compiled kernels are {where}: {refused} (it must be writable, by this user alone)",
+                file=sys.stderr,
+            )
     if folder is not None:
         for path in folder.iterdir():
             if f".{PYTHON}." in path.name and f"-{STAMP}." not in path.name:
@@ -180,16 +178,10 @@ def _folder() -> Path | None:
 
 
 def _beside_sources() -> Path | None:
-    """Return a folder beside the sources, if these are the user's own: others could not remove it with them."""
+    """Return a folder beside the sources if the user owns them, as others could not remove it with the sources."""
     with suppress(OSError):
         return _usable(HERE / "__pycache__" / "kernels") if is_own(HERE.stat()) else None
     return None
-
-
-def _of_user(name: str) -> Path:
-    from platformdirs import user_cache_path
-
-    return user_cache_path("moerank") / name
 
 
 def _usable(folder: Path) -> Path | None:
@@ -205,9 +197,3 @@ def _usable(folder: Path) -> Path | None:
             return folder
     except OSError:
         return None
-
-
-def _say(sentence: str) -> None:
-    """Print a line on standard error, in the process that was started first and not in its workers."""
-    if sys.stderr is not None and current_process().name == "MainProcess":
-        print(f"moerank: {sentence}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Sums over the preference pairs within the margin, by sorting and counting: the pairs are never enumerated."""
+"""Sums over the preference pairs within the margin, by sorting and counting, without a list of pairs."""
 
 from __future__ import annotations
 
@@ -9,27 +9,14 @@ import numpy as np
 from moerank.arrays import Integers, Vector
 from moerank.kernels.compiled import kernel
 
-__all__ = ["CountedPairs", "MarginPairs"]
+__all__ = ["CountedPairs", "MarginPairs", "add_at", "sum_of_first"]
 
 
 class CountedPairs:
     """All preference pairs of labelled queries: (i, j) of one query with yᵢ > yⱼ.
 
-    Parameters
-    ----------
-    y : ndarray of int64, shape (n_documents,)
-        Relevance labels, however many different ones.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Where queries begin in the rows of y.
-
-    Attributes
-    ----------
-    n_better, n_worse : ndarray of int64, shape (n_documents,)
-        The numbers of better and of worse documents in each document's query.
-    n_pairs : int
-
-    Notes
-    -----
+    The relevance labels y (n_documents,) may have any number of values; `offsets` (n_queries + 1,) are the begins of
+    the queries. `n_better` and `n_worse` (n_documents,) count the better and worse documents in each document's query.
     O(m log m) for m documents.
 
     Examples
@@ -57,25 +44,14 @@ class CountedPairs:
 
 
 class MarginPairs:
-    """The pairs (i, j) with zᵢ − zⱼ < 1 under one score vector, those that the hinge max(0, 1 − (zᵢ − zⱼ)) sees.
+    """The pairs (i, j) with zᵢ − zⱼ < 1 under one score vector, which the hinge max(0, 1 − (zᵢ − zⱼ)) counts.
 
-    Made by `CountedPairs.within_margin`.
+    Made by `CountedPairs.within_margin`. `n_better` and `n_worse` (n_documents,) are the numbers of these pairs in
+    which the document is the worse one, and the better one, so that Σ (xᵢ − xⱼ) = Xᵀ(n_worse − n_better).
 
-    Attributes
-    ----------
-    n_better : ndarray of int64, shape (n_documents,)
-        lp: the number of these pairs in which the document is the worse one, so #{k : y_k > yᵢ, z_k − zᵢ < 1}.
-    n_worse : ndarray of int64, shape (n_documents,)
-        lm: the number of these pairs in which it is the better one, so #{k : y_k < yᵢ, zᵢ − z_k < 1}.
-        With cₖ = 1 for the pairs within the margin, Σₖ cₖ (xᵢ − xⱼ) = Xᵀ(n_worse − n_better).
-    n_pairs : int
-        Their number, Σ n_worse.
-
-    Notes
-    -----
     O(m log L) for each attribute and each `product`, for m documents with at most L different labels in a query:
     documents are visited in the order of their scores, and a Fenwick tree over the labels of the query holds the
-    sums of those that the margin reaches.
+    sums of the documents that the margin reaches.
     """
 
     def __init__(self, pairs: CountedPairs, z: Vector) -> None:
@@ -90,8 +66,7 @@ class MarginPairs:
     @cached_property
     def loss(self) -> float:
         """Σ max(0, 1 − (zᵢ − zⱼ))² over all preference pairs."""
-        slack = self._slack
-        return float(self.n_worse @ (1.0 - self._z) + self._worse_sum.sum() - self._z @ slack)
+        return float(self.n_worse @ (1.0 - self._z) + self._score_sums[1].sum() - self._z @ self._slack)
 
     @property
     def gradient(self) -> Vector:
@@ -109,21 +84,13 @@ class MarginPairs:
     @cached_property
     def _slack(self) -> Vector:
         """Σ (1 − (zᵢ − zⱼ)) over the pairs in which a document is the better one, less those in which it is worse."""
-        return (self.n_worse - self.n_better) - (self._degree * self._z - self._better_sum - self._worse_sum)
+        better, worse = self._score_sums
+        return (self.n_worse - self.n_better) - (self._degree * self._z - better - worse)
 
     @cached_property
     def _score_sums(self) -> tuple[Vector, Vector]:
+        """The scores of the better, and of the worse, documents of each document's pairs, summed."""
         return self._sums(self._z)
-
-    @property
-    def _better_sum(self) -> Vector:
-        """gp: the scores of the better documents of each document's pairs, summed."""
-        return self._score_sums[0]
-
-    @property
-    def _worse_sum(self) -> Vector:
-        """gm: the scores of the worse documents of each document's pairs, summed."""
-        return self._score_sums[1]
 
     def _sums(self, values: Vector) -> tuple[Vector, Vector]:
         pairs = self._pairs
@@ -132,7 +99,7 @@ class MarginPairs:
 
 @kernel
 def _levels(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
-    """Return the places of the labels in their query, 0, 1, … in increasing order, and how many labels it has."""
+    """Return the place of each label in its query, 0, 1, … in increasing order, and the number of labels there."""
     level = np.empty(len(y), np.int64)
     n_levels = np.empty(len(offsets) - 1, np.int64)
     for q in range(len(offsets) - 1):
@@ -196,22 +163,22 @@ def _sums_over_pairs(
         for p in range(begin, end):
             while reached < reach[p, 1]:
                 k = order[reached]
-                _add(tree, n, n - level[k], values[k])
+                add_at(tree, n, n - level[k], values[k])
                 reached += 1
-            better[order[p]] = _sum_of_first(tree, n - level[order[p]] - 1)
+            better[order[p]] = sum_of_first(tree, n - level[order[p]] - 1)
         tree[: n + 1] = 0.0
         reached = end
         for p in range(end - 1, begin - 1, -1):
             while reached > reach[p, 0]:
                 reached -= 1
                 k = order[reached]
-                _add(tree, n, level[k] + 1, values[k])
-            worse[order[p]] = _sum_of_first(tree, level[order[p]])
+                add_at(tree, n, level[k] + 1, values[k])
+            worse[order[p]] = sum_of_first(tree, level[order[p]])
     return better, worse
 
 
 @kernel
-def _add(tree: Vector, n: int, place: int, value: float) -> None:
+def add_at(tree: Vector | Integers, n: int, place: int, value: float) -> None:
     """Add a value at one of the places 1 … n of a Fenwick tree."""
     while place <= n:
         tree[place] += value
@@ -219,9 +186,9 @@ def _add(tree: Vector, n: int, place: int, value: float) -> None:
 
 
 @kernel
-def _sum_of_first(tree: Vector, places: int) -> float:
+def sum_of_first(tree: Vector | Integers, places: int) -> np.float64 | np.int64:
     """Sum the values at the places 1 … `places` of a Fenwick tree."""
-    total = 0.0
+    total = tree.dtype.type(0)
     while places > 0:
         total += tree[places]
         places -= places & -places

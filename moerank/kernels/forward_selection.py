@@ -1,9 +1,8 @@
 """Greedy forward selection for RankRLS with leave-query-out errors, by a recursion over the selected features.
 
-Eight features are the lanes of a vector (see `moerank.kernels.lanes`). The arrays C and U of the recursion, n_features
-by n_documents, are the only ones of that size that a step touches: it reads C once to see how the feature just
-selected changes the others, and then goes query by query, changes C and U there and, while they are at hand, sums the
-errors of the next step.
+Eight features are the lanes of a vector. The arrays C and U of the recursion, n_features by n_documents, are the only
+ones of that size that a step touches. It reads C once to see how the feature just selected changes the others. Then it
+goes query by query, changes C and U there and sums the errors of the next step.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from moerank.arrays import Integers, Matrix, Vector
+from moerank.kernels.cholesky import dot
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import lanes, load, spread, store
 
 __all__ = ["greedy_rank_rls"]
-
 
 GROUP = lanes(np.float64)
 
@@ -30,10 +29,11 @@ def greedy_rank_rls(
     and for each query Q the leave-query-out residuals p_Q = (G_QQ)⁻¹ a_Q and U_Q = (G_QQ)⁻¹ C_Q. A new feature
     changes G by a matrix of rank one, so that neither its error nor the update needs a system to be solved.
 
+    O(n_steps · n_documents · n_features) time, O(n_documents · n_features) memory. Ties go to the first feature.
+
     Parameters
     ----------
-    X : (n_features, n_documents), one row per feature, centred in every query
-    y : (n_documents,), centred in every query
+    X, y : (n_features, n_documents) and (n_documents,), centred in every query
     offsets : (n_queries + 1,), where queries begin
     ridge : positive
     n_steps : at most n_features
@@ -43,10 +43,6 @@ def greedy_rank_rls(
     order : (n_steps,), the features in the order of their selection
     errors : (n_steps,), Σ_Q ‖y_Q − prediction without Q‖² after each step
     W : (n_steps, n_features), the weights after each step, 0 off the selected features
-
-    Notes
-    -----
-    O(n_steps · n_documents · n_features) time, O(n_documents · n_features) memory. Ties go to the first feature.
     """
     n_features, n_documents = X.shape
     n_queries = len(offsets) - 1
@@ -78,11 +74,14 @@ def greedy_rank_rls(
         for q in range(n_queries):
             begin, end = offsets[q], offsets[q + 1]
             u, v = scaled[begin:end], column[begin:end]
-            through[q] = _dot(u, v)
+            through[q] = dot(u, v)
             g[q] = 1.0 / (through[q] - 1.0 / c)
-            inner = _dot(u, a[begin:end]) - d * through[q]
-            _add(p[begin:end], u, -d - g[q] * inner)
-        _add(a, column, -d)
+            inner = dot(u, a[begin:end]) - d * through[q]
+            factor = -d - g[q] * inner
+            for i in range(begin, end):
+                p[i] += factor * scaled[i]
+        for i in range(n_documents):
+            a[i] += -d * column[i]
         weight = target[block, lane]
         for b in range(len(power)):
             for j in range(GROUP):
@@ -90,16 +89,15 @@ def greedy_rank_rls(
                 target[b, j] -= change[b, j] * weight
         for j in range(n_features):
             if selected[j]:
-                W[step, j] = _dot(X[j], a)
+                W[step, j] = dot(X[j], a)
     return order, errors, W
 
 
 @kernel
 def _begin(X: Matrix, y: Vector, ridge: float) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """Return C = X / ridge and U = X as lanes, and xᵀC and Cᵀy of every feature.
+    """Return C = X / ridge and U = X (n_blocks · n_documents, lanes), and xᵀC and Cᵀy (n_blocks, lanes).
 
-    C and U have shape (n_blocks · n_documents, lanes), the features of one block after those of another; the sums have
-    shape (n_blocks, lanes). The last block is filled up with features that are 0.
+    The last block is filled up with features that are 0.
     """
     n_features, n_documents = X.shape
     n_blocks = (n_features + GROUP - 1) // GROUP
@@ -190,18 +188,3 @@ def _update_and_try(
                 total = total + residual * residual
         store(error, b, total)
     return error
-
-
-@kernel
-def _dot(a: Vector, b: Vector) -> float:
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total
-
-
-@kernel
-def _add(target: Vector, source: Vector, factor: float) -> None:
-    """Add factor · source to target."""
-    for i in range(len(target)):
-        target[i] += factor * source[i]

@@ -1,9 +1,8 @@
-"""Vectors inside numba: one value that holds one number of each of several individuals.
+"""Vector types for numba, whose values hold one number of each of several individuals.
 
 A kernel that treats a population gives each individual a *lane*: 16 individuals in single precision, 8 in double.
-The compiler finds such vectors by itself in simple loops only; in a pair pass it misses them and is four times
-slower. So this file adds two vector types to numba and just the operations the kernels use. On processors with
-narrower registers LLVM splits them; the arithmetic, and so every bit of the result, stays the same.
+The compiler finds such vectors by itself in simple loops only; without them a pair pass is four times slower. On
+processors with narrower registers LLVM splits them; the arithmetic, and so every bit of the result, stays the same.
 
 Arrays of lanes are C-contiguous with shape ``(n, lanes(dtype))``. There is no bounds check.
 """
@@ -11,39 +10,29 @@ Arrays of lanes are C-contiguous with shape ``(n, lanes(dtype))``. There is no b
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.core.base import BaseContext
+from numba.core.typing.templates import AbstractTemplate, Signature, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-__all__ = [
-    "bits_of",
-    "blend",
-    "first_bit",
-    "fused",
-    "lanes",
-    "least",
-    "load",
-    "load_at",
-    "load_converted",
-    "load_mask",
-    "prefetch",
-    "spread",
-    "store",
-    "store_mask",
-    "sum_four",
-    "word_type",
-]
+__all__ = ["bits_of", "blend", "first_bit", "fused", "lanes", "least", "load", "load_at", "load_mask", "prefetch"]
+__all__ += ["spread", "store", "store_mask", "sum_four", "word_type"]
 
+Build: TypeAlias = Callable[..., ir.Value | None]
+Lowering: TypeAlias = Callable[[BaseContext, ir.IRBuilder, Signature, Sequence[ir.Value]], ir.Value]
+Intrinsic: TypeAlias = tuple[Signature, Lowering]
+
+INT32, INT64 = ir.IntType(32), ir.IntType(64)
 _WIDTH = {types.float32: 16, types.float64: 8}
 
 
 def lanes(dtype: type[np.floating[Any]]) -> int:
-    """Return how many individuals share one vector of `dtype`: 16 for float32, 8 for float64."""
+    """Return the number of individuals that share one vector of `dtype`: 16 for float32, 8 for float64."""
     return {np.dtype(np.float32): 16, np.dtype(np.float64): 8}[np.dtype(dtype)]
 
 
@@ -70,7 +59,7 @@ class LaneType(types.Type):
 
 @register_model(LaneType)
 class _LaneModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, lane_type: LaneType) -> None:
+    def __init__(self, manager: models.DataModelManager, lane_type: LaneType) -> None:
         super().__init__(manager, lane_type, lane_type.llvm)
 
 
@@ -78,13 +67,13 @@ _VALUES = {element: LaneType(element, width) for element, width in _WIDTH.items(
 _MASKS = {width: LaneType(types.boolean, width) for width in _WIDTH.values()}
 
 
-def _define(operation: Callable[..., Any], build: Callable[..., Any], result: LaneType, *arguments: LaneType) -> None:
+def _define(operation: Callable[..., object], build: Build, result: LaneType, *arguments: LaneType) -> None:
     """Teach numba `operation` on `arguments`, built by `build` from the LLVM values."""
 
     class Template(AbstractTemplate):
         key = operation
 
-        def generic(self, args: tuple[types.Type, ...], keywords: dict[str, Any]) -> Any:
+        def generic(self, args: tuple[types.Type, ...], keywords: dict[str, object]) -> Signature | None:
             return signature(result, *arguments) if args == arguments else None
 
     infer_global(operation)(Template)
@@ -102,211 +91,189 @@ for _mask in _MASKS.values():
     _define(operator.and_, lambda builder, a, b: builder.and_(a, b), _mask, _mask, _mask)
 
 
-def _row_pointer(context: Any, builder: ir.IRBuilder, array_type: types.Array, array: Any, row: Any) -> Any:
-    """Address of row `row` of a lane array, as a pointer to one vector."""
-    width = ir.Constant(ir.IntType(64), _WIDTH[array_type.dtype])
-    data = context.make_array(array_type)(context, builder, array).data
-    address = builder.gep(data, [builder.mul(row, width)])
-    return builder.bitcast(address, _VALUES[array_type.dtype].llvm.as_pointer())
+def _lowered(sig: Signature, build: Build) -> Intrinsic:
+    """Return what an intrinsic consists of; `build` takes LLVM values, and of an array the pointer to its numbers."""
+
+    def lower(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]) -> ir.Value:
+        values = [
+            context.make_array(kind)(context, builder, value).data if isinstance(kind, types.Array) else value
+            for kind, value in zip(sig.args, args, strict=True)
+        ]
+        result = build(builder, *values)
+        return context.get_dummy_value() if sig.return_type == types.void else result
+
+    return sig, lower
+
+
+def _row(builder: ir.IRBuilder, numbers: ir.Value, row: ir.Value, vector: LaneType) -> ir.Value:
+    """Return the pointer to a row of a lane array, as one vector."""
+    first = builder.gep(numbers, [builder.mul(row, INT64(vector.width))])
+    return builder.bitcast(first, vector.llvm.as_pointer())
+
+
+def _places(numbers: Iterable[int]) -> ir.Constant:
+    chosen = list(numbers)
+    return ir.Constant(ir.VectorType(INT32, len(chosen)), chosen)
+
+
+def _nothing(vector: ir.VectorType) -> ir.Constant:
+    return ir.Constant(vector, ir.Undefined)
+
+
+def _external(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type) -> ir.Function:
+    """Return LLVM's own function of this name, declared once in the module."""
+    known = builder.module.globals.get(name)
+    return known or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
 
 
 @intrinsic
-def load(typing_context: Any, array: types.Array, row: types.Integer) -> Any:
+def load(typing_context: BaseContext, array: types.Array, row: types.Integer) -> Intrinsic:
     """Return row `row` of a lane array as one vector."""
+    vector = _VALUES[array.dtype]
 
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        value = builder.load(_row_pointer(context, builder, sig.args[0], *args))
-        value.align = sig.args[0].dtype.bitwidth // 8
-        return value
+    def build(builder: ir.IRBuilder, numbers: ir.Value, row: ir.Value) -> ir.Value:
+        return builder.load(_row(builder, numbers, row, vector), align=array.dtype.bitwidth // 8)
 
-    return _VALUES[array.dtype](array, types.int64), codegen
+    return _lowered(vector(array, types.int64), build)
 
 
 @intrinsic
-def store(typing_context: Any, array: types.Array, row: types.Integer, value: LaneType) -> Any:
+def store(typing_context: BaseContext, array: types.Array, row: types.Integer, value: LaneType) -> Intrinsic:
     """Write one vector to row `row` of a lane array."""
+    vector = _VALUES[array.dtype]
 
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        target = _row_pointer(context, builder, sig.args[0], *args[:2])
-        builder.store(args[2], target).align = sig.args[0].dtype.bitwidth // 8
-        return context.get_dummy_value()
+    def build(builder: ir.IRBuilder, numbers: ir.Value, row: ir.Value, value: ir.Value) -> None:
+        builder.store(value, _row(builder, numbers, row, vector), align=array.dtype.bitwidth // 8)
 
-    return types.void(array, types.int64, _VALUES[array.dtype]), codegen
+    return _lowered(types.void(array, types.int64, vector), build)
 
 
 @intrinsic
-def spread(typing_context: Any, number: types.Float) -> Any:
+def spread(typing_context: BaseContext, number: types.Float) -> Intrinsic:
     """Return a vector with `number` in every lane."""
-    result = _VALUES[number]
+    vector = _VALUES[number]
 
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        first = builder.insert_element(ir.Constant(result.llvm, ir.Undefined), args[0], ir.Constant(ir.IntType(32), 0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), result.width), [0] * result.width)
-        return builder.shuffle_vector(first, first, zeros)
+    def build(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
+        first = builder.insert_element(_nothing(vector.llvm), number, INT32(0))
+        return builder.shuffle_vector(first, first, _places([0] * vector.width))
 
-    return result(number), codegen
+    return _lowered(vector(number), build)
 
 
 @intrinsic
-def load_mask(typing_context: Any, words: types.Array, index: types.Integer) -> Any:
+def load_mask(typing_context: BaseContext, words: types.Array, index: types.Integer) -> Intrinsic:
     """Return the bits of ``words[index]`` (uint16 or uint8, bit l for lane l) as one mask."""
-    result = _MASKS[words.dtype.bitwidth]
+    mask = _MASKS[words.dtype.bitwidth]
 
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        data = context.make_array(sig.args[0])(context, builder, args[0]).data
-        return builder.bitcast(builder.load(builder.gep(data, [args[1]])), result.llvm)
+    def build(builder: ir.IRBuilder, words: ir.Value, index: ir.Value) -> ir.Value:
+        return builder.bitcast(builder.load(builder.gep(words, [index])), mask.llvm)
 
-    return result(words, types.int64), codegen
+    return _lowered(mask(words, types.int64), build)
 
 
 @intrinsic
-def store_mask(typing_context: Any, words: types.Array, index: types.Integer, mask: LaneType) -> Any:
+def store_mask(typing_context: BaseContext, words: types.Array, index: types.Integer, mask: LaneType) -> Intrinsic:
     """Write a mask to the bits of ``words[index]``."""
+    kind = _MASKS[words.dtype.bitwidth]
 
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        data = context.make_array(sig.args[0])(context, builder, args[0]).data
-        word = builder.bitcast(args[2], ir.IntType(sig.args[2].width))
-        builder.store(word, builder.gep(data, [args[1]]))
-        return context.get_dummy_value()
+    def build(builder: ir.IRBuilder, words: ir.Value, index: ir.Value, mask: ir.Value) -> None:
+        builder.store(builder.bitcast(mask, ir.IntType(kind.width)), builder.gep(words, [index]))
 
-    return types.void(words, types.int64, _MASKS[words.dtype.bitwidth]), codegen
+    return _lowered(types.void(words, types.int64, kind), build)
 
 
 @intrinsic
-def blend(typing_context: Any, mask: LaneType, chosen: LaneType, otherwise: LaneType) -> Any:
+def blend(typing_context: BaseContext, mask: LaneType, chosen: LaneType, otherwise: LaneType) -> Intrinsic:
     """Return, lane by lane, `chosen` where `mask` is set and `otherwise` where it is not."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        return builder.select(*args)
-
-    return chosen(mask, chosen, otherwise), codegen
+    return _lowered(chosen(mask, chosen, otherwise), lambda builder, *values: builder.select(*values))
 
 
 @intrinsic
-def load_at(typing_context: Any, numbers: types.Array, position: types.Integer) -> Any:
-    """Return the numbers of an array (n,) from `position` on, as one vector."""
-    result = _VALUES[numbers.dtype]
-
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        data = context.make_array(sig.args[0])(context, builder, args[0]).data
-        value = builder.load(builder.bitcast(builder.gep(data, [args[1]]), result.llvm.as_pointer()))
-        value.align = sig.args[0].dtype.bitwidth // 8
-        return value
-
-    return result(numbers, types.int64), codegen
-
-
-@intrinsic
-def load_converted(typing_context: Any, like: LaneType, numbers: types.Array, position: types.Integer) -> Any:
+def load_at(typing_context: BaseContext, like: LaneType, array: types.Array, position: types.Integer) -> Intrinsic:
     """Return the numbers of an array (n,) of any precision from `position` on, as a vector of the type of `like`."""
+    number = _VALUES[array.dtype].llvm.element
+    given = ir.VectorType(number, like.width)
 
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        element = _VALUES[sig.args[1].dtype].llvm.element
-        given = ir.VectorType(element, like.width)
-        data = context.make_array(sig.args[1])(context, builder, args[1]).data
-        value = builder.load(builder.bitcast(builder.gep(data, [args[2]]), given.as_pointer()))
-        value.align = sig.args[1].dtype.bitwidth // 8
-        if element == like.llvm.element:
+    def build(builder: ir.IRBuilder, _: ir.Value, numbers: ir.Value, position: ir.Value) -> ir.Value:
+        first = builder.bitcast(builder.gep(numbers, [position]), given.as_pointer())
+        value = builder.load(first, align=array.dtype.bitwidth // 8)
+        if array.dtype == like.element:
             return value
-        widen = sig.args[1].dtype.bitwidth == 32
-        return builder.fpext(value, like.llvm) if widen else builder.fptrunc(value, like.llvm)
+        return (builder.fptrunc if array.dtype == types.float64 else builder.fpext)(value, like.llvm)
 
-    return like(like, numbers, types.int64), codegen
+    return _lowered(like(like, array, types.int64), build)
 
 
 @intrinsic
-def least(typing_context: Any, values: LaneType) -> Any:
+def least(typing_context: BaseContext, values: LaneType) -> Intrinsic:
     """Return the smallest number of a vector, none of which is NaN."""
 
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        vector, width = args[0], values.width
-        while width > 1:  # the upper half beside the lower
-            width //= 2
-            nothing = ir.Constant(ir.VectorType(vector.type.element, 2 * width), ir.Undefined)
-            halves = [
-                ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(begin, begin + width)))
-                for begin in (0, width)
-            ]
-            low, high = (builder.shuffle_vector(vector, nothing, half) for half in halves)
+    def build(builder: ir.IRBuilder, vector: ir.Value) -> ir.Value:
+        while (n := vector.type.count) > 1:  # the upper half beside the lower
+            low = builder.shuffle_vector(vector, _nothing(vector.type), _places(range(n // 2)))
+            high = builder.shuffle_vector(vector, _nothing(vector.type), _places(range(n // 2, n)))
             vector = builder.select(builder.fcmp_ordered("<", low, high), low, high)
-        return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+        return builder.extract_element(vector, INT32(0))
 
-    return values.element(values), codegen
+    return _lowered(values.element(values), build)
 
 
 @intrinsic
-def prefetch(typing_context: Any, numbers: types.Array, position: types.Integer) -> Any:
+def prefetch(typing_context: BaseContext, numbers: types.Array, position: types.Integer) -> Intrinsic:
     """Ask for the numbers of an array (n,) around `position` to be brought to the cache; any position is allowed."""
 
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        data = context.make_array(sig.args[0])(context, builder, args[0]).data
-        address = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
-        word = ir.IntType(32)
-        form = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
-        name = "llvm.prefetch.p0i8"
-        function = builder.module.globals.get(name) or ir.Function(builder.module, form, name)
-        builder.call(function, [address, word(0), word(2), word(1)])  # to read, and not only once
-        return context.get_dummy_value()
+    def build(builder: ir.IRBuilder, numbers: ir.Value, position: ir.Value) -> None:
+        address = builder.bitcast(builder.gep(numbers, [position]), ir.IntType(8).as_pointer())
+        function = _external(builder, "llvm.prefetch.p0i8", ir.VoidType(), address.type, INT32, INT32, INT32)
+        builder.call(function, [address, INT32(0), INT32(2), INT32(1)])  # to read, and more than once
 
-    return types.void(numbers, types.int64), codegen
+    return _lowered(types.void(numbers, types.int64), build)
 
 
 @intrinsic
-def sum_four(typing_context: Any, a: LaneType, b: LaneType, c: LaneType, d: LaneType) -> Any:
+def sum_four(typing_context: BaseContext, a: LaneType, b: LaneType, c: LaneType, d: LaneType) -> Intrinsic:
     """Return the sums of the numbers of four vectors, each in the lanes of its number modulo four.
 
     Neighbours are added first, then the neighbours among these sums, and so on.
     """
 
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        def add_neighbours(x: Any, y: Any, n_sums: int) -> Any:
-            places = [
-                ir.Constant(ir.VectorType(ir.IntType(32), n_sums), list(range(begin, 2 * n_sums, 2)))
-                for begin in (0, 1)
-            ]
-            even, odd = (builder.shuffle_vector(x, y, place) for place in places)
+    def build(builder: ir.IRBuilder, *vectors: ir.Value) -> ir.Value:
+        def add_neighbours(x: ir.Value, y: ir.Value, n_sums: int) -> ir.Value:
+            even, odd = (builder.shuffle_vector(x, y, _places(range(begin, 2 * n_sums, 2))) for begin in (0, 1))
             return builder.fadd(even, odd)
 
-        first, second, third, fourth = args
+        first, second, third, fourth = vectors
         halves = add_neighbours(first, second, a.width), add_neighbours(third, fourth, a.width)
-        vector = add_neighbours(halves[0], halves[1], a.width)
+        vector = add_neighbours(*halves, a.width)
         while vector.type.count > 4:
             vector = add_neighbours(vector, vector, vector.type.count // 2)
-        repeated = ir.Constant(ir.VectorType(ir.IntType(32), a.width), [lane % 4 for lane in range(a.width)])
-        return builder.shuffle_vector(vector, vector, repeated)
+        return builder.shuffle_vector(vector, vector, _places(lane % 4 for lane in range(a.width)))
 
-    return a(a, b, c, d), codegen
+    return _lowered(a(a, b, c, d), build)
 
 
 @intrinsic
-def bits_of(typing_context: Any, mask: LaneType) -> Any:
+def bits_of(typing_context: BaseContext, mask: LaneType) -> Intrinsic:
     """Return a mask as a number, bit l for lane l."""
 
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        return builder.zext(builder.bitcast(args[0], ir.IntType(mask.width)), ir.IntType(64))
+    def build(builder: ir.IRBuilder, values: ir.Value) -> ir.Value:
+        return builder.zext(builder.bitcast(values, ir.IntType(mask.width)), INT64)
 
-    return types.int64(mask), codegen
+    return _lowered(types.int64(mask), build)
 
 
 @intrinsic
-def fused(typing_context: Any, a: LaneType, b: LaneType, c: LaneType) -> Any:
-    """Return a · b + c, rounded once: the same bits everywhere, by a call for each number where there is no command."""
+def fused(typing_context: BaseContext, a: LaneType, b: LaneType, c: LaneType) -> Intrinsic:
+    """Return a · b + c, rounded once. The bits are the same on processors without such an instruction."""
 
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        vector = args[0].type
+    def build(builder: ir.IRBuilder, *vectors: ir.Value) -> ir.Value:
         name = f"llvm.fma.v{a.width}f{a.element.bitwidth}"
-        form = ir.FunctionType(vector, [vector] * 3)
-        function = builder.module.globals.get(name) or ir.Function(builder.module, form, name)
-        return builder.call(function, args)
+        return builder.call(_external(builder, name, a.llvm, *[a.llvm] * 3), vectors)
 
-    return a(a, b, c), codegen
+    return _lowered(a(a, b, c), build)
 
 
 @intrinsic
-def first_bit(typing_context: Any, bits: types.Integer) -> Any:
+def first_bit(typing_context: BaseContext, bits: types.Integer) -> Intrinsic:
     """Return the place of the lowest bit that is set; `bits` (int64) is not 0."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.int64), codegen
+    return _lowered(types.int64(types.int64), lambda builder, value: builder.cttz(value, ir.IntType(1)(1)))

@@ -1,9 +1,9 @@
-"""Lines of LETOR text as numbers: a strict reader of bytes that stops at the first line it does not understand.
+"""Strict reader of LETOR lines, which stops at the first line it does not understand.
 
-It knows one form, ``label qid:Q 1:v … n:v # comment``, without the query id where a file beside has the queries.
-`moerank.data.read.letor_parser` says in words what is wrong with any other line. A decimal of at most 2^53 times a
-power of ten from 10^-22 to 10^22 is one exact product or quotient of two doubles, hence correctly rounded (Clinger, How
-to read floating point numbers accurately, 1990). All other values are left to the caller, by their places.
+It knows one form, ``label qid:Q 1:v … n:v # comment``, without the query id if another file has the queries.
+`moerank.data.read.letor_parser` describes the error in any other line. A decimal of at most 2^53 times a power of ten
+from 10^-22 to 10^22 is one exact product or quotient of two doubles, hence correctly rounded (Clinger, How to read
+floating point numbers accurately, 1990). The places of all other values are left to the caller.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ AT, ROW, LINE, WIDEST, RUNS, HARD = (int(entry) for entry in State)
 POWERS = np.array([float(f"1e{k}") for k in range(23)])
 EXACT = 2**53
 DIGITS = 19
-"""So many digits fit into 64 bits, whatever they are."""
+"""Any number of so many digits fits into 64 bits."""
 
 LF, CR, TAB, SPACE, HASH, PLUS, MINUS, DOT, COLON = 10, 13, 9, 32, 35, 43, 45, 46, 58
 DELETE = 127
@@ -47,7 +47,7 @@ CASE_BIT = 32
 
 @kernel
 def count_ends(text: NDArray[np.uint8], end: int) -> int:
-    """Return how many bytes before `end` end a line: two of CRLF, so no fewer than there are lines."""
+    """Return the number of bytes before `end` that end a line, at least the number of lines, as CRLF counts twice."""
     n = 0
     for place in range(end):
         n += (text[place] == LF) | (text[place] == CR)
@@ -72,32 +72,25 @@ def read_lines(
 
     Parameters
     ----------
-    text : (at least end + 1,)
-        Lines; the last before `end` is complete, and what follows it is no line feed after a carriage return.
-    end : int
+    text : (at least end + 1,), lines; the last before `end` is complete, with its line feed after a carriage return
     values : (n_rows, width), float64 or float32
-        Zeros; there is a row for each line. A value is the correctly rounded double, or that double rounded to single;
-        -0 is read as 0, a missing value as NaN. Features beyond the width are checked and left out: read again with
-        the width that the state says.
+        Zeros, with a row for each line. A value is the correctly rounded double, or that double rounded to single; -0
+        is read as 0, a missing value as NaN. Features beyond the width are checked and left out: read again with the
+        width in the state.
     labels : (n_rows,)
-    limit : int
-        The largest feature number that is allowed.
-    largest : float
-        Values beyond it are left to the caller.
-    with_queries, with_nulls : bool
-        Whether every line has a query id, and whether values may be NULL or NaN in letters of any size.
+    limit : the largest feature number that is allowed
+    largest : larger values are left to the caller
+    with_queries, with_nulls : whether every line has a query id, and whether values may be NULL or NaN in any case
     runs : (n_rows, 4)
-        Begin and end of the bytes of a query id, its row and its line (from 0), wherever it is not that of the line
-        before, and in the first document.
+        Begin and end of the bytes of a query id, its row and its line (from 0), wherever it is new.
     hard : (at least end / 6 + 1, 5)
-        Begin and end of a value left to the caller, its row, its column (from 0) and its line (from 0).
-    state : (6,)
-        See `State`; written.
+        Begin and end of a value left to the caller, its row, its column and its line (from 0).
+    state : (6,), written, see `State`
 
     Notes
     -----
-    O(end). Left to the caller are numbers of over 19 digits from the first that is not 0, those of over 53 bits or
-    with a power of ten beyond 22, and those that are infinite.
+    O(end). Numbers of over 19 digits after leading zeros, of over 53 bits, with a power of ten beyond 22, or infinite
+    are left to the caller.
     """
     at = row = line = widest = n_runs = n_hard = 0
     id_begin = id_end = 0
@@ -236,7 +229,7 @@ def read_lines(
                     else:
                         value = UNDECIDED if mantissa > np.uint64(0) else 0.0
                     if 0.0 <= value <= largest:
-                        if stored:  # what is rounded to -0 in single precision becomes 0, too
+                        if stored:  # -0 after rounding to single precision becomes 0, too
                             flat[place + feature] = value
                             if negative:
                                 flat[place + feature] = 0.0 - flat[place + feature]
@@ -274,13 +267,12 @@ def _is_blank(c: int) -> bool:
 
 @kernel
 def _is_end(c: int) -> bool:
-    """Whether a byte ends a document: a line end, or the begin of a comment."""
     return c in (LF, CR, HASH)
 
 
 @kernel
 def _leading_zeros(text: NDArray[np.uint8], at: int) -> int:
-    """Return how many zeros a number begins with, behind its sign."""
+    """Return the number of leading zeros of a number, behind its sign."""
     n_zeros = 0
     c = text[at]
     while c == 48 or c == DOT or (n_zeros == 0 and c in (PLUS, MINUS)):
@@ -292,7 +284,7 @@ def _leading_zeros(text: NDArray[np.uint8], at: int) -> int:
 
 @kernel
 def _null_letters(text: NDArray[np.uint8], at: int) -> int:
-    """Return how many letters of NULL or NaN, whatever their size, begin here; 0 for others."""
+    """Return the number of letters of NULL or NaN, in any case, that begin here; 0 for other letters."""
     first = text[at] | CASE_BIT
     if first != 110:
         return 0

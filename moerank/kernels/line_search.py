@@ -1,8 +1,8 @@
-"""Exact line search for the squared hinge loss of preference pairs: Newton's method on a piecewise quadratic.
+"""Exact line search for the squared hinge loss of preference pairs, by Newton's method on a piecewise quadratic.
 
 The documents stand in the order of their labels in every query, best first. Then the worse documents of a document
-are a range of rows, and so are the better ones: a pass over all pairs needs no index arrays, and its loops are plain
-enough for the compiler to take several pairs at once, in the same order of summation on every processor.
+are a range of rows, and so are the better ones. A pass over all pairs needs no index arrays, and the compiler takes
+several pairs at once, in the same order of summation on every processor.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from moerank.kernels.compiled import kernel
 
 __all__ = ["hinge_line_search", "sort_by_label"]
 
-
-# A search ends where its next Newton step promises less than this fraction of the objective.
+# Share of the objective; the search ends when the next Newton step promises less.
 ROUNDING = 1e-18
 MAX_PASSES = 100
 
@@ -23,16 +22,9 @@ MAX_PASSES = 100
 def sort_by_label(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
     """Return the order of documents for a line search, and the runs of equal labels in it.
 
-    Parameters
-    ----------
-    y : (n_documents,), relevance labels
-    offsets : (n_queries + 1,), where queries begin
-
-    Returns
-    -------
-    rows : (n_sorted,), the documents of all queries with at least two labels, by query, then label, best first
-    runs : (n_runs, 4), for each run of documents with one label in one query: where its query begins, where it begins
-        and ends itself, where its query ends
+    The order (n_sorted,) has the documents of all queries with at least two labels, by query, then label, best first.
+    Each row of the runs (n_runs, 4) says of the documents with one label in one query where the query begins, where the
+    run begins and ends, and where the query ends.
 
     Examples
     --------
@@ -70,23 +62,18 @@ def hinge_line_search(
         φ(t) = Σ max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ))² + slope · t + ½ curvature · t²,   curvature ≥ 0.
 
     φ′ is piecewise linear and increasing, so Newton's method ends at its zero; a bracket keeps it from cycling. The
-    breakpoints are neither computed nor sorted.
+    breakpoints are neither computed nor sorted. O(n_pairs) a pass; two to four passes where `start` is a good guess.
 
     Parameters
     ----------
-    runs : see `sort_by_label`
-    scores, change : (n_sorted,)
-    slope, curvature : of a regulariser along the direction; 0 for none
-    start : where to look first, in [0, longest]
+    runs, scores, change : see `sort_by_label`; scores and change have shape (n_sorted,)
+    start : the first step, in [0, longest]
     longest : the largest step, may be infinite if φ has a minimum
     residual : (n_sorted,), receives the sums of d = max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ)) at the minimum, + d for the
         better document, − d for the worse; the loss has the gradient −2 residual in the scores
 
-    Notes
-    -----
-    O(n_pairs) a pass; two to four passes as a rule, where `start` is a good guess.
     """
-    # Arrays of their own: of the rows of one array the compiler cannot tell that they do not overlap.
+    # Separate arrays, as the compiler cannot tell that the rows of one array do not overlap.
     moved, above = np.empty_like(scores), np.empty_like(scores)
     below, bends = np.empty_like(scores), np.empty_like(scores)
     step, low, high = start, 0.0, longest
@@ -136,12 +123,8 @@ def _pass(runs: Integers, scores: Vector, change: Vector, above: Vector, below: 
     for run in range(len(runs)):
         query, begin, end, last = runs[run]
         # Loops over slices, which the compiler vectorises.
-        worse, worse_change, worse_sum, worse_bend = (
-            scores[end:last],
-            change[end:last],
-            below[end:last],
-            bends[end:last],
-        )
+        worse, worse_change = scores[end:last], change[end:last]
+        worse_sum, worse_bend = below[end:last], bends[end:last]
         for i in range(begin, end):
             slack, ahead = 1.0 - scores[i], change[i]
             for j in range(len(worse)):

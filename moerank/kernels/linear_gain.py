@@ -1,15 +1,16 @@
-"""Cumulated gain of a population of linear rankers: scored and ranked query by query while the scores are in the cache.
+"""Discounted cumulated gain of a population of linear rankers, scored and ranked query by query in the cache.
 
-Documents are the lanes. An individual pays for its own features, not for the union of its neighbours', and nothing of
-size documents × individuals is ever written. Queries go through in blocks of about 512 documents, each query padded
-to whole vectors; a block's features are copied into tiles of four vectors, feature by feature, that fit the first
-level of the cache, and its scores fit the second.
+Nothing of size documents × individuals is written. A score is summed in the precision of the features, in feature
+order, product and sum rounded one after the other: the bits of `moerank.kernels.scores.linear_scores`, for every
+document, whatever its neighbours. There are two kernels, which return the same bits:
 
-A score is summed in the precision of the features, in feature order, product and sum rounded one after the other: the
-bits of `moerank.kernels.scores.linear_scores`, for every document, whatever its neighbours.
+- `linear_gain` has documents as lanes. An individual pays for its own features. The features of a block of queries are
+  copied into tiles that fit the first level of the cache, and its scores fit the second.
+- `lane_gain` has individuals as lanes. It is faster where neighbouring individuals share their features, or where
+  queries are short.
 
-Of a query's documents only few can reach the first `depth` ranks: deal them into 16 classes; the best of `depth`
-classes reach the smallest of these bests. The documents at or above this floor are ranked by counting.
+Few documents of a query can reach the first `depth` ranks: deal the documents into 16 classes; the best documents of
+`depth` classes reach the smallest of these bests. The documents at or above this floor are ranked by counting.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,73 +27,108 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query, places_of
 
-__all__ = ["few_ranks_count", "linear_gain", "individuals_share_features", "lane_gain", "FewRanks", "gain_of_linear"]
+__all__ = ["FewRanks", "few_ranks", "gain_of_linear", "individuals_share_features", "lane_gain", "linear_gain"]
+
+FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
+"""Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts."""
+
+CLASSES = 16
+"""Classes that a query's documents are dealt into, and so the last rank that these kernels can count to."""
+
+SHORT = 40
+"""Documents of a query all of which are ranked: to find a floor would take longer."""
+
+SHORT_ON_AVERAGE = 64
+"""Documents per query up to which `lane_gain` is faster whatever the features."""
 
 
-DEEPEST = 16
-"""Classes that a query's documents are dealt into, and so the last rank that this kernel can count to."""
+def few_ranks(
+    query: Integers, gain: Vector, discount: Vector, depth: Integers, ideal: Vector, ideal_first: Integers
+) -> FewRanks | None:
+    """Return what these kernels read of the arguments of `normalised_gain`; None unless one rank, up to 16, counts."""
+    serve = len(ideal) == len(query) and int(depth.max(initial=0)) <= CLASSES
+    return (query, gain, discount, depth, ideal) if serve else None
 
 
-def few_ranks_count(
-    query: Integers,
-    gain: Vector,
-    discount: Vector,
-    depth: Integers,
-    ideal: Vector,
-    ideal_first: Integers,
-) -> bool:
-    """Whether `linear_gain` computes what `normalised_gain` gives for these arguments: one depth, and no deep one."""
-    return len(ideal) == len(query) and int(depth.max(initial=0)) <= DEEPEST
-
-
-def linear_gain(
-    columns: Floats,
-    W: Matrix,
-    offsets: Integers,
-    query: Integers,
-    gain: Vector,
-    discount: Vector,
-    depth: Integers,
-    ideal: Vector,
+def gain_of_linear(
+    X: Floats, columns: Callable[[], Floats], W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int
 ) -> Matrix:
-    """Return the discounted cumulated gain over its ideal value of each query and individual.
+    """Return the discounted cumulated gain over its ideal value, shape (n_queries, n_individuals).
+
+    The threads share the queries: each goes through its own documents for all individuals, and no value depends on
+    their number.
 
     Parameters
     ----------
-    columns : ndarray of float32 or float64, shape (n_features, n_documents), C-contiguous
-        The features, one row each.
-    W : ndarray of float64, shape (n_individuals, n_features)
-        Weights; rounded to the precision of `columns`.
-    offsets, query, gain, discount
-        As in `moerank.kernels.ranks.normalised_gain`.
-    depth : ndarray of int64, shape (n_counted,)
-        The last rank that counts, from 1 to `DEEPEST`.
-    ideal : ndarray of float64, shape (n_counted,)
-        What each cumulated gain is divided by.
+    X : (n_documents, n_features)
+    columns : returns the same by columns; called if they are needed
+    W : (n_individuals, n_features)
+    offsets : (n_queries + 1,)
+    few_ranks : see `FewRanks`
+    workers : at least 1
+    """
+    query, gain, discount, depth, ideal = few_ranks
+    share = individuals_share_features(X, W, offsets, query)
+    kernel, table = (lane_gain, X) if share else (linear_gain, columns())
+    cuts = np.searchsorted(offsets[query], np.linspace(0, len(X), workers + 1)[1:-1])
+    parts = [slice(begin, end) for begin, end in pairwise([0, *cuts.tolist(), len(query)])]
 
-    Returns
-    -------
-    ndarray of float64, shape (n_queries, n_individuals)
-        0 for queries that do not count. O(Σ_individuals k · n_documents) for k features each, and about O(n_documents)
-        for ranking one individual.
+    def values_of(part: slice) -> Matrix:
+        return kernel(table, W, offsets, (query[part], gain, discount, depth[part], ideal[part]))
+
+    if workers == 1:
+        return values_of(parts[0])
+    with ThreadPoolExecutor(workers) as pool:
+        values, *others = pool.map(values_of, parts)
+    for other in others:
+        values += other  # it is 0 for the queries of the other parts
+    return values
+
+
+def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, query: Integers) -> bool:
+    """Whether `lane_gain` is likely to be faster than `linear_gain`, for arguments as there."""
+    width = lanes(X.dtype.type)
+    if len(W) < width or len(query) == 0 or not X.flags.c_contiguous:
+        return False
+    n_paid = _used_by_groups(W, width).sum() * width
+    short = (offsets[query + 1] - offsets[query]).mean() <= SHORT_ON_AVERAGE
+    return bool(short or n_paid <= 2 * np.count_nonzero(W))
+
+
+def _used_by_groups(W: Matrix, width: int) -> Mask:
+    """Return the features that any of `width` neighbouring individuals uses, shape (n_groups, n_features)."""
+    return np.logical_or.reduceat(W != 0, np.arange(0, len(W), width))
+
+
+def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks) -> Matrix:
+    """Return the discounted cumulated gain over its ideal value, shape (n_queries, n_individuals).
+
+    It is 0 for queries that do not count. O(Σ_individuals k · n_documents) for k features each, and about
+    O(n_documents) for ranking one individual.
+
+    Parameters
+    ----------
+    columns : (n_features, n_documents) of float32 or float64, C-contiguous
+    W : (n_individuals, n_features), weights; rounded to the precision of `columns`
+    offsets : (n_queries + 1,)
+    few_ranks : see `FewRanks`; depths from 1 to 16
     """
     values = np.zeros((len(offsets) - 1, len(W)))
-    if len(query) and len(W):
+    if len(few_ranks[0]) and len(W):
         used = np.flatnonzero(W.any(axis=0))
         weights = W[:, used]
         begin, place = places_of(weights != 0.0)
         width = lanes(columns.dtype.type)
         # Word l has the bits of the lanes behind lane l.
         later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], word_type(width))
-        _blocks(
-            columns.reshape(-1), columns.shape[1], used, begin, place, weights[weights != 0.0].astype(columns.dtype),
-            offsets, query, gain, discount, depth, ideal, later, values,
-        )  # fmt: skip
+        weight = weights[weights != 0.0].astype(columns.dtype)
+        flat = columns.reshape(-1)
+        _gain_by_documents(flat, columns.shape[1], used, begin, place, weight, offsets, few_ranks, later, values)
     return values
 
 
 @kernel
-def _blocks(
+def _gain_by_documents(
     columns: Floats,
     n_documents: int,
     used: Integers,
@@ -100,21 +136,18 @@ def _blocks(
     place: Integers,
     weight: Floats,
     offsets: Integers,
-    query: Integers,
-    gain: Vector,
-    discount: Vector,
-    depth: Integers,
-    ideal: Vector,
+    few_ranks: FewRanks,
     later: Words,
     values: Matrix,
 ) -> None:
     """Fill `values` block by block; individual i has the weights ``begin[i]`` to ``begin[i + 1]``."""
+    query, gain, discount, depth, ideal = few_ranks
     n_individuals, width = len(begin) - 1, len(later)
     longest = longest_query(offsets, query)
-    room = (max(BLOCK, longest) // DEEPEST + 1) * (DEEPEST // width) + TILE  # vectors
+    room = (max(BLOCK, longest) // CLASSES + 1) * (CLASSES // width) + TILE  # vectors
     tiles = np.zeros((room * len(used), width), columns.dtype)
     scores = np.empty((n_individuals * room, width), columns.dtype)
-    flat, flat_tiles = scores.reshape(-1), tiles.reshape(-1)
+    flat = scores.reshape(-1)
     first_vector = np.empty(BLOCK + 1, np.int64)  # of each query of the block
     best = np.empty((2, width), columns.dtype)
     kept = np.empty((longest // width + 2, width), columns.dtype)
@@ -125,14 +158,14 @@ def _blocks(
     c = 0
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)
-        copy_to_tiles(columns, n_documents, used, offsets, query[c:end], first_vector, tiles, flat_tiles)
-        _score(tiles, len(used), (n + TILE - 1) // TILE, begin, place, weight, scores, room)
+        copy_to_tiles(columns, n_documents, used, offsets, query[c:end], first_vector, tiles)
+        _score_tiles(tiles, len(used), (n + TILE - 1) // TILE, begin, place, weight, scores, room)
         for q in range(c, end):
             document = offsets[query[q]]
             size = offsets[query[q] + 1] - document
             for individual in range(n_individuals):
                 start = individual * room + first_vector[q - c]
-                n_kept = _keep_candidates(scores, flat, start, size, depth[q], best, kept_flat, row)
+                n_kept = _keep_documents(scores, flat, start, size, depth[q], best, kept_flat, row)
                 _count_above(kept, n_kept, later, above)
                 total = _sum_gains(above_flat, row, n_kept, gain, document, discount, depth[q], placed)
                 values[query[q], individual] = total / ideal[q]
@@ -140,7 +173,7 @@ def _blocks(
 
 
 @kernel
-def _score(
+def _score_tiles(
     tiles: Floats,
     n_used: int,
     n_tiles: int,
@@ -171,7 +204,7 @@ def _score(
 
 
 @kernel
-def _keep_candidates(
+def _keep_documents(
     scores: Floats, flat: Floats, start: int, size: int, depth: int, best: Floats, kept: Floats, row: Integers
 ) -> int:
     """Copy the scores that may stand in the first `depth` ranks of a query, and return their number.
@@ -196,7 +229,7 @@ def _keep_candidates(
         if (stop - start) % 2 == 0:
             s = load(scores, stop - 1)
             b = blend(s > b, s, b)
-        if width == DEEPEST:
+        if width == CLASSES:
             a = blend(b > a, b, a)
             b = spread(low)
         floor = _nth_largest(a, b, depth, best)
@@ -212,33 +245,33 @@ def _keep_candidates(
             row[n_kept] = (v - start) * width + place
             n_kept += 1
             bits &= bits - 1
-    return min(n_kept, size)  # behind the last document there is no document
+    return min(n_kept, size)  # no document stands behind the last one
 
 
 @kernel
 def _nth_largest(a: Any, b: Any, n: int, best: Floats) -> Any:
-    """Return the n-th largest number of two vectors, n at most `DEEPEST`; −∞ fills up the second."""
+    """Return the n-th largest number of two vectors, n at most `CLASSES`; −∞ fills up the second."""
     width = best.shape[1]
     zero, one, high = spread(best.dtype.type(0)), spread(best.dtype.type(1)), spread(best.dtype.type(np.inf))
     store(best, 0, a)
     store(best, 1, b)
     above_a = above_b = zero
-    for half in range(DEEPEST // width):
+    for half in range(CLASSES // width):
         for lane in range(width):
             x = spread(best[half, lane])
             above_a = above_a + blend(x > a, one, zero)
-            if width < DEEPEST:
+            if width < CLASSES:
                 above_b = above_b + blend(x > b, one, zero)
     last = spread(best.dtype.type(n))
     floor = least(blend(last > above_a, a, high))
-    if width < DEEPEST:
+    if width < CLASSES:
         floor = min(floor, least(blend(last > above_b, b, high)))
     return floor
 
 
 @kernel
 def _count_above(kept: Floats, n_kept: int, later: Words, above: Floats) -> None:
-    """Count for each of the first `n_kept` scores those that rank above it: larger ones, and equal ones before it."""
+    """Count the scores that rank above each of the first `n_kept`: larger ones, and equal ones before it."""
     width = kept.shape[1]
     zero, one = spread(kept.dtype.type(0)), spread(kept.dtype.type(1))
     n_vectors = (n_kept + width - 1) // width
@@ -277,19 +310,6 @@ def _sum_gains(
     return total
 
 
-CLASSES = 16
-"""Classes that a query's documents are dealt into, and so the last rank that this kernel can count to."""
-
-SHORT = 40
-"""Documents of a query all of which are ranked: to find a floor would take longer."""
-
-SHORT_ON_AVERAGE = 64
-"""Documents per query up to which this kernel is faster whatever the features."""
-
-LANE_BLOCK = 512
-"""Documents of a block, about, whose features stay in the cache while all individuals are scored."""
-
-
 def _sorting_network(n: int) -> Integers:
     """Return the comparisons of Batcher's odd-even merge sort for n numbers, a power of two, shape (…, 2)."""
     steps = []
@@ -308,75 +328,37 @@ def _sorting_network(n: int) -> Integers:
 NETWORK = _sorting_network(CLASSES)
 
 
-def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, query: Integers) -> bool:
-    """Whether `lane_gain` is likely to be faster than `linear_gain`, for arguments as there."""
-    width = lanes(X.dtype.type)
-    if len(W) < width or len(query) == 0 or not X.flags.c_contiguous:
-        return False
-    n_paid = _used_by_groups(W, width).sum() * width
-    short = (offsets[query + 1] - offsets[query]).mean() <= SHORT_ON_AVERAGE
-    return bool(short or n_paid <= 2 * np.count_nonzero(W))
+def lane_gain(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks) -> Matrix:
+    """Return what `linear_gain` returns, from X (n_documents, n_features), C-contiguous.
 
-
-def _used_by_groups(W: Matrix, width: int) -> Mask:
-    """Return the features that any of `width` neighbouring individuals uses, shape (n_groups, n_features)."""
-    return np.logical_or.reduceat(W != 0, np.arange(0, len(W), width))
-
-
-def lane_gain(
-    X: Floats,
-    W: Matrix,
-    offsets: Integers,
-    query: Integers,
-    gain: Vector,
-    discount: Vector,
-    depth: Integers,
-    ideal: Vector,
-) -> Matrix:
-    """Return the discounted cumulated gain over its ideal value of each query and individual.
-
-    Parameters
-    ----------
-    X : ndarray of float32 or float64, shape (n_documents, n_features), C-contiguous
-    W, offsets, query, gain, discount, depth, ideal
-        As in `moerank.kernels.linear_gain.linear_gain`.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_queries, n_individuals)
-        0 for queries that do not count. O(n_documents · Σ_groups k) vector operations for groups of individuals that
-        use k features together, and about O(n_documents) per group for ranking individuals that rank alike.
+    O(n_documents · Σ_groups k) vector operations for groups of individuals that use k features together, and about
+    O(n_documents) per group for ranking individuals that rank alike.
     """
     values = np.zeros((len(offsets) - 1, len(W)))
-    if len(query) and len(W):
+    if len(few_ranks[0]) and len(W):
         width = lanes(X.dtype.type)
         used = _used_by_groups(W, width)
         begin, feature = places_of(used)
         weights = np.zeros((len(used) * width, W.shape[1]), X.dtype)
         weights[: len(W)] = W
         by_feature = weights.reshape(len(used), width, -1).transpose(0, 2, 1)[used]
-        _blocks_of_lane_gain(
-            X, begin, feature, by_feature, offsets, query, gain, discount, depth, ideal, NETWORK, values
-        )
+        _gain_by_individuals(X, begin, feature, by_feature, offsets, few_ranks, NETWORK, values)
     return values
 
 
 @kernel
-def _blocks_of_lane_gain(
+def _gain_by_individuals(
     X: Floats,
     begin: Integers,
     feature: Integers,
     weights: Floats,
     offsets: Integers,
-    query: Integers,
-    gain: Vector,
-    discount: Vector,
-    depth: Integers,
-    ideal: Vector,
+    few_ranks: FewRanks,
     network: Integers,
     values: Matrix,
 ) -> None:
     """Fill `values` block by block; group g has the features and weights ``begin[g]`` to ``begin[g + 1]``."""
+    query, gain, discount, depth, ideal = few_ranks
     n_individuals, width = values.shape[1], weights.shape[1]
     longest = longest_query(offsets, query)
     scores = np.empty((longest, width), X.dtype)
@@ -386,29 +368,23 @@ def _blocks_of_lane_gain(
     above = np.empty((1, width), X.dtype)
     placed = np.empty((CLASSES + 1, width))
     total = np.empty(width)
+    first_document = np.empty(BLOCK + 1, np.int64)  # of each query of the block; nobody reads it
     c = 0
     while c < len(query):
-        end, n = c, 0  # the queries c to `end` make the block
-        while end < len(query):
-            n += offsets[query[end] + 1] - offsets[query[end]]
-            if end > c and n > LANE_BLOCK:
-                break
-            end += 1
+        end, _ = cut_block(offsets, query, c, 1, first_document)
         for group in range(len(begin) - 1):
             for q in range(c, end):
                 first, last = offsets[query[q]], offsets[query[q] + 1]
-                _score_of_lane_gain(X, first, last, begin[group], begin[group + 1], feature, weights, scores)
-                n_kept = _keep_candidates_of_lane_gain(
-                    scores, first, last, gain, depth[q], network, best, kept, kept_gain
-                )
-                _sum_gains_of_lane_gain(kept, kept_gain, n_kept, discount, depth[q], above, placed, total)
+                _score_rows(X, first, last, begin[group], begin[group + 1], feature, weights, scores)
+                n_kept = _keep_rows(scores, first, last, gain, depth[q], network, best, kept, kept_gain)
+                _sum_gains_of_rows(kept, kept_gain, n_kept, discount, depth[q], above, placed, total)
                 for lane in range(min(width, n_individuals - group * width)):
                     values[query[q], group * width + lane] = total[lane] / ideal[q]
         c = end
 
 
 @kernel
-def _score_of_lane_gain(
+def _score_rows(
     X: Floats, first: int, last: int, begin: int, end: int, feature: Integers, weights: Floats, scores: Floats
 ) -> None:
     """Sum the scores of the rows `first` to `last` in feature order, as `moerank.kernels.pair_pass.project` does."""
@@ -434,7 +410,7 @@ def _score_of_lane_gain(
 
 
 @kernel
-def _keep_candidates_of_lane_gain(
+def _keep_rows(
     scores: Floats,
     first: int,
     last: int,
@@ -472,7 +448,7 @@ def _keep_candidates_of_lane_gain(
 
 
 @kernel
-def _sum_gains_of_lane_gain(
+def _sum_gains_of_rows(
     kept: Floats,
     kept_gain: Vector,
     n_kept: int,
@@ -495,55 +471,9 @@ def _sum_gains_of_lane_gain(
             for j in range(i + 1, n_kept):
                 behind = behind + blend(load(kept, j) > score, one, zero)
             store(above, 0, before + behind)
-            for lane in range(width):  # what ranks behind the last rank goes to a row that nobody reads
+            for lane in range(width):  # later ranks go to a row that nobody reads
                 placed[min(int(above[0, lane]), depth), lane] = kept_gain[i]
     total[:] = 0.0
     for rank in range(depth):
         for lane in range(width):
             total[lane] += placed[rank, lane] * discount[rank]
-
-
-FewRanks = tuple[Integers, Matrix, Matrix, Integers, Matrix]
-"""Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts."""
-
-
-def gain_of_linear(
-    X: Floats,
-    columns: Callable[[], Floats],
-    W: Matrix,
-    offsets: Integers,
-    few_ranks: FewRanks,
-    workers: int,
-) -> Matrix:
-    """Return the discounted cumulated gain over its ideal value of each query and individual.
-
-    The threads share the queries: each goes through its own documents for all individuals, and no value depends on
-    their number.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n_documents, n_features)
-    columns : callable
-        Returns the same by columns; it is called if they are needed.
-    W : ndarray of float64, shape (n_individuals, n_features)
-    offsets : ndarray of int64, shape (n_queries + 1,)
-    few_ranks : tuple of ndarray
-        As `moerank.kernels.linear_gain.linear_gain` takes them.
-    workers : int, at least 1
-    """
-    query, gain, discount, depth, ideal = few_ranks
-    share = individuals_share_features(X, W, offsets, query)
-    kernel, table = (lane_gain, X) if share else (linear_gain, columns())
-    cuts = np.searchsorted(offsets[query], np.linspace(0, len(X), workers + 1)[1:-1])
-    parts = [slice(begin, end) for begin, end in pairwise([0, *cuts.tolist(), len(query)])]
-
-    def values_of(part: slice) -> Matrix:
-        return kernel(table, W, offsets, query[part], gain, discount, depth[part], ideal[part])
-
-    if workers == 1:
-        return values_of(parts[0])
-    with ThreadPoolExecutor(workers) as pool:
-        values, *others = pool.map(values_of, parts)
-    for other in others:
-        values += other  # which is 0 for the queries of the others
-    return values

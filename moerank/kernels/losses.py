@@ -24,20 +24,10 @@ def logistic_pass(
 ) -> float:
     """Return Σ log(1 + exp d) − t d over the pairs (i, j), with d = zᵢ − zⱼ and t = (1 + yᵢ − yⱼ) / 2.
 
-    Parameters
-    ----------
-    first, winner, worse : the pairs, as in `PreferencePairs`
-    y : (n_documents,), labels in [0, 1]
-    z : (n_documents,), scores
-    X : (n_documents, n_features)
-    gradient : (n_documents,), written
-        The gradient in z.
-    curvature : (n_documents, n_features), written
-        The Hessian in z, a graph Laplacian, times X.
-
-    Notes
-    -----
     O(n_pairs · n_features), vectorised over the features.
+
+    The pairs are those of `PreferencePairs`, y are labels in [0, 1] and z scores. `gradient` (n_documents,) receives
+    the gradient in z, `curvature` (n_documents, n_features) the Hessian in z, a graph Laplacian, times X.
     """
     n_features = X.shape[1]
     gradient[:] = 0.0
@@ -80,19 +70,8 @@ def top_one_probabilities(z: Vector, offsets: Integers) -> Vector:
 def descend(X: Matrix, target: Vector, offsets: Integers, rate: float, n_epochs: int) -> Matrix:
     """Minimise the cross entropy −Σ target log p, p the top-one probabilities of Xw, from w = 0.
 
-    An epoch takes one step for each query, in order: w ← w − rate Σ (p − target) x over its documents.
-
-    Parameters
-    ----------
-    X : (n_documents, n_features)
-    target : (n_documents,), probabilities inside every query
-
-    Returns
-    -------
-    W : (n_epochs, n_features), the weights after each epoch
-
-    Notes
-    -----
+    An epoch takes one step for each query, in order: w ← w − rate Σ (p − target) x over its documents. `target` are
+    probabilities inside every query. Return the weights after each epoch, shape (n_epochs, n_features).
     O(n_documents · n_features) an epoch.
     """
     n_features = X.shape[1]

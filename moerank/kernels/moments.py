@@ -1,4 +1,4 @@
-"""Sums over documents and queries that make the moments of all preference pairs."""
+"""Sums over documents and queries for the moments of all preference pairs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from moerank.kernels.lanes import bits_of, lanes, load, spread, store
 
 __all__ = ["sums_over_queries", "centred_stack"]
 
-ENTRIES = 256
-"""Entries that are added together; those of `QUERIES` queries stay in the second level of the cache."""
+ENTRIES, QUERIES = 256, 512
+"""A block of as many entries of as many queries stays in the second level of the cache."""
 
-QUERIES = 512
+ABREAST = lanes(np.float64)
+"""Features that are centred side by side."""
 
 
 @kernel
@@ -21,7 +22,7 @@ def sums_over_queries(packed: Floats, query_mask: Mask) -> Matrix:
     """Return Σ of the rows of `packed` (n_queries, n_entries) that each row of `query_mask` keeps.
 
     Shape (n_individuals, n_entries), summed in double precision in order of query. O(n_individuals · n_queries ·
-    n_entries), the queries that an individual leaves out costing nothing.
+    n_entries); queries that an individual leaves out cost nothing.
     """
     n_queries, n_entries = packed.shape
     sums = np.zeros((len(query_mask), n_entries))
@@ -37,10 +38,6 @@ def sums_over_queries(packed: Floats, query_mask: Mask) -> Matrix:
     return sums
 
 
-ABREAST = lanes(np.float64)
-"""Features that are centred side by side."""
-
-
 @kernel
 def centred_stack(
     flat: Floats,
@@ -53,32 +50,22 @@ def centred_stack(
     stack: Matrix,
     n_features: int,
 ) -> None:
-    """Centre documents in their queries, and stack what the sum over their preference pairs is the square of.
+    """Centre documents in their queries, and fill the stack whose square is the sum over their preference pairs.
+
+    Sums are taken document after document. Eight features go side by side to hide the latency of an addition.
 
     Parameters
     ----------
-    flat : ndarray
-        Holds the value of feature f of document i at ``f · stride + first + i``.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Where the block's queries begin, from 0.
-    run : ndarray of int64, shape (n_documents,)
-        The run of each document, from 0 to ``n_runs - 1``.
-    root_degree : ndarray, shape (n_documents,)
-        √ of the number of pairs of each document.
-    stack : ndarray of float64, shape (n_features, n_documents + n_runs), or larger
+    flat : has the value of feature f of document i at ``f · stride + first + i``
+    offsets : (n_queries + 1,), where the block's queries begin, from 0
+    run : (n_documents,), the run of each document, from 0 to ``n_runs - 1``
+    root_degree : (n_documents,), √ of the number of pairs of each document
+    stack : (n_features, n_documents + n_runs), or larger
         Receives √degree · x, and then the sum of x over each run, x centred in its query and in double precision.
         Where a feature is constant in a query it is exactly 0.
-
-    Notes
-    -----
-    Sums are taken document after document. Eight features go side by side, as what adds to one sum again and again
-    waits for the addition before.
     """
     n_documents = len(run)
-    longest = 0
-    for q in range(len(offsets) - 1):
-        longest = max(longest, offsets[q + 1] - offsets[q])
-    tile = np.zeros((longest, ABREAST))
+    tile = np.zeros((np.diff(offsets).max(), ABREAST))
     sums = np.empty((n_runs, ABREAST))
     mean = np.empty((1, ABREAST))
     zero = spread(0.0)
@@ -92,7 +79,7 @@ def centred_stack(
             for c in range(width):
                 base = (f + c) * stride + first + begin
                 for k in range(size):
-                    tile[k, c] = flat[np.uint64(base + k)]  # unsigned, as a place below 0 would be counted from the end
+                    tile[k, c] = flat[np.uint64(base + k)]  # unsigned numbers need no test for a place from the end
             head = load(tile, 0)
             total = zero
             constant = zero >= zero

@@ -5,12 +5,12 @@ An individual minimises its own objective
     f(w) = ½ ‖w‖² + (C / p) Σ ℓ(d),   d = margin − wᵀ(xᵢ − xⱼ) + shiftᵢ − shiftⱼ,
 
 over its own p pairs and its own features, with ℓ(d) = max(0, d)² (RankSVM) or d² (RankRLS). Individuals are close to
-one problem that was solved before (all pairs, or all features). One dense quadratic model of that problem,
-½ wᵀBw − rhsᵀw, gives each individual its start and the preconditioner of its conjugate gradients: two Newton steps with
-one product each are enough as a rule.
+one problem that was solved before, on all pairs or all features. One dense quadratic model of that problem,
+½ wᵀBw − rhsᵀw, gives each individual its start and the preconditioner of its conjugate gradients. Two Newton steps with
+one product each are usual.
 
 `advance` takes individuals on from the sums of a pass over their pairs, however the pairs are held, and says which sums
-sums they need next. So an individual's weights do not depend on its company. `newton_lanes` drives it for listed pairs,
+they need next. So an individual's weights do not depend on its company. `newton_lanes` drives it for listed pairs,
 `moerank.training.counted` for pairs that are counted.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
-from moerank.kernels.cholesky import factorise, solve
+from moerank.kernels.cholesky import dot, factorise, solve
 from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, project, pull_back, transpose, used_features
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS
@@ -38,7 +38,7 @@ FORCING = 0.1
 LAST_STEP = 100.0
 """A step is the last if the Newton decrement is within this factor of the tolerance.
 
-What the change of the active pairs can spoil is then of second order in the decrement, and no further pass checks it.
+The error by the change of the active pairs is then of second order in the decrement, and no further pass checks it.
 """
 
 NOISE = 1e-5
@@ -46,30 +46,19 @@ NOISE = 1e-5
 
 
 class Newton(NamedTuple):
-    """The state of the minimisation for each of n individuals.
+    """The state of the minimisation for each of n individuals."""
 
-    Attributes
-    ----------
-    task : (n,), `IDLE`, `RESIDUALS` or `CURVATURE`: what the next pass has to sum
-    W, previous : (n, n_features), weights now and before the step
-    direction, residual : (n, n_features), of the conjugate gradients
-    best : (n,), the least objective so far
-    rho, target : (n,), rᵀB⁻¹r of the residual r, and where it may end
-    is_last : (n,), whether the minimum is reached at the end of these conjugate gradients
-    n_steps, n_products : (n,), Newton steps, and products since the last
-    """
-
-    task: Integers
-    W: Matrix
-    previous: Matrix
-    direction: Matrix
-    residual: Matrix
-    best: Vector
-    rho: Vector
-    target: Vector
-    is_last: Mask
-    n_steps: Integers
-    n_products: Integers
+    task: Integers  # (n,), `IDLE`, `RESIDUALS` or `CURVATURE`, the sums that the next pass computes
+    W: Matrix  # (n, n_features), weights
+    previous: Matrix  # (n, n_features), weights before the step
+    direction: Matrix  # (n, n_features), of the conjugate gradients
+    residual: Matrix  # (n, n_features), of the conjugate gradients
+    best: Vector  # (n,), the least objective so far
+    rho: Vector  # (n,), rᵀB⁻¹r of the residual r
+    target: Vector  # (n,), the value of rho at which the conjugate gradients end
+    is_last: Mask  # (n,), whether the minimum is reached at the end of these conjugate gradients
+    n_steps: Integers  # (n,), Newton steps
+    n_products: Integers  # (n,), products since the last Newton step
 
 
 @kernel
@@ -97,9 +86,9 @@ def advance(
     noise: float,
     most_steps: int,
 ) -> None:
-    """Take the individuals that a pass has served on from its sums, and give them the task of the next.
+    """Continue the individuals that a pass has served with its sums, and set their tasks for the next pass.
 
-    An individual that has become idle with more than ``most_steps`` Newton steps is not at its minimum.
+    An individual that becomes idle with more than ``most_steps`` Newton steps is not at its minimum.
 
     Parameters
     ----------
@@ -109,10 +98,10 @@ def advance(
     feature_mask : (n, n_features); all weights are 0 elsewhere
     factors : (n, n_features, n_features), of the preconditioners, as `factorise` gives them
     scale : (n,), C / p
-    hinge : whether ℓ is one-sided; else one step ends it
+    hinge : whether ℓ is one-sided; else one step is enough
     adaptive : whether conjugate gradients become more exact towards the end, where fewer pairs change sides in a step
-    tolerance : bound on the relative error of each objective, as far as the preconditioner's curvature can tell
-    noise : relative rounding of an objective; a larger increase comes of an overlong step, which is halved
+    tolerance : bound on the relative error of each objective, measured in the preconditioner's curvature
+    noise : relative rounding of an objective; a step with a larger increase is too long and is halved
     """
     W, direction, residual, rho = state.W, state.direction, state.residual, state.rho
     n_features = W.shape[1]
@@ -122,8 +111,8 @@ def advance(
             continue
         chosen = feature_mask[i]
         if state.task[i] == RESIDUALS:
-            squares = slack[i] - _dot(W[i], pulled[i])  # Σ d² = Σ t d − wᵀ Σ d (xᵢ − xⱼ)
-            objective = 0.5 * _dot(W[i], W[i]) + scale[i] * squares
+            squares = slack[i] - dot(W[i], pulled[i])  # Σ d² = Σ t d − wᵀ Σ d (xᵢ − xⱼ)
+            objective = 0.5 * dot(W[i], W[i]) + scale[i] * squares
             state.n_steps[i] += 1
             if state.n_steps[i] > most_steps:
                 state.task[i] = IDLE
@@ -137,7 +126,7 @@ def advance(
                 state.previous[i, f] = W[i, f]
                 residual[i, f] = 2.0 * scale[i] * pulled[i, f] - W[i, f] if chosen[f] else 0.0
             solve(factors[i], chosen, residual[i], z)
-            rho[i] = _dot(residual[i], z)  # the Newton decrement
+            rho[i] = dot(residual[i], z)  # the Newton decrement
             if rho[i] <= 2.0 * tolerance * objective:
                 state.task[i] = IDLE
                 continue
@@ -153,14 +142,14 @@ def advance(
         else:
             for f in range(n_features):
                 z[f] = direction[i, f] + 2.0 * scale[i] * pulled[i, f] if chosen[f] else 0.0
-            curvature = _dot(direction[i], z)
+            curvature = dot(direction[i], z)
             length = rho[i] / curvature if curvature > 0.0 else 0.0  # 0 where it is too small to square
             for f in range(n_features):
                 W[i, f] += length * direction[i, f]
                 residual[i, f] -= length * z[f]
             state.n_products[i] += 1
             solve(factors[i], chosen, residual[i], z)
-            before, rho[i] = rho[i], _dot(residual[i], z)
+            before, rho[i] = rho[i], dot(residual[i], z)
             if rho[i] <= state.target[i]:
                 state.task[i] = IDLE if state.is_last[i] else RESIDUALS
             elif state.n_products[i] == 2 * n_features + 10:
@@ -188,10 +177,10 @@ def newton_lanes(
     hinge: bool,
     tolerance: float,
 ) -> tuple[Matrix, Mask]:
-    """Return the weights (lanes, n_features) that minimise each lane's objective, and whether each (lanes,) got there.
+    """Return the weights (lanes, n_features) that minimise each lane's objective, and whether each (lanes,) converged.
 
-    Lanes go from pass to pass together: those that need residuals wait for the conjugate gradients of the others. A
-    lane that did not get there stopped at `MAX_STEPS`.
+    Lanes go from pass to pass together: lanes that need residuals wait for the conjugate gradients of the others. A
+    lane that did not converge stopped at `MAX_STEPS`.
 
     Parameters
     ----------
@@ -200,10 +189,10 @@ def newton_lanes(
     kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
     feature_mask : (lanes, n_features); at least one feature per lane
     B, rhs : (n_features, n_features) and (n_features,), the quadratic model
-    start : (lanes, n_features) to start from, or with no rows to start from the model's minimum
+    start : (lanes, n_features), or without rows to start from the model's minimum
     start_scores : (n_documents,), the scores before the shift that all lanes start with, or empty to compute them
     shift : (n_documents,), or empty for 0
-    tolerance : bound on the relative error of each objective, as far as the model's curvature can tell
+    tolerance : see `advance`
     """
     lanes, n_features = feature_mask.shape
     used = used_features(feature_mask.T)
@@ -225,7 +214,7 @@ def newton_lanes(
     sums, pulled = np.empty((n_features, lanes)), np.empty((lanes, n_features))
     slack_sum, active = np.empty(lanes), np.empty_like(kept)
     at_start = len(start_scores) > 0
-    while state.task.any():  # all that are not idle begin a Newton step
+    while state.task.any():  # every lane that is not idle begins a Newton step
         if at_start:
             for i in range(len(X)):
                 for lane in range(lanes):
@@ -257,11 +246,3 @@ def newton_lanes(
                 pull_back(X, documents, used, partial, sums)
                 transpose(sums, pulled)
     return W, state.n_steps <= MAX_STEPS
-
-
-@kernel
-def _dot(a: Vector, b: Vector) -> float:
-    total = 0.0
-    for f in range(len(a)):
-        total += a[f] * b[f]
-    return total

@@ -9,28 +9,7 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_mask
 
-__all__ = [
-    "count_beaten",
-    "enumerate_pairs",
-    "curvature_pass",
-    "hinge_pass",
-    "pack_lanes",
-    "project",
-    "pull_back",
-    "transpose",
-    "used_features",
-]
-
-
-@kernel
-def count_beaten(y: Integers, offsets: Integers) -> Integers:
-    """Return how many documents of its query each document is better than, shape (n_documents,); O(n_pairs)."""
-    beaten = np.zeros(len(y), np.int64)
-    for q in range(len(offsets) - 1):
-        for i in range(offsets[q], offsets[q + 1]):
-            for j in range(offsets[q], offsets[q + 1]):
-                beaten[i] += y[i] > y[j]
-    return beaten
+__all__ = ["curvature_pass", "enumerate_pairs", "hinge_pass", "pack_lanes", "project", "pull_back"]
 
 
 @kernel
@@ -122,7 +101,7 @@ def curvature_pass(
 
 @kernel
 def project(X: Floats, weights: Floats, used: Integers, scores: Floats) -> None:
-    """Scores of all documents under all lanes: scores = X · weights, summed in feature order over `used` features.
+    """Write the scores X · weights of all documents under all lanes, summed in feature order over `used` features.
 
     Every document is summed in the same order by the same operations, so identical documents get identical bits, and
     a feature with weight 0 in every lane may be left out of `used` without changing any.
@@ -151,7 +130,7 @@ def project(X: Floats, weights: Floats, used: Integers, scores: Floats) -> None:
 
 @kernel
 def used_features(weights: Floats | Mask) -> Integers:
-    """Return the features with a weight, or a bit, other than 0 in any lane: those that `project` needs."""
+    """Return the features with a weight, or a bit, other than 0 in any lane, as `project` needs them."""
     used = np.empty(len(weights), np.int64)
     count = 0
     for f in range(len(weights)):
@@ -211,7 +190,7 @@ def pack_lanes(rows: Mask, words: Words) -> None:
 
 @kernel
 def transpose(source: Matrix, target: Floats) -> None:
-    """Copy `source` to `target`, its transpose in any precision: from one row per individual to one column, or back."""
+    """Copy the transpose of `source` to `target`, in any precision: rows of individuals to columns, or back."""
     for i in range(source.shape[0]):
         for j in range(source.shape[1]):
             target[j, i] = source[i, j]

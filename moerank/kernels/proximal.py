@@ -25,61 +25,38 @@ from moerank.kernels.pair_pass import hinge_pass, project, pull_back, transpose,
 __all__ = ["GRADIENT", "IDLE", "VALUE", "Proximal", "Terms", "advance", "begin", "proximal_lanes", "subgradient_lanes"]
 
 IDLE, GRADIENT, VALUE = 0, 1, 2
-"""Needs of an individual: nothing; ℓ and its gradient at the point z; ℓ at the trial step."""
+"""Tasks of a pass for an individual: nothing; ℓ and its gradient at the point z; ℓ at the trial step."""
 
 ROUNDING = 1e-13
-"""Relative rounding error of ℓ.
-
-Close to the solution both sides of the line search's test agree to more digits than they have. Without this allowance
-L would then be doubled for ever.
-"""
+"""Relative rounding error of ℓ, without which L would be doubled for ever close to the solution."""
 
 
 class Terms(NamedTuple):
-    """The terms of the objectives of n individuals.
+    """The terms of the objectives of n individuals."""
 
-    Attributes
-    ----------
-    feature_mask : (n, n_features)
-    share : (n,), 1 / p
-    A : (n_features, n_features), symmetric, preferably positive semidefinite; read for λ₁ > 0 only
-    cost : (n, n_features), cᵢ; finite where the individual uses the feature
-    lambda1, lambda2 : (n,), not negative
-    """
-
-    feature_mask: Mask
-    share: Vector
-    A: Matrix
-    cost: Matrix
-    lambda1: Vector
-    lambda2: Vector
+    feature_mask: Mask  # (n, n_features)
+    share: Vector  # (n,), 1 / p
+    A: Matrix  # (n_features, n_features), symmetric, preferably positive semidefinite; read for λ₁ > 0 only
+    cost: Matrix  # (n, n_features), cᵢ; finite where the individual uses the feature
+    lambda1: Vector  # (n,), not negative
+    lambda2: Vector  # (n,), not negative
 
 
 class Proximal(NamedTuple):
-    """The state of Algorithm 1 for each of n individuals.
+    """The state of Algorithm 1 for each of n individuals."""
 
-    Attributes
-    ----------
-    task : (n,), `IDLE`, `GRADIENT` or `VALUE`
-    w, before, z, trial : (n, 2 n_features), the variables, those of the last step, the extrapolated point, the trial
-    value, gradient : (n,) and (n, 2 n_features), of ℓ at z
-    objective : (n,), F at w
-    L, alpha, momentum : (n,), the curvature of the model at z, and the weights of the extrapolation
-    n_iter : (n,), steps so far
-    """
-
-    task: Integers
-    w: Matrix
-    before: Matrix
-    z: Matrix
-    trial: Matrix
-    value: Vector
-    gradient: Matrix
-    objective: Vector
-    L: Vector
-    alpha: Vector
-    momentum: Vector
-    n_iter: Integers
+    task: Integers  # (n,), `IDLE`, `GRADIENT` or `VALUE`
+    w: Matrix  # (n, 2 n_features), the variables
+    before: Matrix  # (n, 2 n_features), the previous variables
+    z: Matrix  # (n, 2 n_features), the extrapolated point
+    trial: Matrix  # (n, 2 n_features)
+    value: Vector  # (n,), ℓ at z
+    gradient: Matrix  # (n, 2 n_features), of ℓ at z
+    objective: Vector  # (n,), F at w
+    L: Vector  # (n,), the curvature of the model at z
+    alpha: Vector  # (n,), from which the next momentum follows
+    momentum: Vector  # (n,), the weight of the extrapolation
+    n_iter: Integers  # (n,), steps so far
 
 
 @kernel
@@ -99,7 +76,7 @@ def begin(terms: Terms, start: Matrix) -> Proximal:
 def advance(
     state: Proximal, served: Mask, terms: Terms, pulled: Matrix, squares: Vector, max_iter: int, tol: float
 ) -> None:
-    """Take the individuals that a pass has served on from its sums at their points, and set their next points.
+    """Continue the individuals that a pass has served with its sums at their points, and set their next points.
 
     An individual ends after `max_iter` steps or when F changes by at most ``tol · F`` in one.
 
@@ -123,7 +100,7 @@ def advance(
             state.task[i] = VALUE
         else:
             smooth = _smooth(terms, i, trial[i], squares[i], similar)
-            model = 0.0  # what the quadratic model at z adds to ℓ(z) up to the trial
+            model = 0.0  # the change of the quadratic model from z to the trial
             for k in range(n_variables):
                 change = trial[i, k] - z[i, k]
                 model += state.gradient[i, k] * change + 0.5 * L[i] * change * change
@@ -164,9 +141,9 @@ def proximal_lanes(
 ) -> tuple[Matrix, Integers]:
     """Return each lane's variables (lanes, 2 n_features) and its number of steps (lanes,), by accelerated steps.
 
-    Lanes go from step to step together: one that has found its L waits for the others'. What makes a step cheap is that
-    scores are linear in w. Those of the extrapolated point z come from those of the last two w, so a step takes one
-    product with X for w, one back from the documents for the gradient at z, and two passes over the pairs.
+    Lanes go from step to step together: a lane that has found its L waits for the others. As scores are linear in w,
+    the scores of the extrapolated point z come from the scores of the last two w. So a step takes one product with X
+    for w, one back from the documents for the gradient at z, and two passes over the pairs.
 
     Parameters
     ----------
@@ -176,7 +153,7 @@ def proximal_lanes(
     feature_mask, A, cost, lambda1, lambda2 : see `Terms`
     start : (lanes, 2 n_features), not negative, and 0 off the lane's features
     max_iter, tol : see `advance`
-    history : (max_iter + 1, lanes), receives F at the start and after each step of a lane; without rows it is not asked
+    history : (max_iter + 1, lanes), receives F at the start and after each step of a lane; without rows nothing
     """
     lanes, n_features = feature_mask.shape
     every = np.arange(n_features)
@@ -192,7 +169,7 @@ def proximal_lanes(
     _differences(state.w, weights)
     project(X, weights, every, scores)
     scores_w, scores_before = scores.copy(), scores.copy()
-    while state.task.any():  # all that are not idle begin a step
+    while state.task.any():  # every lane that is not idle begins a step
         for i in range(len(X)):
             for lane in range(lanes):
                 change = scores_w[i, lane] - scores_before[i, lane]
@@ -231,14 +208,8 @@ def subgradient_lanes(
 ) -> Matrix:
     """Return the best point of each lane (lanes, 2 n_features) among w ← max(0, w − η₀ / √t ∇F(w)), t = 1 … max_iter.
 
-    All pairs count. A step takes a product with X, one back, and a pass over the pairs.
-
-    Parameters
-    ----------
-    eta0 : (lanes,), η₀, positive
-    history : (max_iter + 1, lanes), receives F at w = 0 and after each step
-
-    The others are those of `proximal_lanes`.
+    All pairs count, and `eta0` (lanes,) is positive. `history` (max_iter + 1, lanes) receives F at w = 0 and after each
+    step. The other parameters are those of `proximal_lanes`.
     """
     lanes, n_features = feature_mask.shape
     every = np.arange(n_features)

@@ -1,13 +1,13 @@
-"""Where the relevant documents stand: metrics of many individuals at once, by counting instead of sorting.
+"""Ranking metrics of many individuals at once, by counting instead of sorting, and most violated rankings.
 
 A relevant document's rank is one more than the number of documents above it, counted for `LANES` individuals with one
 vector comparison per document; equal scores rank in order of row. The gain of the document is written to its rank and
-the measure is read off in order of rank. So a value depends on nothing but the labels in order of rank: rankings that
-differ only in documents of equal label have the same value to the last bit, whatever else is in the batch.
+the measure is read off in order of rank. So rankings that differ only in documents of equal label have the same value
+to the last bit, whatever else is in the batch.
 
 Most documents need not be counted. Deal the documents of a query into `depth` groups: `depth` documents, the best of
-each group, reach the smallest of the groups' best scores. A document below this floor has at least `depth` documents
-above it. Only documents that reach the floor of some individual of the block are looked at.
+each group, reach the smallest of the groups' best scores. Documents below this floor for all individuals of the block
+are left out.
 """
 
 from __future__ import annotations
@@ -39,32 +39,21 @@ def normalised_gain(
     ideal: Vector,
     ideal_first: Integers,
 ) -> Matrix:
-    """Discounted cumulated gain over its ideal value, averaged over the last depths of each query.
+    """Return the discounted cumulated gain over its ideal value, averaged over the last depths of each query.
+
+    Shape (n_queries, n_individuals), 0 where a query does not count. O(n_individuals · Σ_q n_relevant · n_documents) at
+    worst, O(n_individuals · Σ_q n_documents) where the individuals of a block rank alike and `depth` is small.
 
     Parameters
     ----------
-    scores : ndarray of float64, shape (n_documents, n_individuals), C-contiguous
-        Finite scores.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
-    query : ndarray of int64, shape (n_counted,)
-        The queries that can have a value other than 0.
-    gain : ndarray of float64, shape (n_documents,)
-        What each document adds at discount 1: 0 for an irrelevant one, else positive.
-    discount : ndarray of float64, shape (max(depth),) or longer
-        The weight of each rank.
-    depth : ndarray of int64, shape (n_counted,)
-        The last rank that counts, between 1 and the number of documents of the query.
-    ideal : ndarray of float64, shape (ideal_first[-1],)
-        What the cumulated gain is divided by at each averaged depth; the last entry of a query is for `depth` itself.
-    ideal_first : ndarray of int64, shape (n_counted + 1,)
-        Where the entries of each counted query begin in `ideal`.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_queries, n_individuals)
-        The value of each query, 0 where it does not count. Time O(n_individuals · Σ_q n_relevant · n_documents) at
-        worst, O(n_individuals · Σ_q n_documents) where the individuals of a block rank alike and `depth` is small.
+    scores : (n_documents, n_individuals), C-contiguous, finite
+    offsets : (n_queries + 1,); query q has the rows ``offsets[q]`` to ``offsets[q + 1]``
+    query : (n_counted,), the queries that can have a value other than 0
+    gain : (n_documents,), what each document adds at discount 1: 0 for an irrelevant one, else positive
+    discount : (max(depth),) or longer, the weight of each rank
+    depth : (n_counted,), the last rank that counts, between 1 and the number of documents of the query
+    ideal : (ideal_first[-1],), divisors of the cumulated gain at each averaged depth, of which `depth` is the last
+    ideal_first : (n_counted + 1,), where the entries of each counted query begin in `ideal`
     """
     n_individuals = scores.shape[1]
     values = np.zeros((len(offsets) - 1, n_individuals))
@@ -94,13 +83,8 @@ def normalised_gain(
 
 
 @kernel
-def average_precision(
-    scores: Vector,
-    offsets: Integers,
-    query: Integers,
-    relevance: Vector,
-) -> Matrix:
-    """Mean of the precision at the ranks of the relevant documents; arguments and result as in `normalised_gain`.
+def average_precision(scores: Vector, offsets: Integers, query: Integers, relevance: Vector) -> Matrix:
+    """Return the mean of the precision at the ranks of the relevant documents; see `normalised_gain`.
 
     `relevance` is 1 for a relevant document and 0 for any other; each query in `query` has a relevant document.
     """
@@ -129,7 +113,7 @@ def average_precision(
 
 @kernel
 def sum_over_queries(values: Matrix) -> Matrix:
-    """Sum over the rows, added one after the other."""
+    """Return the sum over the rows, added one after the other."""
     total = np.zeros(values.shape[1])
     for q in range(len(values)):
         for individual in range(values.shape[1]):
@@ -139,13 +123,13 @@ def sum_over_queries(values: Matrix) -> Matrix:
 
 @kernel
 def mean_over_queries(values: Matrix) -> Matrix:
-    """Mean over the rows, added one after the other: numpy's order of summation depends on the number of columns."""
+    """Return the mean over the rows, added one by one: numpy's order of summation depends on the number of columns."""
     return sum_over_queries(values) / len(values)
 
 
 @kernel
 def _workspace(offsets: Integers, query: Integers) -> tuple[Matrix, Matrix, Matrix]:
-    """Room for the longest query: scores and gains of the documents kept, and the gains by rank."""
+    """Return room for the longest query: scores and gains of the documents kept, and the gains by rank."""
     longest = longest_query(offsets, query)
     return np.empty((longest, LANES)), np.empty(longest), np.empty((longest, LANES))
 
@@ -178,7 +162,7 @@ def _place_gains(
     kept_gain: Vector,
     placed: Matrix,
 ) -> None:
-    """Write to ``placed[rank]`` what the document at each of the first `depth` ranks of a query gains."""
+    """Write the gain of the document at each of the first `depth` ranks of a query to ``placed[rank]``."""
     n_kept = _keep_candidates(table, column, begin, end, gain, depth, kept, kept_gain)
     placed[:depth] = 0.0
     above = np.empty(LANES, np.int64)
@@ -254,19 +238,8 @@ def most_violated_rankings(z: Vector, relevant: Mask, offsets: Integers, coeffic
     own best place among the relevant ones; a worse one never belongs above a better one, so these places form a
     ranking.
 
-    Parameters
-    ----------
-    z : (n_documents,)
-    relevant : (n_documents,)
-    offsets : (n_queries + 1,)
-    coefficients : (n_documents,), written
-        The sum over the documents of coefficient times x is Ψ(perfect ranking) − Ψ(π), query by query.
-    losses : (n_queries,), written
-        1 − AP(π). It and the coefficients are 0 in queries without documents of both kinds.
-
-    Notes
-    -----
-    O(|R| |N|) per query, and sorting.
+    `coefficients` (n_documents,) receives the factors of x in Ψ(perfect ranking) − Ψ(π), query by query, and `losses`
+    (n_queries,) 1 − AP(π); both are 0 in queries without documents of both kinds. O(|R| |N|) per query, and sorting.
     """
     coefficients[:] = 0.0
     losses[:] = 0.0
@@ -285,10 +258,10 @@ def most_violated_rankings(z: Vector, relevant: Mask, offsets: Integers, coeffic
             else:
                 below[j] = begin + place
                 j += 1
-        passed = np.zeros(n_relevant + 1, np.int64)  # by how many relevant documents there are above them
+        passed = np.zeros(n_relevant + 1, np.int64)  # irrelevant documents by the relevant ones above
         share = 2.0 / (n_relevant * n_others)
         for j in range(n_others):
-            # From the end of the ranking up: what it gains to stand above one more relevant document.
+            # From the end of the ranking up: the gain of standing above one more relevant document.
             best, best_gain, gain = n_relevant, 0.0, 0.0
             for i in range(n_relevant - 1, -1, -1):
                 precision_lost = (i + 1.0) / (i + 1.0 + j) - (i + 1.0) / (i + 2.0 + j)

@@ -1,10 +1,10 @@
-"""Sums over preference pairs by runs of labels, for many individuals: no pair is listed, and no score is kept.
+"""Sums over preference pairs by runs of labels, for many individuals, without a list of pairs.
 
-Sorted by label, the worse documents of a document are all those of its query before its own run, so that a pass needs
-no list of pairs. Documents are the lanes: an individual pays for its own features alone, and its sums do not depend on
-its company. Whole queries go through in blocks of about 512 documents. A block's features, centred in their queries,
-are copied into tiles of four vectors, feature by feature, which stay in the cache while all individuals are scored, the
-scores are replaced by what the pairs add to each document, and these sums are brought back to the features.
+Sorted by label, the worse documents of a document are all documents of its query before its own run. Documents are the
+lanes: an individual pays for its own features alone, and its sums do not depend on its company. Whole queries go
+through in blocks of about 512 documents. A block's features, centred in their queries, are copied into tiles that stay
+in the cache while all individuals are scored, their scores are replaced by the sums over each document's pairs, and
+these sums are brought back to the features.
 
 In a query with n documents and runs of labels a pass over its pairs takes O(n²) at worst, n² / 32 vector operations in
 single precision; up to some 5,000 documents that is faster than sorting the scores.
@@ -20,35 +20,28 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, sum_four
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query
 
-__all__ = [
-    "add_all_curvature",
-    "add_all_residuals",
-    "add_curvature",
-    "add_residuals",
-    "CURVATURE",
-    "IDLE",
-    "RESIDUALS",
-    "centres",
-    "rows_by_run",
-    "run_pass",
-]
+__all__ = ["CURVATURE", "IDLE", "RESIDUALS", "centres", "rows_by_run", "run_pass"]
 
 
 @kernel
-def add_residuals(
+def _add_pairs(
     loser: Floats,
     level: Floats,
+    move: Floats | None,
+    moved: Floats | None,
     total: Floats,
     sums: Floats,
-    start: Integers,
-    first: int,
-    end: int,
+    runs: tuple[Integers, int, int],
     prefix: Words,
     four: Floats,
-    four_sums: Floats,
 ) -> float:
-    """Add d to the winner and −d to the loser of every pair of a query, four winners at a time, and return Σ d."""
-    width = len(prefix)
+    """Add d to the winner and −d to the loser of every pair of a query with d > 0, and return Σ d.
+
+    With `move` the difference of the moves takes the place of d. Four winners go side by side. numba compiles the two
+    cases apart, as it knows at compile time whether an argument is None.
+    """
+    start, first, end = runs
+    width, four_sums = len(prefix), four.reshape(-1)
     zero, low = spread(loser.dtype.type(0)), spread(loser.dtype.type(-np.inf))
     nobody = loser.dtype.type(-np.inf)
     slack = zero
@@ -56,25 +49,27 @@ def add_residuals(
         begin, stop = start[r] - start[first], start[r + 1] - start[first]
         whole, rest = begin // width, begin % width
         for i in range(begin, stop, 4):
-            a0 = spread(level[i])
-            a1 = spread(level[i + 1] if i + 1 < stop else nobody)
-            a2 = spread(level[i + 2] if i + 2 < stop else nobody)
-            a3 = spread(level[i + 3] if i + 3 < stop else nobody)
+            a0 = z0 = spread(level[i])
+            a1 = z1 = spread(level[i + 1] if i + 1 < stop else nobody)
+            a2 = z2 = spread(level[i + 2] if i + 2 < stop else nobody)
+            a3 = z3 = spread(level[i + 3] if i + 3 < stop else nobody)
+            if moved is not None:
+                z0, z1, z2, z3 = spread(moved[i]), spread(moved[i + 1]), spread(moved[i + 2]), spread(moved[i + 3])
             t0 = t1 = t2 = t3 = zero
-            for vector in range(whole):
+            for vector in range(whole + (rest > 0)):
                 s = load(loser, vector)
+                if vector == whole:
+                    s = blend(load_mask(prefix, rest), s, low)
                 d0, d1, d2, d3 = a0 + s, a1 + s, a2 + s, a3 + s
-                d0, d1 = blend(d0 > zero, d0, zero), blend(d1 > zero, d1, zero)
-                d2, d3 = blend(d2 > zero, d2, zero), blend(d3 > zero, d3, zero)
+                if move is None:
+                    d0, d1 = blend(d0 > zero, d0, zero), blend(d1 > zero, d1, zero)
+                    d2, d3 = blend(d2 > zero, d2, zero), blend(d3 > zero, d3, zero)
+                else:
+                    z = load(move, vector)
+                    d0, d1 = blend(d0 > zero, z0 - z, zero), blend(d1 > zero, z1 - z, zero)
+                    d2, d3 = blend(d2 > zero, z2 - z, zero), blend(d3 > zero, z3 - z, zero)
                 t0, t1, t2, t3 = t0 + d0, t1 + d1, t2 + d2, t3 + d3
                 store(total, vector, load(total, vector) - ((d0 + d1) + (d2 + d3)))
-            if rest:
-                s = blend(load_mask(prefix, rest), load(loser, whole), low)
-                d0, d1, d2, d3 = a0 + s, a1 + s, a2 + s, a3 + s
-                d0, d1 = blend(d0 > zero, d0, zero), blend(d1 > zero, d1, zero)
-                d2, d3 = blend(d2 > zero, d2, zero), blend(d3 > zero, d3, zero)
-                t0, t1, t2, t3 = t0 + d0, t1 + d1, t2 + d2, t3 + d3
-                store(total, whole, load(total, whole) - ((d0 + d1) + (d2 + d3)))
             won = sum_four(t0, t1, t2, t3)
             slack = slack + won
             store(four, 0, won)
@@ -85,105 +80,34 @@ def add_residuals(
 
 
 @kernel
-def add_curvature(
-    loser: Floats,
-    level: Floats,
-    move: Floats,
-    moved: Floats,
-    total: Floats,
-    sums: Floats,
-    start: Integers,
-    first: int,
-    end: int,
-    prefix: Words,
-    four: Floats,
-    four_sums: Floats,
-) -> None:
-    """Add the difference of the moves to the winner and subtract it from the loser of every pair with d > 0."""
-    width = len(prefix)
-    zero, low = spread(loser.dtype.type(0)), spread(loser.dtype.type(-np.inf))
-    nobody = loser.dtype.type(-np.inf)
-    for r in range(first + 1, end):
-        begin, stop = start[r] - start[first], start[r + 1] - start[first]
-        whole, rest = begin // width, begin % width
-        for i in range(begin, stop, 4):
-            a0 = spread(level[i])
-            a1 = spread(level[i + 1] if i + 1 < stop else nobody)
-            a2 = spread(level[i + 2] if i + 2 < stop else nobody)
-            a3 = spread(level[i + 3] if i + 3 < stop else nobody)
-            z0, z1, z2, z3 = spread(moved[i]), spread(moved[i + 1]), spread(moved[i + 2]), spread(moved[i + 3])
-            t0 = t1 = t2 = t3 = zero
-            for vector in range(whole):
-                s, z = load(loser, vector), load(move, vector)
-                d0, d1 = blend(a0 + s > zero, z0 - z, zero), blend(a1 + s > zero, z1 - z, zero)
-                d2, d3 = blend(a2 + s > zero, z2 - z, zero), blend(a3 + s > zero, z3 - z, zero)
-                t0, t1, t2, t3 = t0 + d0, t1 + d1, t2 + d2, t3 + d3
-                store(total, vector, load(total, vector) - ((d0 + d1) + (d2 + d3)))
-            if rest:
-                s, z = blend(load_mask(prefix, rest), load(loser, whole), low), load(move, whole)
-                d0, d1 = blend(a0 + s > zero, z0 - z, zero), blend(a1 + s > zero, z1 - z, zero)
-                d2, d3 = blend(a2 + s > zero, z2 - z, zero), blend(a3 + s > zero, z3 - z, zero)
-                t0, t1, t2, t3 = t0 + d0, t1 + d1, t2 + d2, t3 + d3
-                store(total, whole, load(total, whole) - ((d0 + d1) + (d2 + d3)))
-            store(four, 0, sum_four(t0, t1, t2, t3))
-            for j in range(4):
-                sums[i + j] += four_sums[j]
-
-
-@kernel
-def add_all_residuals(
-    score: Floats, kept: Mask, margin: float, sums: Floats, start: Integers, first: int, end: int
-) -> float:
+def _add_all_pairs(score: Floats, kept: Mask, margin: float, sums: Floats, runs: tuple[Integers, int, int]) -> float:
     """Add d = margin − (sᵢ − sⱼ) to the winner and −d to the loser of every pair of a query; return Σ d.
 
     Sums per run do: a document with w worse and b better ones gets (w − b) margin − (w + b) s and the scores of all
     these. Pairs count where both documents are `kept` (n,).
     """
-    slack = _add_from_one_side(score, kept, margin, 1.0, sums, start, first, end)
-    _add_from_one_side(score, kept, margin, -1.0, sums, start, first, end)
+    start, first, end = runs
+    slack = 0.0
+    for side in (1.0, -1.0):  # the sums of each document over the worse documents, and over the better ones
+        other = 0.0
+        n_others = 0
+        for number in range(end - first):
+            r = first + number if side > 0 else end - 1 - number
+            begin, stop = start[r] - start[first], start[r + 1] - start[first]
+            for k in range(begin, stop):
+                if kept[k]:
+                    d = n_others * (side * margin - score[k]) + other
+                    sums[k] += d
+                    slack += d if side > 0 else 0.0
+            for k in range(begin, stop):
+                if kept[k]:
+                    other += score[k]
+                    n_others += 1
     return slack
 
 
-@kernel
-def add_all_curvature(move: Floats, kept: Mask, sums: Floats, start: Integers, first: int, end: int) -> None:
-    """Add the difference of the moves to the winner and subtract it from the loser of every pair of a query."""
-    n = start[end] - start[first]
-    add_all_residuals(move, kept, 0.0, sums, start, first, end)
-    for k in range(n):
-        sums[k] = -sums[k]
-
-
-@kernel
-def _add_from_one_side(
-    score: Floats,
-    kept: Mask,
-    margin: float,
-    side: float,
-    sums: Floats,
-    start: Integers,
-    first: int,
-    end: int,
-) -> float:
-    """Add what each kept document has of the worse ones (`side` 1) or the better ones (−1): side · margin − s + s′."""
-    total = other = 0.0
-    n_others = 0
-    for number in range(end - first):
-        r = first + number if side > 0 else end - 1 - number
-        begin, stop = start[r] - start[first], start[r + 1] - start[first]
-        for k in range(begin, stop):
-            if kept[k]:
-                d = n_others * (side * margin - score[k]) + other
-                sums[k] += d
-                total += d
-        for k in range(begin, stop):
-            if kept[k]:
-                other += score[k]
-                n_others += 1
-    return total
-
-
 IDLE, RESIDUALS, CURVATURE = 0, 1, 2
-"""What a pass does for an individual: nothing; sum the residuals at w; multiply the second derivative at w by v."""
+"""Tasks of a pass for an individual: nothing; the sum of residuals at w; the second derivative at w times v."""
 
 
 @kernel
@@ -204,10 +128,7 @@ def rows_by_run(run: NDArray[np.int32], n_runs: int) -> tuple[NDArray[np.int32],
 
 @kernel
 def centres(columns: Floats, offsets: Integers) -> Matrix:
-    """Return the mean of each feature in each query, shape (n_features, n_queries).
-
-    Where a feature is constant in a query the mean is exactly its value there.
-    """
+    """Return the mean of each feature in each query, shape (n_features, n_queries); a constant is its exact mean."""
     result = np.empty((len(columns), len(offsets) - 1))
     for f in range(len(columns)):
         for q in range(len(offsets) - 1):
@@ -253,7 +174,7 @@ def run_pass(
     Parameters
     ----------
     columns : (n_features, n_documents), C-contiguous, in any precision
-    centre : (n_features, n_queries), what is subtracted in each query
+    centre : (n_features, n_queries), subtracted in each query
     offsets : (n_queries + 1,)
     query : (n_counted,), the queries with pairs, increasing
     first, start, row : query q has the runs ``first[q]`` to ``first[q + 1]``, run r the documents ``row[start[r]]`` to
@@ -262,7 +183,7 @@ def run_pass(
     begin, place : individual k has the features ``used[place[begin[k]]]`` to ``used[place[begin[k + 1]]]``, increasing
     w, v : (n_places,), weights and directions in the precision of the pass
     task : (n_individuals,)
-    documents : (n_individuals, n_documents), those whose pairs count; one row for everybody, or none for all
+    documents : (n_individuals, n_documents), the documents whose pairs count; one row for everybody, or none for all
     queries : (n_individuals, n_queries), the same for queries
     shift : (n_documents,), or empty for 0
     prefix : (lanes,) words; word l has the bits of the lanes before lane l
@@ -281,10 +202,9 @@ def run_pass(
     loser, winner = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
     move, total = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
     four = np.empty((1, width), w.dtype)
-    four_sums = four.reshape(-1)
     # Views are made here once: inside the loops each would count its references.
     all_columns = columns.reshape(-1)
-    score, moved, flat_tiles = scores.reshape(-1), moves.reshape(-1), tiles.reshape(-1)
+    score, moved = scores.reshape(-1), moves.reshape(-1)
     as_loser, as_winner, as_move, added = loser.reshape(-1), winner.reshape(-1), move.reshape(-1), total.reshape(-1)
     nothing = spread(w.dtype.type(0))
     kept = np.ones(longest, np.bool_)
@@ -300,7 +220,7 @@ def run_pass(
             for k in range(offsets[query[q] + 1] - offset):
                 by_label[document + k] = document + row[sorted_first + k] - offset
                 by_row[document + row[sorted_first + k] - offset] = k
-        copy_to_tiles(all_columns, columns.shape[1], used, offsets, query[c:end], first_vector, tiles, flat_tiles)
+        copy_to_tiles(all_columns, columns.shape[1], used, offsets, query[c:end], first_vector, tiles)
         _centre(tiles, used, centre, offsets, query[c:end], first_vector)
         n_tiles = (n + TILE - 1) // TILE
         _score(tiles, n_used, n_tiles, begin, place, w, task, RESIDUALS, scores, room // width)
@@ -311,6 +231,7 @@ def run_pass(
             at = individual * room
             for q in range(c, end):
                 document, r, r_end = first_vector[q - c] * width, first[query[q]], first[query[q] + 1]
+                runs = start, r, r_end
                 n_of_query = start[r_end] - start[r]
                 if len(queries) and not queries[min(individual, len(queries) - 1), query[q]]:
                     for vector in range(at + document, at + document + n_of_query, width):
@@ -337,17 +258,15 @@ def run_pass(
                             if not kept[k]:
                                 as_loser[k] = as_winner[k] = -np.inf
                     if task[individual] == RESIDUALS:
-                        total_slack = add_residuals(
-                            loser, as_winner, total, added, start, r, r_end, prefix, four, four_sums
-                        )
+                        total_slack = _add_pairs(loser, as_winner, None, None, total, added, runs, prefix, four)
                     else:
-                        add_curvature(
-                            loser, as_winner, move, as_move, total, added, start, r, r_end, prefix, four, four_sums
-                        )
+                        _add_pairs(loser, as_winner, move, as_move, total, added, runs, prefix, four)
                 elif task[individual] == RESIDUALS:
-                    total_slack = add_all_residuals(as_loser, kept, margin, added, start, r, r_end)
+                    total_slack = _add_all_pairs(as_loser, kept, margin, added, runs)
                 else:
-                    add_all_curvature(as_move, kept, added, start, r, r_end)
+                    _add_all_pairs(as_move, kept, 0.0, added, runs)
+                    for k in range(n_of_query):
+                        added[k] = -added[k]
                 slack[individual] += margin * total_slack
                 if len(shift) and task[individual] == RESIDUALS:
                     for k in range(n_of_query):

@@ -17,18 +17,10 @@ __all__ = ["linear_scores", "values_by_blocks"]
 def linear_scores(X: Floats, W: Matrix) -> Matrix:
     """Return the scores (n_documents, n_individuals) of the rankers in the rows of W (n_individuals, n_features).
 
-    A score is summed in the precision of X in feature order. A product by a linear algebra library would give two
-    identical documents different last bits, depending on their row and on the batch, and so break ties at random.
-
-    Parameters
-    ----------
-    X : ndarray of float32 or float64, shape (n_documents, n_features), C-contiguous
-    W : ndarray of float64, shape (n_individuals, n_features)
-        Rounded to the precision of X.
-
-    Notes
-    -----
-    O(n_documents · n_individuals · k), k the number of features that any of the neighbours in a vector uses.
+    X (n_documents, n_features) is C-contiguous. A score is summed in its precision, to which W is rounded, in feature
+    order. A product by a linear algebra library would give two identical documents different last bits, depending on
+    their row and on the batch, and so break ties at random. O(n_documents · n_individuals · k), k the number of
+    features that any of the neighbours in a vector uses.
     """
     scores: Matrix = _scores(X, W, lanes(X.dtype.type))
     return scores
@@ -42,23 +34,15 @@ def values_by_blocks(
     offsets: Integers,
     blocks: Iterable[tuple[int, int]],
 ) -> Matrix:
-    """Return what a metric gives each query under linear rankers, scoring and ranking some queries at a time.
+    """Return the value (n_queries, n_individuals) of each query under linear rankers, scored block by block.
 
     Parameters
     ----------
-    measure : callable
-        A kernel of `moerank.kernels.ranks`.
-    plan : tuple of ndarray
-        Its arguments after scores and offsets, for all queries.
-    X, W
-        As in `linear_scores`; X in any order of memory.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-    blocks : iterable of (int, int)
-        Where runs of queries begin and end, which are scored together.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_queries, n_individuals)
+    measure : a kernel of `moerank.kernels.ranks`
+    plan : its arguments after scores and offsets, for all queries
+    X, W : as in `linear_scores`; X in any order of memory
+    offsets : (n_queries + 1,)
+    blocks : where the queries of each block begin and end
     """
     values = np.zeros((len(offsets) - 1, len(W)))
     for begin, end in blocks:

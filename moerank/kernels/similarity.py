@@ -6,29 +6,18 @@ import numpy as np
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.kernels.compiled import kernel
+from moerank.kernels.counted_sums import add_at, sum_of_first
 
 __all__ = ["concordance", "gaussian_density"]
 
 
 @kernel
 def concordance(X: Matrix, offsets: Integers) -> Matrix:
-    """Share of the document pairs of a query that two features order the same way, averaged over queries.
+    """Return the share of the document pairs of a query that two features order alike, averaged over queries.
 
-    A pair that both features leave tied is ordered the same way; one that only one of them leaves tied counts half.
+    Shape (n_features, n_features). A pair that both features leave tied is ordered alike; one that only one of them
+    leaves tied counts half. Queries of one document do not count; without any other query all entries are 1.
 
-    Parameters
-    ----------
-    X : (n_documents, n_features)
-    offsets : (n_queries + 1,), where queries begin
-
-    Returns
-    -------
-    ndarray, shape (n_features, n_features)
-        Symmetric, between 0 and 1, with 1 on the diagonal; queries of one document do not count. Without any query
-        that counts, all entries are 1.
-
-    Notes
-    -----
     O(n_features² · Σ_q m log m) with m the number of documents of a query. Of N pairs, D ordered differently, T and U
     tied in the one and the other feature and B in both, N − D − (T + U) / 2 + B count.
     """
@@ -82,13 +71,7 @@ def _dense_ranks(x: Vector, order: Integers, rank: Integers) -> int:
 
 
 @kernel
-def _opposed(
-    order: Integers,
-    rank: Integers,
-    other: Integers,
-    tree: Integers,
-    in_group: Integers,
-) -> tuple[int, int]:
+def _opposed(order: Integers, rank: Integers, other: Integers, tree: Integers, in_group: Integers) -> tuple[int, int]:
     """Count the pairs that two rankings order differently, and those that both leave tied.
 
     The documents are visited in the `order` of the first ranking, a group of ties at a time. A Fenwick `tree` holds
@@ -104,21 +87,13 @@ def _opposed(
             end += 1
         for k in range(begin, end):
             r = other[order[k]]
-            not_above = 0
-            node = r + 1
-            while node > 0:
-                not_above += tree[node]
-                node &= node - 1
-            n_opposed += n_seen - not_above
+            n_opposed += n_seen - int(sum_of_first(tree, r + 1))
             n_tied += in_group[r]
             in_group[r] += 1
         for k in range(begin, end):
             r = other[order[k]]
             in_group[r] = 0
-            node = r + 1
-            while node <= m:
-                tree[node] += 1
-                node += node & -node
+            add_at(tree, m, r + 1, 1)
         n_seen += end - begin
         begin = end
     return n_opposed, n_tied
@@ -132,23 +107,11 @@ REACH = 10.0
 
 @kernel
 def gaussian_density(samples: Vector, points: Vector, bandwidth: float) -> Vector:
-    """Density (1 / M h) Σⱼ φ((x − xⱼ) / h) of M samples with bandwidth h at each point x, φ the standard normal one.
+    """Return the density (1 / M h) Σⱼ φ((x − xⱼ) / h) of M samples at each point x, φ the standard normal density.
 
-    Parameters
-    ----------
-    samples : (n_samples,)
-    points : (n_points,)
-    bandwidth : h, positive
-
-    Returns
-    -------
-    ndarray, shape (n_points,)
-        Not negative; the error is below 1e-14 of the peak of one sample, 1 / (h √(2π)).
-
-    Notes
-    -----
-    O((n_samples + n_points) · TERMS) and a sort of the samples. With s = (xⱼ − g) / h, at most ½, the distance of a
-    sample from the middle g of its cell and z = (x − g) / h,
+    The bandwidth h is positive. Densities are not negative; the error is below 1e-14 of the peak of one sample,
+    1 / (h √(2π)). O((n_samples + n_points) · TERMS) and a sort of the samples. With s = (xⱼ − g) / h, at most ½, the
+    distance of a sample from the middle g of its cell and z = (x − g) / h,
 
         exp(−(z − s)² / 2) = exp(−z² / 2) Σₖ (sᵏ / k!) Heₖ(z)
 

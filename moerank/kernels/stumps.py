@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moerank.arrays import Integers, Mask, Vector
 from moerank.kernels.compiled import kernel
 
-__all__ = ["best_stump", "exponential_weights", "fidelity_weights", "split_weight"]
+__all__ = ["best_stump", "pair_weights", "split_weight"]
 
 Documents = NDArray[np.int32]
 
@@ -27,50 +27,28 @@ TIE = 1e-10
 
 
 @kernel
-def exponential_weights(
-    first: Integers,
-    winner: Documents,
-    worse: Documents,
-    scores: Vector,
-    importance: Vector,
-    weights: Vector,
-    potentials: Vector,
-) -> float:
-    """Weigh pair (i, j) by cᵢ exp(sⱼ − sᵢ), with s the scores and c the importance; return the sum of the weights.
-
-    `weights` (n_pairs,) and `potentials` (n_documents,) receive D and π. O(n_pairs + n_documents), one
-    exponential per pair.
-    """
-    total = 0.0
-    potentials[:] = 0.0
-    for w in range(len(winner)):
-        i = winner[w]
-        won = 0.0
-        for k in range(first[w], first[w + 1]):
-            j = worse[k]
-            weight = importance[i] * np.exp(scores[j] - scores[i])
-            weights[k] = weight
-            potentials[j] -= weight
-            won += weight
-        potentials[i] += won
-        total += won
-    return total
+def _fidelity(o: float) -> float:
+    """Return e^−o (1 + e^−o)^−3/2 for o = sᵢ − sⱼ, twice minus the slope of the fidelity loss 1 − (1 + e^−o)^−½."""
+    small = np.exp(-abs(o))  # e^−o would overflow for a pair far in the wrong order
+    root = np.sqrt(1.0 + small)
+    return (small if o > 0.0 else np.sqrt(small)) / (root * root * root)
 
 
 @kernel
-def fidelity_weights(
+def pair_weights(
     first: Integers,
     winner: Documents,
     worse: Documents,
     scores: Vector,
     importance: Vector,
+    fidelity: bool,
     weights: Vector,
     potentials: Vector,
 ) -> float:
-    """Weigh pair (i, j) by cᵢ e^−o (1 + e^−o)^−3/2, o = sᵢ − sⱼ; return the sum of the weights.
+    """Weigh pair (i, j) by cᵢ times the slope of a loss at sᵢ − sⱼ, c the importance; return the sum of the weights.
 
-    It is twice the slope of the fidelity loss 1 − (1 + e^−o)^−½.
-    Arguments, results and complexity as of `exponential_weights`.
+    The loss is the `fidelity` loss or else the exponential one. `weights` (n_pairs,) and `potentials` (n_documents,)
+    receive D and π. O(n_pairs + n_documents).
     """
     total = 0.0
     potentials[:] = 0.0
@@ -79,9 +57,8 @@ def fidelity_weights(
         won = 0.0
         for k in range(first[w], first[w + 1]):
             j = worse[k]
-            small = np.exp(-abs(scores[i] - scores[j]))  # e^−o would overflow for a pair far in the wrong order
-            root = np.sqrt(1.0 + small)
-            weight = importance[i] * (small if scores[i] > scores[j] else np.sqrt(small)) / (root * root * root)
+            o = scores[i] - scores[j]
+            weight = importance[i] * (_fidelity(o) if fidelity else np.exp(-o))
             weights[k] = weight
             potentials[j] -= weight
             won += weight
@@ -117,17 +94,8 @@ def best_stump(
 ) -> tuple[int, int, float]:
     """Return feature, threshold and r of the stump with the largest r, or the largest |r| with `reversed_too`.
 
-    Parameters
-    ----------
-    bins : (n_features, n_documents), the number of thresholds below each value
-    n_thresholds : (n_features,)
-    potentials : (n_documents,)
-    total : the weight of all pairs, for what counts as equal
-    reversed_too : whether a negative r is as good
-
-    Notes
-    -----
-    O(n_documents · n_features + Σ n_thresholds). Equal stumps: the first feature, then the lowest threshold.
+    `bins` (n_features, n_documents) counts the thresholds below each value, and `total` is the weight of all pairs.
+    Of equal stumps the first feature is taken, then the lowest threshold. O(n_documents · n_features + Σ n_thresholds).
     """
     feature, threshold = 0, 0
     best = largest = 0.0

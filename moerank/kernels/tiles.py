@@ -1,8 +1,8 @@
-"""Whole queries copied from the columns of features into tiles that stay in the cache while a population uses them.
+"""Tiles of features: whole queries copied from columns into blocks that stay in the cache.
 
-A tile holds four vectors of documents, feature by feature: of feature number u of the used ones, tile t has the rows
-``(t · n_used + u) · TILE`` and the next three. Each query begins with a vector of its own, and behind its last document
-stands anything that is finite.
+A tile holds four vectors of documents, feature by feature: the u-th used feature has the rows ``(t · n_used + u) ·
+TILE`` and the next three in tile t. Each query begins with a vector of its own; the numbers behind its last document
+are finite.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import numpy as np
 
 from moerank.arrays import Floats, Integers, Mask
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import load_converted, prefetch, spread, store
+from moerank.kernels.lanes import load_at, prefetch, spread, store
 
 __all__ = ["BLOCK", "TILE", "copy_to_tiles", "cut_block", "longest_query", "places_of"]
-
 
 TILE = 4
 """Vectors of a tile: as many sums run side by side, which hides the latency of an addition."""
@@ -28,7 +27,7 @@ AHEAD = 4
 
 @kernel
 def longest_query(offsets: Integers, query: Integers) -> int:
-    """Return how many documents the longest of these queries has."""
+    """Return the number of documents of the longest of these queries."""
     longest = 0
     for q in query:
         longest = max(longest, offsets[q + 1] - offsets[q])
@@ -61,17 +60,17 @@ def copy_to_tiles(
     queries: Integers,
     first_vector: Integers,
     tiles: Floats,
-    flat: Floats,
 ) -> None:
     """Copy the `used` features of the queries of a block, in the precision of the tiles.
 
-    `columns` are the numbers of all features, one feature after the other, and `flat` those of the tiles.
+    `columns` are the numbers of all features, one feature after the other.
     """
+    flat = tiles.reshape(-1)
     n_used, width = len(used), tiles.shape[1]
     line = 64 // columns.itemsize
     like = spread(tiles.dtype.type(0))
     for u in range(n_used):
-        # Each feature lies elsewhere in memory: without a word the processor would wait for each one anew.
+        # Each feature lies elsewhere in memory: without this the processor would wait for each one.
         ahead = used[min(u + AHEAD, n_used - 1)] * n_documents
         for source in range(offsets[queries[0]], offsets[queries[-1] + 1], line):
             prefetch(columns, ahead + source)
@@ -84,20 +83,20 @@ def copy_to_tiles(
             if last + width <= n_documents:
                 last = stop
             for row in range(source, last, width):
-                store(tiles, target, load_converted(like, columns, column + row))
+                store(tiles, target, load_at(like, columns, column + row))
                 target += 1
                 within += 1
                 if within == TILE:  # the next tile is n_used features on
                     within = 0
                     target += (n_used - 1) * TILE
-            for row in range(last, stop):  # there is nothing behind the last document
+            for row in range(last, stop):  # no document stands behind the last one
                 flat[target * width + row - last] = columns[column + row]
 
 
 def places_of(mask: Mask) -> tuple[Integers, Integers]:
     """Return where the true columns of each row begin, shape (n_rows + 1,), and these columns, shape (n_true,).
 
-    ``values[mask]`` has the same order. Both are contiguous: kernels would be compiled once more for others.
+    ``values[mask]`` has the same order. Both are contiguous, or kernels would be compiled twice.
 
     Examples
     --------

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Mask, Matrix
+from moerank.checks import check_choice
 from moerank.data import RankingData
-from moerank.evolution import DigestDuplicates, KeepAsIs, MixedCrossover, MixedMutation, MixedSampling
+from moerank.evolution import CROSSOVER, DigestDuplicates, KeepAsIs, MixedCrossover, MixedMutation, MixedSampling
 from moerank.metrics import Metric
 from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import FitnessBackend, LinearPopulation
 
-__all__ = ["Ensemble"]
+__all__ = ["Count", "Ensemble"]
+
+Count: TypeAlias = Literal["weights", "bits"]
 
 
 class Ensemble(Stage):
@@ -27,7 +30,8 @@ class Ensemble(Stage):
 
         ens_j = bit_j · Σ_k weight_k · r_k(j),                                                        (7)
 
-    with r_k the k-th member's ranker. Nothing is retrained. Features count if their weight in the sum is not zero.
+    with r_k the k-th member's ranker. Nothing is retrained. By default features count if their weight in the sum is not
+    zero, for a feature without a weight need not be computed.
 
     Parameters
     ----------
@@ -45,6 +49,11 @@ class Ensemble(Stage):
     inject : bool, default False
         Start with the members themselves in the population, so that the ensemble cannot do worse than they do on
         the training data. The paper does not.
+    count : {"weights", "bits"}, default "weights"
+        Count features with a weight, or the bits that are set, as the paper does. The counts differ where a weight
+        vanishes: its member has none, or the weights of the members that have one are 0.
+    crossover, mutation : float
+        See `Stage`.
     workers : int, default 1
         Threads; the result does not depend on it.
 
@@ -79,6 +88,9 @@ class Ensemble(Stage):
         by_group: bool = False,
         backend: FitnessBackend | None = None,
         inject: bool = False,
+        count: Count = "weights",
+        crossover: float = CROSSOVER,
+        mutation: float | None = None,
         workers: int = 1,
     ) -> None:
         coefs = np.asarray(coefs, dtype=np.float64)
@@ -93,11 +105,23 @@ class Ensemble(Stage):
             )
         n_var = len(self.used) + len(coefs)
         n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var
+        check_choice(get_args(Count), count=count)
         super().__init__(
-            train, backend, metric, n_var, objectives, workers=workers, n_counted=n_counted, xl=0.0, xu=1.0
+            train,
+            backend,
+            metric,
+            n_var,
+            objectives,
+            crossover=crossover,
+            mutation=mutation,
+            workers=workers,
+            n_counted=n_counted,
+            xl=0.0,
+            xu=1.0,
         )
         self.coefs = coefs
         self.inject = inject
+        self.count = count
 
     @property
     def n_bits(self) -> int:
@@ -108,8 +132,8 @@ class Ensemble(Stage):
         """Return the mixed sampling, crossover and mutation, and elimination of equal strings by digest."""
         return {
             "sampling": MixedSampling(self.n_bits, members=self.members() if self.inject else None),
-            "crossover": MixedCrossover(self.n_bits),
-            "mutation": MixedMutation(self.n_bits),
+            "crossover": MixedCrossover(self.n_bits, self.crossover),
+            "mutation": MixedMutation(self.n_bits, self.mutation),
             "repair": KeepLimits(self.strings, self.used) if self.strings.limits.given else KeepAsIs(),
             "eliminate_duplicates": DigestDuplicates(),
         }
@@ -131,7 +155,7 @@ class Ensemble(Stage):
 
     def feature_mask(self, X: Matrix) -> Mask:
         """Return the features that count for each individual, shape (n_individuals, n_features)."""
-        return self._counted(self.weights(X))
+        return self._counted(X, self.weights(X))
 
     def check(self, X: Matrix) -> None:
         """Raise a ValueError that names the first string (n, n_var) which breaks a limit."""
@@ -144,12 +168,14 @@ class Ensemble(Stage):
         strings[:, self.used] = X[:, : self.n_bits] > 0.5
         return strings
 
-    def _counted(self, W: Matrix) -> Mask:
-        return self.strings.columns(self.strings.bits(W != 0)) | self.strings.included
+    def _counted(self, X: Matrix, W: Matrix) -> Mask:
+        bits = self.strings.bits(W != 0) if self.count == "weights" else self._feature_strings(X)
+        return self.strings.columns(bits) | self.strings.included
 
     def _is_empty(self, X: Matrix) -> Mask:
         return np.logical_not(np.any(self.weights(X), axis=1))
 
     def _candidates(self, X: Matrix) -> Candidates:
         W = self.weights(X)
-        return Candidates(self.train, self.metric, self._counted(W), lambda: LinearPopulation(W), backend=self.backend)
+        counted = self._counted(X, W)
+        return Candidates(self.train, self.metric, counted, lambda: LinearPopulation(W), backend=self.backend)

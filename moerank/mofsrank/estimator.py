@@ -329,7 +329,7 @@ class MOFSRank(RankingEstimator):
         if validation is not None and held_out is not None:
             reference = values_of(validation, metric, self._reference)[:, 0]
             self._advice = advice_against(self.chosen_, front.sizes, held_out, reference)
-            self.verdict_ = self._judged(held_out[:, self.chosen_], reference, "validation")
+            self.verdict_ = self._judged(held_out[:, self.chosen_], reference, validation, "validation")
 
     @property
     def forest_(self) -> Forest:
@@ -363,8 +363,17 @@ class MOFSRank(RankingEstimator):
         table = self._table(data)
         scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
         selection, reference = self._scored_by.per_query(data, scores).T
-        return self._judged(selection, reference, "test")
+        return self._judged(selection, reference, data, "test")
 
-    def _judged(self, selection: Vector, reference: Vector, part: Part) -> Verdict:
-        sizes = int(self.support_.sum()), self._n_allowed
-        return judge(selection, reference, part, self._scored_by.name, *sizes, margin=self.margin, advice=self._advice)
+    def _judged(self, selection: Vector, reference: Vector, data: RankingData, part: Part) -> Verdict:
+        return judge(
+            selection,
+            reference,
+            part,
+            self._scored_by.name,
+            int(self.support_.sum()),
+            self._n_allowed,
+            can_differ=self._scored_by.can_differ(data),
+            margin=self.margin,
+            advice=self._advice,
+        )

@@ -12,13 +12,18 @@ from pymoo.core.mutation import Mutation
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.evolution import (
+    CROSSOVER,
     DECAY,
     FORM,
+    IMPORTANCE,
+    REDUNDANCY,
     AdaptiveBitFlip,
     Decay,
     DigestDuplicates,
     Form,
+    Importance,
     KeepAsIs,
+    Redundancy,
     SparseBitFlip,
     SubsetSizeSampling,
     UniformCrossover,
@@ -72,6 +77,10 @@ class FeatureSelection(Stage):
         is, as equations (3)–(6) have it; False is the plain bit flip.
     form, decay : str
         The reading of equations (3)–(4) and of the factor α(t); see `AdaptiveBitFlip`.
+    importance, redundancy : str
+        The reading of equations (5) and (6); see `importance_degrees` and `redundancy_degrees`.
+    crossover, mutation : float
+        See `Stage`; `mutation` is the basic probability pm of the adaptive mutation.
     workers : int, default 1
         Threads; the result does not depend on it.
 
@@ -109,6 +118,10 @@ class FeatureSelection(Stage):
         adaptive: bool = True,
         form: Form = FORM,
         decay: Decay = DECAY,
+        importance: Importance = IMPORTANCE,
+        redundancy: Redundancy = REDUNDANCY,
+        crossover: float = CROSSOVER,
+        mutation: float | None = None,
         workers: int = 1,
     ) -> None:
         train.require_pairs()
@@ -119,6 +132,8 @@ class FeatureSelection(Stage):
             metric,
             self.strings.n_bits,
             objectives,
+            crossover=crossover,
+            mutation=mutation,
             workers=workers,
             n_counted=train.n_features,
             vtype=bool,
@@ -129,19 +144,27 @@ class FeatureSelection(Stage):
         self.adaptive = adaptive
         self.form = form
         self.decay = decay
+        self.importance = importance
+        self.redundancy = redundancy
 
     def operators(self) -> dict[str, Any]:
         """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
-        mutation: Mutation = SparseBitFlip()
+        mutation: Mutation = SparseBitFlip(self.mutation)
         if self.adaptive:
             values = single_feature_values(self.train, self.metric).max(axis=0)  # in the better direction
             accuracy = np.zeros(self.n_var)
             np.maximum.at(accuracy, self.strings.bit_of, values)
-            redundancy = np.bincount(self.strings.bit_of, redundancy_degrees(self.train), self.n_var)
-            mutation = AdaptiveBitFlip(importance_degrees(accuracy), redundancy, form=self.form, decay=self.decay)
+            bit_of = self.strings.bit_of if self.n_var < self.train.n_features else None
+            mutation = AdaptiveBitFlip(
+                importance_degrees(accuracy, self.importance),
+                redundancy_degrees(self.train, self.redundancy, bit_of),
+                self.form,
+                self.decay,
+                self.mutation,
+            )
         return {
             "sampling": SubsetSizeSampling(self.most_ones),
-            "crossover": UniformCrossover(prob=0.9),
+            "crossover": UniformCrossover(self.crossover),
             "mutation": mutation,
             "repair": KeepLimits(self.strings) if self.strings.limits.given else KeepAsIs(),
             "eliminate_duplicates": DigestDuplicates(),

@@ -12,6 +12,7 @@ from moerank.checks import check_at_least, check_choice, check_room
 from moerank.data import RankingData
 from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
 from moerank.evolution import (
+    CROSSOVER,
     DENSITY,
     DensitySampling,
     DigestDuplicates,
@@ -68,6 +69,8 @@ class InstanceSelection(Stage):
         query with all its pairs.
     objectives : sequence of str or Objective, default ("pairs", "error")
         Minimised; see `moerank.mofsrank.objectives`.
+    crossover, mutation : float
+        See `Stage`.
     density : (float, float), default (0.05, 0.5)
         Each individual of the initial population keeps a share of the bits that is drawn log-uniformly from this
         range. Selection cannot bring the share far down afterwards, so the lower end decides how few pairs are kept.
@@ -103,6 +106,8 @@ class InstanceSelection(Stage):
         unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = ("pairs", "error"),
         density: tuple[float, float] = DENSITY,
+        crossover: float = CROSSOVER,
+        mutation: float | None = None,
         workers: int = 1,
     ) -> None:
         train.require_pairs()
@@ -114,7 +119,17 @@ class InstanceSelection(Stage):
                 USUAL_POPULATION * train.n_pairs,
             )
         n_units = count_units(train, unit)
-        super().__init__(train, as_backend(backend), metric, n_units, objectives, workers=workers, vtype=bool)
+        super().__init__(
+            train,
+            as_backend(backend),
+            metric,
+            n_units,
+            objectives,
+            crossover=crossover,
+            mutation=mutation,
+            workers=workers,
+            vtype=bool,
+        )
         self.unit = unit
         self.density = density
 
@@ -122,8 +137,8 @@ class InstanceSelection(Stage):
         """Return sparse sampling, uniform crossover, bit flips and elimination of equal strings by digest."""
         return {
             "sampling": DensitySampling(*self.density),
-            "crossover": UniformCrossover(prob=0.9),
-            "mutation": SparseBitFlip(),
+            "crossover": UniformCrossover(self.crossover),
+            "mutation": SparseBitFlip(self.mutation),
             "repair": KeepAsIs(),
             "eliminate_duplicates": DigestDuplicates(),
         }
@@ -132,8 +147,8 @@ class InstanceSelection(Stage):
         """Return the same operators for the packed strings of a `PackedProblem`."""
         return self.operators() | {
             "sampling": PackedSampling(DensitySampling(*self.density)),
-            "crossover": PackedCrossover(prob=0.9),
-            "mutation": PackedBitFlip(),
+            "crossover": PackedCrossover(self.crossover),
+            "mutation": PackedBitFlip(self.mutation),
         }
 
     def _is_empty(self, X: Array) -> Mask:

@@ -80,6 +80,8 @@ class StagedSearch:
             settings.metric,
             unit=self.instance_unit,
             density=chosen.density,
+            crossover=chosen.crossover,
+            mutation=chosen.mutation,
             workers=settings.workers,
         )
         found = self._search("instance_selection", stage, chosen)
@@ -96,6 +98,10 @@ class StagedSearch:
             adaptive=settings.adaptive_mutation and not is_sparse(settings.algorithm),
             form=chosen.form,
             decay=chosen.decay,
+            importance=chosen.importance,
+            redundancy=chosen.redundancy,
+            crossover=chosen.crossover,
+            mutation=chosen.mutation,
             workers=settings.workers,
         )
         found = self._search("feature_selection", stage, chosen)
@@ -114,6 +120,9 @@ class StagedSearch:
             by_group=settings.feature_selection.by_group,
             backend=settings.backend,
             inject=chosen.inject,
+            count=chosen.count,
+            crossover=chosen.crossover,
+            mutation=chosen.mutation,
             workers=settings.workers,
         )
         archive = Archive()

@@ -34,7 +34,22 @@ from sklearn.base import clone
 
 from moerank.checks import check_at_least, check_choice, check_positive, check_room, check_switch, unknown
 from moerank.data.shards import NOT_ON_SHARDS
-from moerank.evolution import ALGORITHMS, BIT_SEARCHES, DECAY, DENSITY, FORM, Decay, Factory, Form, make_algorithm
+from moerank.evolution import (
+    ALGORITHMS,
+    BIT_SEARCHES,
+    CROSSOVER,
+    DECAY,
+    DENSITY,
+    FORM,
+    IMPORTANCE,
+    REDUNDANCY,
+    Decay,
+    Factory,
+    Form,
+    Importance,
+    Redundancy,
+    make_algorithm,
+)
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.front import Final
 from moerank.mofsrank.limits import FeatureLimits
@@ -183,6 +198,11 @@ class StageSettings(Section):
     termination : list, optional
         When the search ends, instead of ``generations``, as pymoo users know it: ``("time", "00:01:00")``,
         ``("n_eval", 5000)``, … or a pymoo Termination.
+    crossover : float
+        Probability p_c that two parents are crossed.
+    mutation : float, optional
+        Probability p_m that an entry of a string changes; by default 1 / the length of a string. Sparse searches have
+        operators of their own.
     initial : ndarray or pymoo Sampling, optional
         Initial population instead of the stage's own sampling.
     """
@@ -190,6 +210,8 @@ class StageSettings(Section):
     population: Annotated[int, at_least(2, 2**63), AfterValidator(_fits)] = 100
     generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 100
     termination: Annotated[Any, _checked_by(_check_termination, list[str | int]), AsJson] = None
+    crossover: Annotated[float, Field(ge=0, le=1)] = CROSSOVER
+    mutation: Annotated[float, Field(gt=0, le=1)] | None = None
     initial: SkipJsonSchema[Annotated[Any, _checked_by(_check_initial, list[list[bool]]), AsJson]] = None
 
     @model_serializer(mode="wrap")
@@ -220,7 +242,7 @@ class InstanceSelectionSettings(StageSettings):
 
 
 class FeatureSelectionSettings(StageSettings):
-    """Settings of the second stage: features or groups as bits, and the reading of equations (3) and (4).
+    """Settings of the second stage: features or groups as bits, and the reading of equations (3) to (6).
 
     Attributes
     ----------
@@ -228,11 +250,15 @@ class FeatureSelectionSettings(StageSettings):
         A bit stands for all features of a group, as the data's costs have them, here and in the third stage.
     form, decay : str
         See `AdaptiveBitFlip`.
+    importance, redundancy : str
+        See `importance_degrees` and `redundancy_degrees`.
     """
 
     by_group: bool = False
     form: Form = FORM
     decay: Decay = DECAY
+    importance: Importance = IMPORTANCE
+    redundancy: Redundancy = REDUNDANCY
 
 
 class EnsembleSettings(StageSettings):
@@ -245,10 +271,13 @@ class EnsembleSettings(StageSettings):
         paper's front there are ensembles alone.
     inject : bool
         Whether they are in the initial population, so that the search goes on from them.
+    count : {"weights", "bits"}
+        Whether features count that have a weight, or whose bit is set, as in the paper.
     """
 
     keep_members: bool = True
     inject: bool = False
+    count: Literal["weights", "bits"] = "weights"
 
 
 KINDS: dict[str, type[StageSettings]] = {

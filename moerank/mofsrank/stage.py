@@ -12,9 +12,9 @@ import numpy as np
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Array, Mask, Matrix
-from moerank.checks import check_at_least
+from moerank.checks import check_at_least, check_share
 from moerank.data import RankingData
-from moerank.evolution import row_digests
+from moerank.evolution import CROSSOVER, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
 from moerank.rankers import FitnessBackend
@@ -43,6 +43,10 @@ class Stage(Problem):  # type: ignore[misc]
         Length of an individual.
     objectives : sequence of str or Objective
         Names from `OBJECTIVES`, or objectives of your own.
+    crossover : float, default 0.9
+        Probability p_c that two parents are crossed, by the operators of the stage.
+    mutation : float, optional
+        Probability p_m that an entry of a string changes; by default 1 / n_var.
     workers : int, default 1
         Threads that share a batch. The objective values are the same to the bit for any number.
     n_counted : int, optional
@@ -59,11 +63,18 @@ class Stage(Problem):  # type: ignore[misc]
         n_var: int,
         objectives: Sequence[ObjectiveLike],
         *,
+        crossover: float = CROSSOVER,
+        mutation: float | None = None,
         workers: int = 1,
         n_counted: int | None = None,
         **settings: object,
     ) -> None:
         check_at_least(1, workers=workers)
+        check_share(zero=True, crossover=crossover)
+        if mutation is not None:
+            check_share(mutation=mutation)
+        self.crossover = crossover
+        self.mutation = mutation
         self.train = train
         self.backend: Any = backend  # None in an Ensemble alone
         self.metric = metric or NDCG(10)

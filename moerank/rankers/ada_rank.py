@@ -18,7 +18,7 @@ from moerank.rankers.base import Grid, LinearRanker
 
 __all__ = ["AdaRank"]
 
-MEASURES = {"map": MAP(), "ndcg": NDCG(10, short_queries="own_length")}
+MEASURES = {"map": MAP(), "ndcg": NDCG(10, convention="letor", short_queries="own_length")}
 Reweighting = Literal["combined", "cumulative", "weak"]
 # Σ P (1 − E) counts as at least this: α of a feature that ranks every query perfectly would be infinite.
 LEAST_ERROR = 1e-10

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import Count
 from moerank.data import RankingData
-from moerank.kernels.stumps import best_stump, exponential_weights, fidelity_weights, split_weight
+from moerank.kernels.stumps import best_stump, pair_weights, split_weight
 from moerank.metrics import Metric
 from moerank.rankers.base import Grid, Ranker
 from moerank.rankers.model import Forest
@@ -71,8 +70,8 @@ class StumpBoosting(Ranker):
     """Base of the rankers that add up stumps, each fitted to preference pairs that its predecessors weigh.
 
     The score of a document is Σ_t α_t h_t(x), h_t(x) = 1 if feature f_t of x is above the threshold θ_t, else 0. The
-    stump with the largest r = Σ D(i, j) (h(xᵢ) − h(xⱼ)) under the weights D of the pairs comes next. A subclass names
-    the kernel of its weights in `_weigh` and implements `_step`, the α of a stump; it may implement `_importance`.
+    stump with the largest r = Σ D(i, j) (h(xᵢ) − h(xⱼ)) under the weights D of the pairs comes next. A subclass says
+    in `_fidelity` which loss gives the weights, implements `_step`, the α of a stump, and may implement `_importance`.
     """
 
     n_rounds: Count = 300
@@ -81,7 +80,7 @@ class StumpBoosting(Ranker):
 
     _size = "n_rounds"
     _by_thresholds = True
-    _weigh: ClassVar[Callable[..., float]]
+    _fidelity: ClassVar[bool]
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every number of rounds up to `n_rounds`: validation data choose it, as for LETOR.
@@ -112,7 +111,7 @@ class StumpBoosting(Ranker):
         weights, scores, potentials = np.empty(len(train.pairs)), *np.zeros((2, train.n_documents))
         stumps = []
         for _ in range(self.n_rounds):
-            total = self._weigh(*groups, scores, importance, weights, potentials)
+            total = pair_weights(*groups, scores, importance, self._fidelity, weights, potentials)
             if total < VANISHED:
                 break
             feature, b, r = best_stump(bins, n_thresholds, potentials, total, self.reversed_stumps)
@@ -250,7 +249,7 @@ class RankBoost(StumpBoosting):
 
     n_thresholds: Count | None = 255
 
-    _weigh = staticmethod(exponential_weights)
+    _fidelity = False
 
     @property
     def normalisers_(self) -> Matrix:
@@ -314,7 +313,7 @@ class FRank(StumpBoosting):
     ([0, 1, 2], [0, 0])
     """
 
-    _weigh = staticmethod(fidelity_weights)
+    _fidelity = True
 
     def _step(self, right: float, wrong: float, least: float) -> float:
         return 0.5 * math.log(max(right, least) / max(wrong, least))

@@ -25,7 +25,7 @@ from moerank.reports.report import (
     text,
     with_error,
 )
-from moerank.solvers import ablated, with_ablations
+from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
 from moerank.statistics import holm, mean_and_error
 from moerank.studies.comparison import against_reference, compare_runs, fewest_cells, solver_ranks, standings, verdicts
@@ -33,7 +33,7 @@ from moerank.studies.problem import Problem, shipped_problems
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
 from moerank.studies.run_fold import Progress
 from moerank.studies.summary import Choice, chosen_solver
-from moerank.verdict import ENOUGH, LEVEL, detected
+from moerank.verdict import LEVEL, Verdict
 
 __all__ = [
     "question",
@@ -43,7 +43,7 @@ __all__ = [
     "results",
     "tests",
     "pairs",
-    "ablations",
+    "ablation",
     "features",
     "reproduction",
     "sections",
@@ -89,7 +89,7 @@ def verdict(report: Report) -> Section:
         except NoResultsError as error:
             section.paragraphs.append(f"{problem.name}: no verdict, because {error}.")
             continue
-        section.paragraphs += [_answer(problem, choice, results.metric), _grounds(choice, results.metric)]
+        section.paragraphs += [_answer(problem, choice), _grounds(choice, results.metric)]
     if report.n_missing:
         section.paragraphs.append(
             f"{len(report.results)} of {len(report.study.cells())} runs are finished; others may change the verdict."
@@ -97,20 +97,14 @@ def verdict(report: Report) -> Section:
     return section
 
 
-def _answer(problem: Problem, choice: Choice, metric: str) -> str:
+def _answer(problem: Problem, choice: Choice) -> str:
     """Return which solver, how many features, against what, and how sure."""
-    loss = choice.loss
-    spread = "" if isnan(loss["error"]) else f" ± {loss['error']:.4f}"
-    change = f"{'−' if loss['difference'] < 0 else '+'}{abs(loss['difference']):.4f}{spread}"
-    finding = detected(loss["difference"], loss["p"])
-    found = "no difference is detected" if finding == "none" else f"a {finding} is detected"
-    few = ", too few to tell" if loss["queries"] < ENOUGH else ""
-    equivalent = "is" if loss["p_equivalent"] < LEVEL else "is not"
+    found: Verdict = choice.loss["verdict"]
+    outcome = found.model_copy(update={"against": ""}).outcome
     return (
-        f"{problem.name}: {choice.solver}, with {choice.n_features:.1f} of {loss['n_allowed']} features. "
-        f"Against {loss['against'] or 'the same ranker'} with all of them its {metric} changes by {change} on "
-        f"{loss['queries']:,} test queries{few}: {found} ({_p(loss['p'])}), and equivalence within "
-        f"{loss['margin']:g} {equivalent} shown ({_p(loss['p_equivalent'])})."
+        f"{problem.name}: {choice.solver}, with {choice.n_features:.1f} of {found.n_allowed} features. Against "
+        f"{found.against or 'the same ranker'} with all of them: {outcome}. The test of no difference has "
+        f"{_p(found.p)}, that of a difference beyond the margin {_p(found.p_equivalent)}."
     )
 
 
@@ -336,21 +330,22 @@ def _verdicts(report: Report, problem: Problem) -> Table:
     table = Table(
         f"verdicts-{problem.name}",
         f"{problem.name}: what selection costs. {results.metric} of the chosen features minus that of the same ranker "
-        "on all features, over the test queries of all folds, with its standard error; and the number of runs in "
-        f"which a paired t test detects a loss or a gain at the level {LEVEL}, or two one-sided tests show that the "
-        "difference is within the margin. The same ranker is the backend of a search, the own ranker of a filter or "
+        "on all features, over the test queries of all folds that can differ, with its standard error; and the number "
+        f"of runs in which a loss or a gain is detected at the level {LEVEL}, or the difference is shown to lie within "
+        "the margin. The same ranker is the backend of a search, the own ranker of a filter or "
         "wrapper, and RankSVM beside the embedded methods that have none; validation chose its parameters with all "
         "features.",
         ["solver", "against", "features", "difference", "queries", "runs", "loss", "gain", "equivalent"],
     )
     for row in verdicts(results).itertuples():
-        counts = (row.queries, row.runs, row.loss, row.gain, row.equivalent)
+        found = row.verdict
+        counts = (found.n_differing, row.runs, row.loss, row.gain, row.equivalent)
         table.rows.append(
             [
                 text(row.solver),
                 text(row.against or "its backend"),
                 number(row.n_features, 1),
-                with_error(row.difference, row.error),
+                with_error(found.difference, np.nan if found.error is None else found.error),
                 *(number(count, 0) for count in counts),
             ]
         )
@@ -454,23 +449,31 @@ def _span(found: pd.DataFrame) -> str:
     return f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
-def ablations(report: Report) -> Section:
+def ablation(report: Report) -> Section:
     """Return the effect of each part of MOFSRank."""
     section = Section("Ablations")
     for problem in report.problems:
-        table = _differences(report, problem)
-        if table is not None:
-            section.tables.append(table)
+        tables = [table for base in BASES if (table := _differences(report, problem, base)) is not None]
+        section.tables += tables
+        if tables:
             section.illustrate.append(partial(illustrations, report, "ablations", problem))
     return section
 
 
-def _differences(report: Report, problem: Problem) -> Table | None:
-    """Return the differences from MOFSRank on the same folds with the same seeds; None without such pairs."""
+KEPT = {
+    "mofsrank": "Its last front keeps the members of the second stage that no ensemble dominates: by construction the "
+    "ensemble cannot make the hypervolume in training worse.",
+    "mofsrank-paper": "Its last front has only ensembles, as in the paper: it can be worse than the second stage's.",
+}
+"""The rule for the last front of each method with ablations."""
+
+
+def _differences(report: Report, problem: Problem, full: str) -> Table | None:
+    """Return the differences from `full` on the same folds with the same draws; None without such pairs."""
     results = report.results.of(problem.name)
-    full, *_ = with_ablations()
-    runs = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in with_ablations()}
-    names = [name for name in ablated() if runs[name] & runs[full]]
+    parts = ablations(full)
+    runs = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in (full, *parts)}
+    names = [name for name in parts if runs[name] & runs[full]]
     if not names:
         return None
     quality = report.quality(problem).set_index(["solver", "fold", "seed"])["hypervolume"]
@@ -482,16 +485,16 @@ def _differences(report: Report, problem: Problem) -> Table | None:
         **{name: frame[name] for name in results.further_objectives},
     }
     table = Table(
-        f"ablations-{problem.name}",
-        f"{problem.name}: MOFSRank without one of its parts minus MOFSRank with all parts, on the same folds with the "
-        "same seeds: means over folds, after seeds, ± standard error; p of the paired t test over the folds, adjusted "
-        "by Holm's method within a column.",
+        f"ablations-{problem.name}" if full == BASES[0] else f"ablations-{full}-{problem.name}",
+        f"{problem.name}: {full} without one of its parts minus {full} with all parts, on the same folds with the same "
+        "draws: means over folds, after seeds, ± standard error; p of the paired t test over the folds, adjusted by "
+        f"Holm's method within a column. {KEPT[full]}",
         ["without", *(head for name in measures for head in (name, "p"))],
     )
     columns = [[compare_runs(series, name, full) for name in names] for series in measures.values()]
     adjusted = [holm([test.p for test in column]) for column in columns]
     for row, name in enumerate(names):
-        entries = [text(ablated()[name])]
+        entries = [text(parts[name])]
         for measure, column, p in zip(measures, columns, adjusted, strict=True):
             digits = 1 if measure == "features" else 4
             entries += [with_error(column[row].difference, column[row].error, digits), p_value(p[row])]
@@ -570,7 +573,7 @@ def sections(report: Report, progress: Progress | None = None) -> list[Section]:
 
     After each section ``progress("sections", fraction, title)`` is called.
     """
-    last = (tests, pairs, features, ablations, question, problems, solvers, reproduction)
+    last = (tests, pairs, features, ablation, question, problems, solvers, reproduction)
     makers: list[Callable[[], Section]] = [
         partial(verdict, report),
         *(partial(results, report, problem) for problem in report.problems),

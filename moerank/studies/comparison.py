@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from moerank.arrays import Vector
-from moerank.statistics import PairedTest, RankTest, compare_paired, friedman, holm, signed_rank_p, t_tail
+from moerank.statistics import PairedTest, RankTest, compare_paired, friedman, holm, signed_rank_p
 from moerank.studies.results import NoResultsError, Results
 
 __all__ = [
@@ -101,40 +101,38 @@ def verdicts(results: Results) -> pd.DataFrame:
     -------
     DataFrame
         One row per solver: ``solver``, ``against`` (the kind of the other ranker; empty for a search's own backend),
-        ``runs``, ``n_features``, ``difference`` (mean over the test queries of all folds, after seeds) and its
-        ``error``, ``queries``, and the runs in which a ``loss`` or a ``gain`` was detected or the selection shown
-        ``equivalent``; of the difference itself ``p`` of the two-sided t test that there is none, and
-        ``p_equivalent``, the larger of the two one-sided ones that it lies within the ``margin`` of the runs.
+        ``runs``, ``n_features``, the ``verdict`` on the test queries of all folds, and the runs in which a ``loss`` or
+        a ``gain`` was detected or the selection shown ``equivalent``.
 
     Notes
     -----
-    The error of a fold is the mean over its seeds, which is at least that of their mean: p is not too small.
+    The differences of a query are averaged over the seeds first.
     """
     judged = [(r.solver, r.fold, r.verdict) for r in results if r.verdict is not None]
     rows = []
     for solver in dict.fromkeys(name for name, _, _ in judged):
         found = [(fold, verdict) for name, fold, verdict in judged if name == solver]
-        numbers = [(fold, v.n_queries, v.n_features, v.difference, v.error) for fold, v in found]
-        columns = ["fold", "queries", "n_features", "difference", "error"]
-        folds = pd.DataFrame(numbers, columns=columns).astype(float).groupby("fold").mean()
-        share = folds["queries"] / folds["queries"].sum()
-        difference = float((share * folds["difference"]).sum())
-        error = float(np.sqrt(((share * folds["error"]) ** 2).sum(skipna=False)))
-        margin = max(verdict.margin for _, verdict in found)
-        freedom = float(folds["queries"].sum()) - len(folds)
+        folds = {fold: [verdict for number, verdict in found if number == fold] for fold, _ in found}
+        first = found[0][1]
+        n_features = float(np.mean([np.mean([verdict.n_features for verdict in runs]) for runs in folds.values()]))
+        means = [np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds.values()]
+        pooled_verdict = first.model_copy(
+            update={
+                "n_queries": sum(runs[0].n_queries for runs in folds.values()),
+                "differences": tuple(np.concatenate(means).tolist()),
+                "n_features": round(n_features),
+                "margin": max(verdict.margin for _, verdict in found),
+                "against": first.against.partition("(")[0],
+                "advice": "",
+            }
+        )
         rows.append(
             {
                 "solver": solver,
-                "against": found[0][1].against.partition("(")[0],
+                "against": pooled_verdict.against,
                 "runs": len(found),
-                "n_features": float(folds["n_features"].mean()),
-                "n_allowed": found[0][1].n_allowed,
-                "difference": difference,
-                "error": error,
-                "p": min(1.0, 2.0 * t_tail(abs(difference), error, freedom)),
-                "margin": margin,
-                "p_equivalent": t_tail(margin - abs(difference), error, freedom),
-                "queries": int(folds["queries"].sum()),
+                "n_features": n_features,
+                "verdict": pooled_verdict,
                 "loss": sum(verdict.finding == "loss" for _, verdict in found),
                 "gain": sum(verdict.finding == "gain" for _, verdict in found),
                 "equivalent": sum(verdict.equivalent for _, verdict in found),

@@ -173,7 +173,8 @@ def compare_members(
     """
     values, reference = (_values(result, number, test, metric) for number in (first, second))
     sizes = [len(result.front[number - 1].features) for number in (first, second)]
-    verdict = judge(values, reference, "test", metric.name, *sizes, margin=margin)
+    can_differ = metric.can_differ(test)
+    verdict = judge(values, reference, "test", metric.name, *sizes, can_differ=can_differ, margin=margin)
     one, other = (
         f"member {number} ({size} feature{'s' * (size != 1)}{', chosen' * (number == result.chosen + 1)})"
         for number, size in zip((first, second), sizes, strict=True)

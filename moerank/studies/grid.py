@@ -46,7 +46,7 @@ class Cell:
     ----------
     problem : Problem
     fold : int
-    solver : Solver or Solver
+    solver : Solver
     seed : int
         From 0. The draws come from `random_state`.
     """
@@ -64,8 +64,8 @@ class Cell:
 
     @property
     def random_state(self) -> int:
-        """The seed of all draws: it depends on the names of this cell alone, whatever else the study contains."""
-        names = f"{self.problem.name}|{self.fold}|{self.solver.label}|{self.seed}"
+        """The seed of all draws, the same for all solvers: their comparisons share problem, fold and seed."""
+        names = f"{self.problem.name}|{self.fold}|{self.seed}"
         return int.from_bytes(hashlib.blake2b(names.encode(), digest_size=4).digest(), "big")
 
     def configuration(self) -> dict[str, Any]:

@@ -144,10 +144,11 @@ SHARDS = 8
 
 
 class MetricSection(Section):
-    """The metric of all objectives, see `make_metric`, with its conventions, see `NDCG`: LETOR's by default."""
+    """The metric of all objectives, see `make_metric`, with its conventions, see `NDCG`."""
 
     name: str = "NDCG@10"
     gain: str | None = None
+    convention: str | None = None
     discount: str | None = None
     short_queries: str | None = None
 
@@ -219,6 +220,10 @@ class Published(Section):
     scores: dict[str, float] = Field(default_factory=dict)
     folds: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     source: str
+
+    def value(self, metric: str) -> float | None:
+        """Return the published value of a metric, None without one; published values follow LETOR's conventions."""
+        return self.scores.get(metric.removesuffix(" (letor)"))
 
 
 class Problem(Section):
@@ -375,8 +380,8 @@ def shipped_problems() -> dict[str, Path]:
 
     Examples
     --------
-    >>> sorted(shipped_problems())
-    ['digits', 'mq2008', 'mslr', 'ohsumed', 'planted', 'web']
+    >>> sorted(shipped_problems())[:4]
+    ['digits', 'hp2004', 'mq2007', 'mq2008']
     """
     return {path.stem: path for path in sorted(shipped_folder().glob("*.toml"))}
 

@@ -35,7 +35,7 @@ from moerank.rankers import (
 )
 from moerank.rankers.model import Model
 from moerank.selectors.filter import single_feature_values
-from moerank.solvers import make_backend, make_solver
+from moerank.solvers import make_backend, make_solver, read_text, solvers
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
@@ -167,10 +167,11 @@ def every_metric(metric: Metric) -> list[Metric]:
 
     Examples
     --------
-    >>> [metric.name for metric in every_metric(NDCG(10, discount="log2"))][8:12]
-    ['NDCG@9 (discount=log2)', 'NDCG@10 (discount=log2)', 'P@1', 'P@2']
+    >>> [metric.name for metric in every_metric(NDCG(10, convention="letor"))][8:12]
+    ['NDCG@9 (letor)', 'NDCG@10 (letor)', 'P@1', 'P@2']
     """
-    conventions: dict[str, Any] = {key: getattr(metric, key) for key in ("gain", "discount") if hasattr(metric, key)}
+    of_gain = metric if isinstance(metric, NDCG | MeanNDCG) else MeanNDCG()
+    conventions: dict[str, Any] = {key: getattr(of_gain, key) for key in ("gain", "convention", "discount")}
     short: dict[str, Any] = {"short_queries": metric.short_queries} if isinstance(metric, NDCG) else {}
     ranks = range(1, MOST_RANKS + 1)
     return [
@@ -389,8 +390,8 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
     """
     spec = problem.spec(solver)
     known = spec.takes()
-    settings = problem.configuration()
-    unused = [name for name in STAGES if name not in known]
+    settings = _as_run(problem.configuration(), spec)
+    unused = [name for name in STAGES if name not in known and name in settings]
     if not settings["search"].keys() & known.keys():  # all that may count is the margin of a verdict
         margin = {name: value for name, value in settings["search"].items() if name == "margin"}
         settings["search"] = margin if spec.selects else {}
@@ -403,6 +404,23 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
         "solver": {"name": spec.name, "label": spec.label, "parameters": spec.settings, "tune": spec.tune},
         **{name: values for name, values in settings.items() if name not in unused},
     }
+
+
+def _as_run(settings: dict[str, Any], spec: Solver) -> dict[str, Any]:
+    """Return the settings of a problem with those that the name of a solver or the user fixes instead."""
+    if spec.given is not None or spec.name not in solvers():
+        return settings
+    settled = solvers()[spec.name].settled(spec.settings)
+    for name in STAGES:
+        if settled.get(name) is False:
+            del settings[name]
+        elif isinstance(settled.get(name), Mapping):
+            settings[name] = {**settings[name], **settled[name]}
+    settings["search"] |= {name: settled[name] for name in settings["search"].keys() & settled.keys()}
+    if isinstance(backend := settled.get("backend"), str):
+        name, parameters = read_text(backend)
+        settings["backend"] = {"name": name, "parameters": parameters, "tune": settled.get("tune", False)}
+    return settings
 
 
 def _where(stage: str, number: int, train: RankingData) -> str:

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import pandas as pd
 
-from moerank.checks import check_at_least
+from moerank.checks import check_at_least, check_choice
+from moerank.solvers import BASES, ablations, written
 from moerank.solvers import solvers as solver_table
-from moerank.solvers import with_ablations, written
 from moerank.studies.executors import Executor, check_can_be_sent, find_executor, run_cells
 from moerank.studies.grid import (
     MOST_CELLS,
@@ -58,8 +58,8 @@ class Study:
     seeds : int, default 1
         Runs of each solver that draws; the others run once. An estimator draws if its ``random_state`` is None, a
         function always. A study has at most a million cells.
-    ablate : bool, default False
-        Add MOFSRank, and MOFSRank without each of its three parts.
+    ablate : {"mofsrank", "mofsrank-paper"}, optional
+        Add this solver, and the same without each of its three parts.
     data : path, optional
         Where files of data are; see `Problem.load_fold`.
     settings : mapping, optional
@@ -93,7 +93,7 @@ class Study:
         *,
         folds: Iterable[int] | None = None,
         seeds: int = 1,
-        ablate: bool = False,
+        ablate: str | None = None,
         data: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
@@ -101,7 +101,9 @@ class Study:
         changed = dict(settings or {})
         check_parameters(changed)
         specs = {spec.label: spec for spec in read_solvers(solvers)}
-        specs |= {name: Solver.parse(name) for name in (with_ablations() if ablate else ())}
+        if ablate is not None:
+            check_choice(BASES, ablate=ablate)
+            specs |= {name: Solver.parse(name) for name in (ablate, *ablations(ablate))}
         asked = None if folds is None else tuple(folds)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, changed):

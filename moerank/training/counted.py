@@ -7,12 +7,12 @@ in shards.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
+from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.blocks import ByDocument, ByQuery
 from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
@@ -29,8 +29,13 @@ from moerank.training.newton import MAX_STEPS, QuadraticModel
 
 __all__ = ["sums_of_pass", "LONGEST_LIST", "CountedProblem", "minimise_by_passes"]
 
-
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
+
+LONGEST_LIST = 2_000_000
+"""Number of pairs up to which they are listed unless an individual has pairs of its own."""
+
+ROUNDING: dict[FloatType, float] = {np.float32: 1e-5, np.float64: 1e-13}
+"""Relative rounding of an objective that a pass of the precision sums."""
 
 
 def sums_of_pass(
@@ -44,29 +49,23 @@ def sums_of_pass(
     documents: Mask | None,
     queries: Mask | None,
 ) -> tuple[Matrix, Matrix]:
-    """Return the sums of vectors and of slacks of a pass, as `moerank.kernels.run_pass` defines them.
+    """Return the sums of vectors (n_places,) and of slacks (n_individuals,) of a pass by `moerank.kernels.run_pass`.
 
     Parameters
     ----------
-    data : RankingData
-    loss : PairLoss
-    target : Target
-        The margin of a pair.
-    task : ndarray of int64, shape (n_individuals,)
-    feature_mask : ndarray of bool, shape (n_individuals, n_features)
-    w, v : ndarray, shape (n_places,)
+    task : (n_individuals,)
+    feature_mask : (n_individuals, n_features)
+    w, v : (n_places,)
         Weights and directions of the features of each individual, one individual after the other, in the precision of
         the pass.
-    documents, queries : ndarray of bool, optional
-        Whose pairs count, shapes (n_individuals, n_documents) and (n_individuals, n_queries), or one row for all.
-
-    Returns
-    -------
-    sums : ndarray, shape (n_places,)
-    slack : ndarray, shape (n_individuals,)
+    documents, queries : (n_individuals, n_documents) and (n_individuals, n_queries), or one row for all, optional
+        The documents and queries whose pairs count.
     """
     sorted_rows, runs = _Rows.of(data), data.label_runs
-    used, begin, place = _places(feature_mask)
+    used = np.flatnonzero(feature_mask.any(axis=0))
+    begin, place = places_of(feature_mask[:, used])
+    width = lanes(w.dtype.type)
+    prefix = np.array([2**lane - 1 for lane in range(width)], word_type(width))
     sums, slack = np.zeros(len(place)), np.zeros(len(feature_mask))
     shift = np.asarray(target.per_label * data.y, np.float64) if target.per_label else np.empty(0)
     if len(sorted_rows.counted):
@@ -74,27 +73,18 @@ def sums_of_pass(
             data.columns, sorted_rows.centres, data.offsets, sorted_rows.counted, runs.first, sorted_rows.start,
             sorted_rows.row, used, begin, place, w, v, task,
             NOBODY_CHOOSES if documents is None else documents, NOBODY_CHOOSES if queries is None else queries,
-            target.margin, shift, loss.one_sided, _prefixes(w.dtype.type), sums, slack,
+            target.margin, shift, loss.one_sided, prefix, sums, slack,
         )  # fmt: skip
     return sums, slack
 
 
 class _Rows(NamedTuple):
-    """What passes need of the documents beside their features and labels.
+    """The order of the documents for passes."""
 
-    Attributes
-    ----------
-    counted : ndarray of int64
-        The queries with pairs.
-    row, start : ndarray
-        The documents by run, and where each run begins.
-    centres : ndarray, shape (n_features, n_queries)
-    """
-
-    counted: Integers
-    row: NDArray[np.int32]
-    start: Integers
-    centres: Matrix
+    counted: Integers  # the queries with pairs
+    row: NDArray[np.int32]  # the documents by run
+    start: Integers  # where each run begins
+    centres: Matrix  # (n_features, n_queries), means
 
     @classmethod
     def of(cls, data: RankingData) -> _Rows:
@@ -106,40 +96,12 @@ class _Rows(NamedTuple):
         return data.remember("rows of a pass", make)
 
 
-def _places(feature_mask: Mask) -> tuple[Integers, Integers, Integers]:
-    """Return where a pass finds the features of each individual: `used`, `begin` and `place` of `run_pass`."""
-    used = np.flatnonzero(feature_mask.any(axis=0))
-    return used, *places_of(feature_mask[:, used])
-
-
-def _prefixes(precision: type[np.floating[Any]]) -> Words:
-    """Return the words of which number l has the bits of the lanes before lane l."""
-    width = lanes(precision)
-    return np.array([2**lane - 1 for lane in range(width)], word_type(width))
-
-
-LONGEST_LIST = 2_000_000
-"""Pairs that are listed at most unless an individual has pairs of its own."""
-
-ROUNDING = {np.float32: 1e-5, np.float64: 1e-13}
-"""Of an objective, relative, as a pass of that precision sums it."""
-
-
 class CountedProblem:
-    """All preference pairs of a data set.
+    """All preference pairs of a data set, counted in passes over the documents.
 
-    Parameters
-    ----------
-    data : RankingData
-        In any precision; it is neither copied nor converted.
-    loss : PairLoss, default SQUARED_HINGE
-    target : Target, default UNIT
-        The margin tₖ of a pair.
-
-    Notes
-    -----
-    A pass over the data takes O(k · n_documents) for an individual with k features, and O(Σ_q n_q²) at worst for the
-    pairs of queries with n_q documents. Beyond the features a block of them is held, and their mean in each query.
+    Features of any precision are neither copied nor converted: beyond them a block is held, and their mean in each
+    query. A pass takes O(k · n_documents) for an individual with k features, and O(Σ_q n_q²) at worst for the pairs of
+    queries with n_q documents.
     """
 
     def __init__(self, data: RankingData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> None:
@@ -154,10 +116,7 @@ class CountedProblem:
         return data.remember(("counted problem", loss, target), lambda: cls(data, loss, target))
 
     def minima(self, Cs: Sequence[float]) -> tuple[Matrix, Mask]:
-        """Return the minima for some C, on all features, shape (n_Cs, n_features); and whether each was reached.
-
-        They are exact to rounding, solved side by side, and remembered.
-        """
+        """Return the minima (n_Cs, n_features) for some C on all features, and whether each was reached; remembered."""
         new = [C for C in dict.fromkeys(Cs) if C not in self._minima]
         if new:
             self._minima.update(zip(new, zip(*self._minimise(new), strict=True), strict=True))
@@ -178,8 +137,8 @@ class CountedProblem:
     def model(self, C: float) -> QuadraticModel:
         """Return the model of this problem at its minimum for all features; remembered.
 
-        As many products with the second derivative as there are features, in single precision: the model is where
-        neighbouring problems start, and what they are preconditioned with.
+        It takes a product with the second derivative for each feature, in single precision, as neighbouring problems
+        only start from the model and are preconditioned with it.
         """
         if C not in self._models:
             w = self.minima([C])[0][0]
@@ -204,25 +163,12 @@ class CountedProblem:
         documents: Mask | None = None,
         queries: Mask | None = None,
     ) -> tuple[Matrix, Mask]:
-        """Return W (n_individuals, n_features), each row the minimum for its features and its pairs.
+        """Return the minimum for the features and pairs of each individual, and whether it was found.
 
-        Beside it stands whether each row was found before the solver stopped at its bound, shape (n_individuals,).
-
-        Parameters
-        ----------
-        feature_mask : (n_individuals, n_features)
-        tolerance : bound on the relative error of each objective
-        start : (n_individuals, n_features), optional
-            Where to start instead of at the minimum of the model on these features.
-        documents : (n_individuals, n_documents) or (1, n_documents), optional
-            An individual's pairs are those among its documents; one row is shared by all.
-        queries : (n_individuals, n_queries) or (1, n_queries), optional
-            An individual's pairs are those of its queries.
-
-        Raises
-        ------
-        ValueError
-            If a row of these masks keeps no pair.
+        Shapes (n_individuals, n_features) and (n_individuals,); the solver stops after `newton.MAX_STEPS` steps. It
+        begins at the minimum of the model on these features unless `start` is given, and `tolerance` bounds the
+        relative error of each objective. `documents` (n_individuals, n_documents) and `queries` (n_individuals,
+        n_queries), or one row for all, choose an individual's pairs; a row that keeps no pair is a ValueError.
         """
         model = self.model(C)
         factors = factorise(model.B, feature_mask)
@@ -244,23 +190,16 @@ class CountedProblem:
         documents: Mask | None = None,
         queries: Mask | None = None,
     ) -> tuple[Matrix, Vector]:
-        """Return Σ d (xᵢ − xⱼ) and Σ d² over the pairs of each chosen row: (n, n_features) and (n,); one pass.
+        """Return Σ d (xᵢ − xⱼ) and Σ d² over the pairs of each chosen row, for the residuals d at W; one pass.
 
-        d are the residuals at W, which is 0 off the features; the first sum is 0 there. Parameters as in
-        `solve_population`.
+        Shapes (n, n_features) and (n,); W and the first sum are 0 off the features.
         """
         task, none = np.where(chosen, RESIDUALS, IDLE), np.zeros_like(W)
         sums, slack = self._sums(np.float64, task, feature_mask, W, none, documents, queries)
         return sums, slack - (W * sums).sum(axis=1)
 
     def counts(self, n_individuals: int, documents: Mask | None, queries: Mask | None) -> Matrix:
-        """Return the number of pairs of each individual, shape (n_individuals,).
-
-        Raises
-        ------
-        ValueError
-            If a row of a mask keeps none.
-        """
+        """Return the number of pairs of each individual, shape (n_individuals,); a row without any is a ValueError."""
         counts = np.array([self.n_pairs])
         if documents is not None:
             counts = n_pairs_of_documents(self._data, documents)
@@ -272,7 +211,7 @@ class CountedProblem:
 
     def _newton(
         self,
-        precision: type[np.floating[Any]],
+        precision: FloatType,
         feature_mask: Mask,
         factors: Matrix,
         W: Matrix,
@@ -294,7 +233,7 @@ class CountedProblem:
 
     def _sums(
         self,
-        precision: type[np.floating[Any]],
+        precision: FloatType,
         task: Integers,
         feature_mask: Mask,
         W: Matrix,
@@ -302,7 +241,7 @@ class CountedProblem:
         documents: Mask | None = None,
         queries: Mask | None = None,
     ) -> tuple[Matrix, Matrix]:
-        """Return what one pass sums up at W with the directions V: shape of these, and (n_individuals,)."""
+        """Return the sums of one pass at W with the directions V, shapes of W and (n_individuals,)."""
         found, slack = self._data.total(
             sums_of_pass,
             self._loss,
@@ -331,16 +270,13 @@ def minimise_by_passes(
     documents: Mask | None = None,
     queries: Mask | None = None,
 ) -> tuple[Matrix, Integers, Matrix]:
-    """Return the variables [u; v] (n, 2 n_features), the numbers of steps (n,), and F at the start and after each step.
+    """Minimise the objectives of `moerank.kernels.proximal` on counted pairs, by a pass for each sum of Algorithm 1.
 
-    The last has shape (max_iter + 1, n). F(w) = (1 / p) Σ max(0, 1 − (u − v)ᵀ(xᵢ − xⱼ))² + ½ λ₁ (u + v)ᵀA(u + v)
-    + λ₂ Σ cᵢ (uᵢ + vᵢ), over the p pairs of each individual. A step takes a pass for the gradient, and one for each
-    trial of the line search; an individual that has ended takes none, and none depends on its company.
+    A step takes a pass for the gradient, and one for each trial of the line search. An individual that has ended takes
+    none, and no individual depends on its company. The problem has the squared hinge loss.
 
     Parameters
     ----------
-    problem : CountedProblem
-        With the squared hinge loss.
     feature_mask : (n, n_features)
     A : (n_features, n_features), symmetric
     cost : (n_features,), cᵢ; finite
@@ -348,6 +284,10 @@ def minimise_by_passes(
     start : (n, 2 n_features), not negative, and 0 off the features
     max_iter, tol : an individual ends after `max_iter` steps or when F changes by at most ``tol · F`` in one
     documents, queries : as in `CountedProblem.solve_population`
+
+    Returns
+    -------
+    The variables [u; v] (n, 2 n_features), the steps (n,), and F at the start and after each step (max_iter + 1, n).
     """
     n = len(feature_mask)
     share, costs = 1.0 / problem.counts(n, documents, queries), np.tile(cost, (n, 1))

@@ -16,7 +16,7 @@ Separation: TypeAlias = Callable[[Matrix], tuple[Matrix, float]]
 
 # The slack of a plane is the difference of numbers up to the largest b, summed over documents.
 ROUNDING = 1e-12
-# So many times in a row the weights of the planes may fail to settle, before rounding is held to be the reason.
+# Failures of the planes' weights to settle, in a row, after which rounding is held to be the reason.
 PATIENCE = 10
 # Keeps a step finite where all planes have the same slope, as with features that are next to 0.
 LEAST_RIDGE = 1e-200
@@ -37,12 +37,9 @@ class CuttingPlanes:
     Attributes
     ----------
     gap_ : float
-        After `minimise`: how much the objective exceeds its dual, and so at most its minimum.
-    n_iter_ : int
-        The separations of the last `minimise`.
-    converged_ : bool
-        Whether it ended by its tolerance; else after `max_iter` separations, or because rounding allows no better,
-        where the features are of very different or large scales.
+        The objective less its dual after `minimise`, a bound on its distance from the minimum.
+    n_iter_, converged_ : int, bool
+        The separations of the last `minimise`, and whether it ended by its tolerance.
 
     Notes
     -----
@@ -71,9 +68,9 @@ class CuttingPlanes:
     def minimise(self, C: float, eps: float, max_iter: int) -> Matrix:
         """Return w (n_features,) whose objective exceeds the minimum by at most C · eps.
 
-        Ends when no constraint is violated by more than `eps`, or after `max_iter` separations; `gap_` then says how
-        good the best w seen is. An `eps` below what rounding allows is raised to that. It also ends when ten times in
-        a row the problem on the planes found so far could not be solved to the precision that this needs.
+        Ends when no constraint is violated by more than `eps`, which is raised to what rounding allows; after
+        `max_iter` separations; or when the problem on the planes found so far could not be solved to the necessary
+        precision ten times in a row. `gap_` then bounds the error of the best w seen.
         """
         best, best_value, lower = np.zeros(self._A.shape[1]), np.inf, -np.inf
         self.n_iter_, n_failed = 0, 0
@@ -100,7 +97,7 @@ class CuttingPlanes:
     def _minimise_on_planes(self, C: float, tolerance: float) -> tuple[Matrix, float, bool]:
         """Return w for the planes so far, its ξ (the dual of the objective is ½ ‖w‖² + C ξ), and whether it settled.
 
-        That is when all planes agree on ξ up to the tolerance, those with a weight to half of it.
+        It settles when all planes agree on ξ up to the tolerance, and planes with a weight to half of it.
         """
         A, b, weights = self._A, self._b, self._weights
         active = np.flatnonzero(weights)
@@ -129,12 +126,10 @@ class CuttingPlanes:
 
 
 def _equalising_step(A: Matrix, slack: Matrix, C: float, anchor: int) -> Matrix:
-    """Return the change of the planes' weights, with sum 0, after which all of them have the same slack.
-
-    The ridge gives a step its direction where planes depend on each other; the caller cuts it, and comes back.
-    """
+    """Return the change of the planes' weights, with sum 0, after which all of them have the same slack."""
     D = np.delete(A - A[anchor], anchor, axis=0)
     M = C * (D @ D.T)
+    # The ridge gives the step a direction where planes depend on each other.
     M[np.diag_indices_from(M)] += 1e-13 * np.trace(M) + LEAST_RIDGE
     step = solve_positive_definite(M, np.delete(slack - slack[anchor], anchor))
     return np.insert(step, anchor, -step.sum())

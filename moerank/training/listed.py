@@ -1,6 +1,6 @@
-"""A population cut into groups that the kernels train side by side, one individual per lane of a vector.
+"""Listed preference pairs, and populations cut into groups that kernels train side by side, one individual a lane.
 
-Lanes do not influence each other, so what becomes of an individual does not depend on how a population is cut.
+Lanes do not influence each other, so the result of an individual does not depend on the groups.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.arrays import Integers, Mask, Matrix, Words
+from moerank.arrays import FloatType, Integers, Mask, Matrix, Words
 from moerank.data import PreferencePairs, RankingData, centre_in_queries
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes, word_type
@@ -26,20 +26,12 @@ from moerank.training.newton import DenseExpansion, QuadraticModel
 
 __all__ = ["LaneGroup", "LanePairs", "Words", "lane_groups", "PairProblem"]
 
-Precision = type[np.floating[Any]]
 Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True)
 class LaneGroup:
-    """Neighbouring individuals of a population, at most as many as a vector has lanes.
-
-    Attributes
-    ----------
-    rows : slice
-        Their rows in the arrays of the population.
-    n_lanes : int
-    """
+    """Neighbouring individuals of a population, in some `rows` of its arrays, at most as many as a vector has lanes."""
 
     rows: slice
     n_lanes: int
@@ -60,7 +52,7 @@ class LaneGroup:
         return filled
 
 
-def lane_groups(n_individuals: int, precision: Precision) -> Iterator[LaneGroup]:
+def lane_groups(n_individuals: int, precision: FloatType) -> Iterator[LaneGroup]:
     """Cut a population into groups that fill the lanes of a vector of `precision`; the last may be smaller.
 
     Examples
@@ -76,16 +68,10 @@ def lane_groups(n_individuals: int, precision: Precision) -> Iterator[LaneGroup]
 class LanePairs:
     """The pairs that each lane of a group keeps, as the passes read them.
 
-    Parameters
-    ----------
-    n_pairs : int
-    precision : numpy float type
-        Of the lanes.
-    pair_mask : ndarray of bool, shape (n_individuals, n_pairs), optional
-        The pairs of each individual; None means that everybody keeps all.
+    `pair_mask` (n_individuals, n_pairs) has the pairs of each individual; None means that everybody keeps all.
     """
 
-    def __init__(self, n_pairs: int, precision: Precision, pair_mask: Mask | None = None) -> None:
+    def __init__(self, n_pairs: int, precision: FloatType, pair_mask: Mask | None = None) -> None:
         self.n_pairs = n_pairs
         self.pair_mask = pair_mask
         n_lanes = lanes(precision)
@@ -94,7 +80,7 @@ class LanePairs:
     def pack(self, group: LaneGroup) -> tuple[Words, Integers]:
         """Return one word per pair, bit l for lane l, and the number of pairs that each lane keeps (n_lanes,).
 
-        A lane without an individual keeps none, and so stands idle. The words are valid until the next call.
+        A lane without an individual keeps none and is idle. The words are valid until the next call.
         O(n_pairs · n_lanes), or O(1) where everybody keeps all pairs.
         """
         n_kept = np.zeros(group.n_lanes, np.int64)
@@ -114,16 +100,7 @@ _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
 
 
 class PairProblem:
-    """The preference pairs of a subset and the documents they join.
-
-    Parameters
-    ----------
-    data : RankingData
-    keep : ndarray of bool, shape (n_pairs,), optional
-        The pairs of the subset; None means all.
-    target : Target, default UNIT
-        The margin tₖ of a pair.
-    """
+    """The preference pairs `keep` (n_pairs,) of a data set, all by default, and the documents they join."""
 
     def __init__(self, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> None:
         pairs = data.pairs if keep is None else data.pairs.subset(keep)
@@ -174,11 +151,7 @@ class PairProblem:
         return self._models[key]
 
     def expand(self, w: Matrix, C: float, loss: PairLoss) -> DenseExpansion:
-        """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`, with its gradient and its Hessian when they are asked for.
-
-        O(n_pairs + n_documents · n_features) for value and gradient, O(n_pairs · n_features + n_documents ·
-        n_features²) for the Hessian.
-        """
+        """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`; its gradient and Hessian are computed when asked for."""
         return _Expansion(self, w, C / len(self), loss)
 
     def objective(self, w: Matrix, C: float, loss: PairLoss) -> tuple[float, Matrix]:
@@ -197,50 +170,34 @@ class PairProblem:
         tolerance: float,
         start: Matrix | None = None,
     ) -> tuple[Matrix, Mask]:
-        """Return W (n_individuals, n_features), each row the minimum for its pairs and its features.
+        """Return the minimum for the pairs and features of each individual, and whether it was found.
 
-        Beside it stands whether each row was found before the solver stopped at its bound, shape (n_individuals,).
+        Shapes (n_individuals, n_features) and (n_individuals,); the solver stops at a bound of its steps.
 
-        Parameters
-        ----------
-        model : the solved model of a problem that all individuals are close to, at the same C and with the same loss
-        pair_mask : (n_individuals, n_pairs), or None for all pairs of this problem
-        feature_mask : (n_individuals, n_features)
-        tolerance : bound on the relative error of each objective
-        start : (n_individuals, n_features), optional
+        `model` is the solved model of a problem close to all individuals, at the same C and with the same loss.
+        `pair_mask` (n_individuals, n_pairs) is None for all pairs, and `tolerance` bounds the relative error of each
+        objective.
         """
         W: Matrix = np.empty(feature_mask.shape)
         converged: Mask = np.empty(len(W), bool)
-        feature_mask = feature_mask & self._varies  # the others get weight 0 in any case
+        feature_mask = feature_mask & self._varies  # the weight of other features is 0 in any case
         alike = start is None and bool((feature_mask == self._varies).all())
         start_scores = self._start_scores(model) if alike else np.empty(0, np.float32)
         shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
         pairs = LanePairs(len(self), np.float32, pair_mask)
         for group in lane_groups(len(W), np.float32):
             words, n_kept = pairs.pack(group)
+            begin = np.zeros((0, W.shape[1])) if start is None else group.fill_up(start)
             weights, finished = newton_lanes(
-                self.X_lanes,
-                self.pairs.first,
-                self.pairs.winner,
-                self.pairs.worse,
-                words,
-                n_kept,
-                group.fill_up(feature_mask),
-                model.B,
-                model.rhs,
-                np.zeros((0, W.shape[1])) if start is None else group.fill_up(start),
-                start_scores,
-                C,
-                self.margin,
-                shift,
-                loss.one_sided,
-                tolerance,
-            )
+                self.X_lanes, self.pairs.first, self.pairs.winner, self.pairs.worse, words, n_kept,
+                group.fill_up(feature_mask), model.B, model.rhs, begin, start_scores, C, self.margin, shift,
+                loss.one_sided, tolerance,
+            )  # fmt: skip
             W[group.rows], converged[group.rows] = weights[: len(group)], finished[: len(group)]
         return W, converged
 
     def _start_scores(self, model: QuadraticModel) -> NDArray[np.float32]:
-        """Scores (n_documents,) of the model's minimum with all features, the bits that a population's pass gives."""
+        """Return the scores (n_documents,) of the model's minimum with all features, as a population's pass does."""
         if model not in self._scores:
             w = np.empty(len(self._varies))
             solve(factorise(model.B, self._varies[None])[0], self._varies, model.rhs, w)
@@ -251,7 +208,7 @@ class PairProblem:
         return self._scores[model]
 
     def _residuals(self, w: Matrix, loss: PairLoss) -> tuple[float, Matrix, NDArray[np.uint8]]:
-        """Σ ℓ, Σ ½ ℓ′ (xᵢ − xⱼ) and the active pairs (all bits of a word set or none) at `w`."""
+        """Return Σ ℓ, Σ ½ ℓ′ (xᵢ − xⱼ) and the active pairs (all bits of a word set or none) at `w`."""
         weights = np.repeat(w[:, None], _DOUBLE, axis=1)
         scores = np.empty((len(self.X), _DOUBLE))
         documents = np.empty_like(scores)
@@ -268,7 +225,7 @@ class PairProblem:
         return float(total), sums[:, 0].copy(), active
 
     def _scatter(self, active: NDArray[np.uint8]) -> Matrix:
-        """Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ over the active pairs: the features are the lanes of a curvature pass."""
+        """Return Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ over the active pairs; the features are the lanes of a curvature pass."""
         n_documents, n_features = self.X.shape
         result = np.empty((n_features, n_features))
         columns = np.zeros((n_documents, _DOUBLE))
@@ -284,7 +241,7 @@ class PairProblem:
 
 
 def _digest(keep: Mask) -> bytes:
-    """Return a digest of a mask, made once for an array that nobody can write to."""
+    """Return a digest of a mask, remembered for a read-only array."""
     key = id(keep)
     known = _DIGESTS.get(key)
     if known is not None and known[0]() is keep:

@@ -1,23 +1,22 @@
-"""Second and first moments of the differences of all preference pairs, from sums per label: no pair is listed.
+"""Second and first moments of the differences of all preference pairs, from sums per label, without a list of pairs.
 
 With x centred in its query, c the number of documents of a query with a label and s their sum, the n − c pairs of each
 document and the sums of each label give
 
     Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ = Σ_q [ Σ_i (n_q − c_{yᵢ}) xᵢ xᵢᵀ + Σ_l s_{q,l} s_{q,l}ᵀ ],
 
-the square of a matrix with the rows √(n_q − c) x and s. Without the centring there would be a term − s_q s_qᵀ, and
-single-precision features with a mean far above their spread would lose their digits in the difference.
+the square of a matrix with the rows √(n_q − c) x and s. Without the centring single-precision features with a mean far
+above their spread would lose their digits in a difference.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from moerank.arrays import Floats, Integers, Mask, Matrix
+from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix
 from moerank.checks import check_room, memory_limit
 from moerank.data import RankingData
 from moerank.data.blocks import ByDocument, ByQuery, column_block
@@ -27,36 +26,29 @@ from moerank.training.losses import Target
 
 __all__ = ["PairMoments", "QueryMoments", "backward_path", "forward_path"]
 
-
 BLOCK = 2048
-"""Documents, about, of a block: large enough for the product to be all that costs."""
+"""Documents, about, of a block: large enough for the product to take most of the time."""
 
 ROOM = 2**29
-"""Bytes that the matrices of single queries may take in double precision."""
+"""Bytes up to which the matrices of single queries are kept in double precision."""
+
+Order = Integers
+"""Features in the order of a path."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairMoments:
-    """Moments of the differences xᵢ − xⱼ over all preference pairs (i, j).
+    """Moments of the differences xᵢ − xⱼ over all preference pairs (i, j)."""
 
-    Attributes
-    ----------
-    gram : ndarray, shape (n_features, n_features)
-        Mean of (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ.
-    unit, difference : ndarray, shape (n_features,)
-        Mean of xᵢ − xⱼ, and of (yᵢ − yⱼ)(xᵢ − xⱼ).
-    """
-
-    gram: Matrix
-    unit: Matrix
-    difference: Matrix
+    gram: Matrix  # (n_features, n_features), mean of (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ
+    unit: Matrix  # (n_features,), mean of xᵢ − xⱼ
+    difference: Matrix  # (n_features,), mean of (yᵢ − yⱼ)(xᵢ − xⱼ)
 
     @classmethod
     def of(cls, data: RankingData) -> PairMoments:
         """Return the moments of a data set, remembered with it.
 
-        O(n_documents · n_features²) once, in double precision whatever that of the features; beyond the features only
-        a block of them is held.
+        O(n_documents · n_features²) once, in double precision; beyond the features only a block of them is held.
         """
         return data.remember("pair moments", lambda: _means(*data.total(_sums)))
 
@@ -73,38 +65,28 @@ class PairMoments:
 
 @dataclass(frozen=True, eq=False)
 class QueryMoments:
-    """Sums over the preference pairs of each query, from which those of any subset of the queries are added up.
+    """Sums over the preference pairs of each query, which add up to the sums of any subset of the queries.
 
-    Attributes
-    ----------
-    packed : ndarray, shape (n_queries, n_features · (n_features + 1) / 2)
-        The lower triangle of Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ, row by row: in double precision, or in single where that takes more
-        than `ROOM` bytes. Then an entry is exact to single precision of the query's largest, so that features must be
-        of comparable scales.
-    unit, difference : ndarray, shape (n_queries, n_features)
-        Σ (xᵢ − xⱼ) and Σ (yᵢ − yⱼ)(xᵢ − xⱼ).
-    n_pairs : ndarray of int64, shape (n_queries,)
+    `packed` is in double precision, or in single if that takes more than `ROOM` bytes. Then an entry is exact to single
+    precision of the query's largest, so that features must be of comparable scales.
     """
 
-    packed: Floats
-    unit: Matrix
-    difference: Matrix
-    n_pairs: Integers
+    packed: Floats  # (n_queries, n_features · (n_features + 1) / 2), lower triangles of Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ, by rows
+    unit: Matrix  # (n_queries, n_features), Σ (xᵢ − xⱼ)
+    difference: Matrix  # (n_queries, n_features), Σ (yᵢ − yⱼ)(xᵢ − xⱼ)
+    n_pairs: Integers  # (n_queries,)
 
     @classmethod
     def of(cls, data: RankingData) -> QueryMoments:
         """Return the sums of a data set, remembered with it; O(n_documents · n_features²) once.
 
-        Raises
-        ------
-        ValueError
-            If they would take more memory than the limit.
+        More memory than the limit is a ValueError.
         """
         return data.remember("query moments", lambda: _query_moments(data))
 
     @classmethod
     def fit(cls, data: RankingData) -> bool:
-        """Whether they fit the limit on memory, those of all shards together; else passes have to do without."""
+        """Whether the sums of all shards together fit the limit on memory."""
         return sum(data.remember("size of the query moments", lambda: data.map(_n_bytes))) <= memory_limit()
 
     @classmethod
@@ -141,14 +123,14 @@ def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: int) -> Pair
 
 
 def _sums_among(data: RankingData, kept: Mask) -> tuple[Matrix, Matrix, Matrix, int]:
-    """Return the sums over the pairs among the documents `kept` (n_documents,), of which there may be none."""
+    """Return the sums over the pairs among the documents `kept` (n_documents,), even if there are none."""
     if kept.any():
         return _sums(data.with_rows(np.flatnonzero(kept)))
     return np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features)), 0
 
 
 def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, int]:
-    """Return the sums of which `PairMoments` has the means, and the number of pairs."""
+    """Return the sums of gram, unit and difference, and the number of pairs."""
     gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
     with one_blas_thread():
         for begin, end in data.query_blocks(BLOCK):
@@ -178,24 +160,19 @@ def _n_bytes(data: RankingData) -> int:
     return _size(data)[1]
 
 
-def _size(data: RankingData) -> tuple[type[np.floating[Any]], int]:
+def _size(data: RankingData) -> tuple[FloatType, int]:
     """Return the precision of the matrices of all queries, and the bytes that they take."""
     n_values = data.n_queries * data.n_features * (data.n_features + 1) // 2
     return (np.float64, 8 * n_values) if 8 * n_values <= ROOM else (np.float32, 4 * n_values)
 
 
 def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """Return what the moments of the queries `begin` to `end` are products of.
+    """Return the factors of the moments of the queries `begin` to `end`.
 
-    Returns
-    -------
-    stack : ndarray, shape (n_features, n_documents + n_runs)
-        Its product with its transpose is the sum of squares.
-    sums : ndarray, shape (n_features, n_runs)
-        The sums of x over each run.
-    excess, label_sum : ndarray, shape (n_runs,)
-        Factors of these sums: Σ (xᵢ − xⱼ) counts a document once for each worse one less once for each better one, and
-        Σ (yᵢ − yⱼ)(xᵢ − xⱼ) is Σ n_q yᵢ xᵢ − (Σ y)(Σ x), in which Σ x is 0.
+    The product of `stack` (n_features, n_documents + n_runs) with its transpose is the sum of squares. The sums of x
+    over each run (n_features, n_runs) are multiplied by two vectors (n_runs,): for Σ (xᵢ − xⱼ) by the worse documents
+    of each document less the better ones, and for Σ (yᵢ − yⱼ)(xᵢ − xⱼ) = Σ n_q yᵢ xᵢ − (Σ y)(Σ x), in which Σ x is 0,
+    by n_q y.
     """
     runs = data.label_runs
     rows = slice(data.offsets[begin], data.offsets[end])
@@ -214,23 +191,11 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     return stack, sums, (n_worse - n_better).astype(np.float64), label * size
 
 
-Order = Integers
-
-
-def forward_path(A: Matrix, b: Matrix, n_steps: int | None = None) -> Order:
+def forward_path(A: Matrix, b: Matrix, n_steps: int | None = None) -> Integers:
     """Return the features in the order in which they enter: each lowers min_w wᵀA w − 2 bᵀw the most.
 
-    Parameters
-    ----------
-    A : ndarray, shape (n_features, n_features), positive definite
-    b : ndarray, shape (n_features,)
-    n_steps : int, optional
-        Features that enter; all by default.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_steps,)
-        Ties go to the first feature. O(n_steps · n_features²) time.
+    A (n_features, n_features) is positive definite. All features enter unless `n_steps` is given. Ties go to the first
+    feature. O(n_steps · n_features²) time.
 
     Examples
     --------
@@ -240,21 +205,11 @@ def forward_path(A: Matrix, b: Matrix, n_steps: int | None = None) -> Order:
     return _forward(_table(A, b), len(b) if n_steps is None else n_steps)
 
 
-def backward_path(A: Matrix, b: Matrix) -> Order:
-    """Return the features in the order in which they would enter if the path were read from its end.
+def backward_path(A: Matrix, b: Matrix) -> Integers:
+    """Return the features in reverse order of their removal, starting from all features.
 
-    From all features, the one goes each time without which min_w wᵀA w − 2 bᵀw rises the least; it comes before those
-    that went earlier. So the first k of the result are the last k that are left.
-
-    Parameters
-    ----------
-    A : ndarray, shape (n_features, n_features), positive definite
-    b : ndarray, shape (n_features,)
-
-    Returns
-    -------
-    ndarray of int64, shape (n_features,)
-        Ties go to the first feature. O(n_features³) time.
+    Each step removes the feature without which min_w wᵀA w − 2 bᵀw rises the least, so that the first k of the result
+    are the last k that are left. Ties go to the first feature. O(n_features³) time.
 
     Examples
     --------
@@ -279,7 +234,7 @@ def _table(A: Matrix, b: Matrix) -> Matrix:
     return table
 
 
-def _forward(table: Matrix, n_steps: int) -> Order:
+def _forward(table: Matrix, n_steps: int) -> Integers:
     left = np.ones(len(table) - 1, np.bool_)
     order = np.empty(n_steps, np.int64)
     for step in range(n_steps):

@@ -1,4 +1,4 @@
-"""Newton's method with step halving, for smooth convex functions of few variables whose Hessian is a dense matrix."""
+"""Newton's methods for smooth convex functions, with a dense Hessian or in a trust region."""
 
 from __future__ import annotations
 
@@ -10,20 +10,10 @@ import numpy as np
 
 from moerank.arrays import Matrix, Vector
 
-__all__ = [
-    "DenseExpansion",
-    "NewtonEnd",
-    "QuadraticModel",
-    "dense_newton",
-    "solve_positive_definite",
-    "Expansion",
-    "Minimum",
-    "trust_region_newton",
-]
+__all__ = ["DenseExpansion", "Expansion", "Minimum", "NewtonEnd", "QuadraticModel"]
+__all__ += ["dense_newton", "solve_positive_definite", "trust_region_newton"]
 
-
-MAX_HALVINGS = 29
-MAX_STEPS = 500
+MAX_HALVINGS, MAX_STEPS = 29, 500
 
 
 class DenseExpansion(Protocol):
@@ -61,18 +51,10 @@ class QuadraticModel:
 
 @dataclass(frozen=True, eq=False)
 class NewtonEnd:
-    """Where Newton's method ended.
+    """The end of Newton's method: the point w (n,), the function there, and the next step (n,), not taken.
 
-    Attributes
-    ----------
-    w : ndarray, shape (n,)
-    at : DenseExpansion
-        The function there.
-    step : ndarray, shape (n,)
-        The next Newton step, not taken.
-    converged : bool
-        Whether the decrement is small enough; else rounding allows no decrease along the next step, or there were
-        500 steps.
+    It has `converged` if the decrement is small enough; else rounding allows no decrease along the next step, or there
+    were 500 steps.
     """
 
     w: Matrix
@@ -84,18 +66,9 @@ class NewtonEnd:
 def dense_newton(expand: Callable[[Matrix], DenseExpansion], start: Matrix, tolerance: float) -> NewtonEnd:
     """Minimise a smooth convex function by Newton steps, each halved until the function falls.
 
-    Parameters
-    ----------
-    expand : callable
-        Returns the function's `DenseExpansion` at a point.
-    start : ndarray, shape (n,)
-    tolerance : float
-        Ends when the squared Newton decrement gᵀH⁻¹g, twice the decrease that the quadratic model promises, is at most
-        this share of the value, which has to be positive; or when no step lowers the value any more.
-
-    Notes
-    -----
-    O(n³) per step, besides the expansions: one or a few values, and one gradient and Hessian.
+    `expand` returns the function at a point (n,). The method ends when the squared Newton decrement gᵀH⁻¹g, twice the
+    decrease that the quadratic model promises, is at most the share `tolerance` of the value, which is positive; or
+    when no step lowers the value any more. O(n³) per step, besides the expansions.
 
     Examples
     --------
@@ -143,9 +116,9 @@ def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
 
 Inner: TypeAlias = Callable[[Vector, Vector], float]
 
-# A step counts as success when it achieves this share of the decrease that the quadratic model promises …
+# Shares of the decrease that the quadratic model promises, from which a step is taken, and from which it is good.
 SUFFICIENT, FAIR, GOOD = 1e-4, 0.25, 0.75
-# … and the radius becomes one of these multiples of itself, or of the length of the step.
+# Multiples of the radius, or of the length of the step, that become the next radius.
 SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
 # Conjugate gradients end when the residual is this share of the gradient.
 FORCING = 0.1
@@ -171,17 +144,9 @@ class Expansion(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Where a minimisation ended.
+    """The end of a minimisation: the point x, the function there, steps tried, and products with the Hessian.
 
-    Attributes
-    ----------
-    x : ndarray
-    at : Expansion
-        The function there.
-    n_iter, n_products : int
-        Steps tried, and products with the Hessian.
-    converged : bool
-        Whether the gradient is small enough, or as small as rounding allows.
+    It has `converged` if the gradient is small enough, or as small as rounding allows.
     """
 
     x: Vector
@@ -206,25 +171,11 @@ def trust_region_newton(
     """Minimise a convex function whose gradient is Lipschitz continuous.
 
     Every step minimises the quadratic model ∇f(x)ᵀs + ½ sᵀ∇²f(x)s over ‖s‖ ≤ Δ by conjugate gradients, which end
-    at ‖∇f + ∇²f s‖ ≤ 0.1 ‖∇f‖ or at the edge; the radius Δ follows what the function does compared with the model.
+    at ‖∇f + ∇²f s‖ ≤ 0.1 ‖∇f‖ or at the edge; the radius Δ depends on how well the model predicts the function.
 
-    Parameters
-    ----------
-    expand : callable
-        Returns the function's `Expansion` at a point.
-    start : ndarray
-        Where to begin; points have its shape.
-    tol : float
-        Ends when ‖∇f‖ is at most this share of what it is at the start, or when rounding allows no decrease.
-    inner : callable, optional
-        The inner product ⟨a, b⟩ of two points, in which gradient, Hessian and norms are meant; the
-        plain product by default. Another one serves a function of coefficients in a kernel expansion.
-    max_iter : int, default 1000
-        Largest number of steps.
-
-    Returns
-    -------
-    Minimum
+    `expand` returns the function at a point. The minimisation ends when ‖∇f‖ is at most `tol` times its value at the
+    start, or when rounding allows no decrease. Gradient, Hessian and norms are those of the inner product `inner`; a
+    function of coefficients in a kernel expansion has one of its own.
 
     References
     ----------
@@ -260,7 +211,7 @@ def trust_region_newton(
         length = _norm(step, inner)
         if n_iter == 0:
             radius = min(radius, length)
-        # Along the step: where a parabola through both values and the slope is least, as a multiple of the step.
+        # The multiple of the step at which a parabola through both values and the slope is least.
         bend = -achieved - slope
         least = GROW if bend <= 0 else max(SHRINK, -0.5 * slope / bend)
         if achieved < SUFFICIENT * promised:

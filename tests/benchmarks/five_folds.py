@@ -22,7 +22,7 @@ from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import FSMRank, RankRLS, RankSVM
 
-METRICS = (NDCG(10), MAP())
+METRICS = (NDCG(10, convention="letor"), MAP())
 
 
 def measured(test, coef):

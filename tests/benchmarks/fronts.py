@@ -216,7 +216,7 @@ def hypervolume(F, reference, n_features, most):
 def judged(stage, parts, F, X):
     """The test NDCG@10 of the members of at most 5 and 10 features, of validation's choice, and of the least error."""
     rankers = stage.rankers(X)
-    vali, test = (means_of(part, NDCG(10), rankers) for part in parts[1:])
+    vali, test = (means_of(part, NDCG(10, convention="letor"), rankers) for part in parts[1:])
     order = np.lexsort((F[:, 0], F[:, 1]))
     chosen = [next(iter(order[F[order, 0] <= k]), None) for k in (5, 10)]
     chosen += [np.lexsort((F[:, 0], -vali))[0], order[0]]

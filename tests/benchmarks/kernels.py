@@ -93,7 +93,7 @@ def kernel_table(console: Console, folder: Path, name: str) -> None:
         scores = ranker.predict(test.X)
         table.add_row(
             *(label, f"{times[label]:.3f}", f"{times['exact kernel'] / times[label]:.1f} ×", f"{ranker.n_iter_}"),
-            *(f"{NDCG(10).score(test, scores):.4f}", f"{MAP().score(test, scores):.4f}"),
+            *(f"{NDCG(10, convention='letor').score(test, scores):.4f}", f"{MAP().score(test, scores):.4f}"),
         )
     console.print(table)
 

@@ -23,7 +23,7 @@ from moerank.rankers import ConstantFeatureWarning
 from moerank.solvers import make_solver, solvers
 from moerank.studies.problem import load_problem
 
-METRICS = (NDCG(10), MAP())
+METRICS = (NDCG(10, convention="letor"), MAP())
 BAND = 0.008
 
 

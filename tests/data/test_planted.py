@@ -81,17 +81,11 @@ def test_folds_are_those_of_the_planted_problem():
     [
         *(("n_queries", 0), ("n_documents", 1), ("n_relevant", 0), ("n_redundant", -1), ("n_noise", -1)),
         *(("n_labels", 1), ("noise", -0.1), ("noise", np.nan), ("noise", np.inf)),
+        *(("n_queries", "5"), ("n_documents", 5.0), ("n_relevant", True), ("n_redundant", None), ("n_noise", "5")),
     ],
 )
 def test_numbers_out_of_range_are_refused(argument, value):
     with pytest.raises(ValueError, match=f"{argument} must "):
-        make_planted(**{argument: value})
-
-
-@pytest.mark.parametrize("argument", ["n_queries", "n_documents", "n_relevant", "n_redundant", "n_noise", "n_labels"])
-@pytest.mark.parametrize("value", ["5", 5.0, True, None])
-def test_what_only_looks_like_an_integer_is_refused(argument, value):
-    with pytest.raises(ValueError, match=f"{argument} must be an integer, not "):
         make_planted(**{argument: value})
 
 

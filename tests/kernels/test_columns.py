@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from moerank.kernels.columns import add_extents, centre_columns, columns_seen, extremes, rows_to_columns
+from moerank.kernels.columns import add_extents, columns_seen, extremes
 from moerank.kernels.lanes import lanes
 
 PRECISIONS = [np.float32, np.float64]
@@ -78,27 +78,3 @@ def test_sums_are_taken_in_order_of_document(n_features, dtype):
     np.testing.assert_array_equal(total, np.cumsum(columns.astype(float), axis=1)[:, -1])
     np.testing.assert_array_equal(low, columns.min(axis=1))
     np.testing.assert_array_equal(high, columns.max(axis=1))
-
-
-@pytest.mark.parametrize("dtype", PRECISIONS)
-def test_columns_are_centred_in_double_precision(dtype):
-    columns = drawn((3, 50), dtype)
-    mean, divisor = np.array([0.1, 5.0, 0.3]), np.array([1.0, 0.0, 3.0])
-    target = np.full((4, 24), 9.0)
-    centre_columns(columns.reshape(-1), 50, 20, 17, mean, divisor, target)
-    part = columns[:, 20:37].astype(float)
-    np.testing.assert_array_equal(target[0, :17], part[0] - 0.1)
-    np.testing.assert_array_equal(target[1, :17], 0.0)
-    np.testing.assert_array_equal(target[2, :17], (part[2] - 0.3) / 3.0)
-    assert (target[3] == 9.0).all() and (target[:, 17:] == 9.0).all()
-
-
-@pytest.mark.parametrize("dtype", PRECISIONS)
-@pytest.mark.parametrize("n", [1, 63, 64, 200])
-def test_rows_become_columns_in_any_order(n, dtype):
-    rows = drawn((n, 4), dtype)
-    flat = np.full(5 * 300, 9, dtype)
-    rows_to_columns(rows.reshape(-1), n, 4, np.array([2, 0, 4, 3, 1]), flat, 300, 50)
-    columns = flat.reshape(5, 300)
-    np.testing.assert_array_equal(columns[:, 50 : 50 + n], np.pad(rows, ((0, 0), (0, 1)))[:, [2, 0, 4, 3, 1]].T)
-    assert (columns[:, :50] == 9).all() and (columns[:, 50 + n :] == 9).all()

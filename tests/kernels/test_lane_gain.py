@@ -18,10 +18,11 @@ def make(seed, n_individuals, dtype, depth):
     discount = 1.0 / np.log2(1.0 + np.arange(1, offsets[-1] + 1))
     depths = np.minimum(depth, np.diff(offsets)[query])
     ideal = rng.uniform(1.0, 9.0, len(query))
-    return read_only(X), W, read_only(offsets), query, gain, discount, depths, ideal
+    return read_only(X), W, read_only(offsets), (query, gain, discount, depths, ideal)
 
 
-def by_sorting(X, W, offsets, query, gain, discount, depth, ideal):
+def by_sorting(X, W, offsets, few_ranks):
+    query, gain, discount, depth, ideal = few_ranks
     values = np.zeros((len(offsets) - 1, len(W)))
     for c, q in enumerate(query):
         rows = slice(offsets[q], offsets[q + 1])

@@ -34,17 +34,6 @@ def bits(words, n_lanes):
     return (words[:, None] >> np.arange(n_lanes)) & 1 == 1
 
 
-def test_words_hold_one_bit_an_individual(case):
-    dtype, _, kept, words, _ = case
-    np.testing.assert_array_equal(bits(words, lanes(dtype)), kept.T)
-
-
-def test_lanes_without_an_individual_keep_nothing():
-    words = np.full(3, 255, np.uint8)
-    pack_lanes(np.array([[True, False, True]]), words)
-    np.testing.assert_array_equal(words, [1, 0, 1])
-
-
 @pytest.mark.parametrize("margin", [1.0, 0.0])
 @pytest.mark.parametrize("hinge", [True, False])
 def test_hinge_pass(case, margin, hinge):
@@ -87,17 +76,3 @@ def test_project_and_pull_back_are_products(case, n_documents):
         pull_back(X, scores, used, np.empty_like(weights), features)
         np.testing.assert_allclose(features[used], expected[used], rtol=0, atol=5000 * TOLERANCE[dtype])
         assert not np.delete(features, used, axis=0).any()
-
-
-def test_project_sums_in_feature_order_to_the_bit():
-    rng = np.random.default_rng(13)
-    X = rng.normal(size=(41, 9))
-    weights = rng.normal(size=(9, 8))
-    weights[[2, 5]] = 0.0
-    expected = np.zeros((41, 8))
-    for f in range(9):
-        expected = expected + X[:, f, None] * weights[f]
-    for used in (np.arange(9), np.array([0, 1, 3, 4, 6, 7, 8])):
-        scores = np.empty((41, 8))
-        project(X, weights, used, scores)
-        np.testing.assert_array_equal(scores, expected)

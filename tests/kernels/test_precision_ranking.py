@@ -66,19 +66,6 @@ def test_ties_do_not_hide_the_most_violated_ranking(seed):
     assert losses[0] - coefficients @ z + perfect == pytest.approx(best, abs=1e-12)
 
 
-def test_without_scores_all_irrelevant_documents_go_first():
-    relevant = np.array([True, False, False, True])
-    coefficients, losses = found(np.zeros(4), relevant)
-    assert losses[0] == pytest.approx(1.0 - (1 / 3 + 2 / 4) / 2)
-    np.testing.assert_allclose(coefficients, [1.0, -1.0, -1.0, 1.0])
-
-
-def test_far_apart_scores_leave_the_perfect_ranking():
-    coefficients, losses = found(np.array([50.0, 0.0, -3.0]), np.array([True, False, False]))
-    assert losses[0] == 0.0
-    assert not coefficients.any()
-
-
 def test_queries_are_independent_and_those_of_one_kind_are_empty():
     rng = np.random.default_rng(7)
     sizes = [5, 3, 1, 8, 2]

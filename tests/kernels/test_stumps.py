@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData
-from moerank.kernels.stumps import best_stump, exponential_weights, fidelity_weights, split_weight
+from moerank.kernels.stumps import best_stump, pair_weights, split_weight
 
 
 @pytest.fixture
@@ -25,12 +25,12 @@ def fidelity(o):
     return np.exp(-o) / (1 + np.exp(-o)) ** 1.5
 
 
-@pytest.mark.parametrize(("kernel", "formula"), [(exponential_weights, exponential), (fidelity_weights, fidelity)])
-def test_weights_and_potentials_equal_explicit_pairs(data, kernel, formula):
+@pytest.mark.parametrize(("is_fidelity", "formula"), [(False, exponential), (True, fidelity)])
+def test_weights_and_potentials_equal_explicit_pairs(data, is_fidelity, formula):
     rng = np.random.default_rng(2)
     scores, importance = rng.normal(scale=3.0, size=80), rng.random(80)
     weights, potentials = np.empty(len(data.pairs)), np.full(80, 9.0)
-    total = kernel(*groups(data), scores, importance, weights, potentials)
+    total = pair_weights(*groups(data), scores, importance, is_fidelity, weights, potentials)
     better, worse = data.pairs.better, data.pairs.worse
     expected = importance[better] * formula(scores[better] - scores[worse])
     np.testing.assert_allclose(weights, expected, rtol=1e-13)
@@ -42,7 +42,7 @@ def test_weights_and_potentials_equal_explicit_pairs(data, kernel, formula):
 def test_fidelity_weights_of_pairs_far_in_the_wrong_order_are_small_not_nan():
     data = RankingData([[0.0], [1.0]], [1, 0])
     weights, potentials = np.empty(1), np.empty(2)
-    fidelity_weights(*groups(data), np.array([0.0, 1000.0]), np.ones(2), weights, potentials)
+    pair_weights(*groups(data), np.array([0.0, 1000.0]), np.ones(2), True, weights, potentials)
     assert weights[0] == pytest.approx(np.exp(-500.0))
     np.testing.assert_array_equal(potentials, [weights[0], -weights[0]])
 

@@ -7,7 +7,7 @@ from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG, MeanNDCG
 from moerank.rankers import AdaRank
 
-MEASURE = {"map": MAP(), "ndcg": NDCG(10, short_queries="own_length")}
+MEASURE = {"map": MAP(), "ndcg": NDCG(10, convention="letor", short_queries="own_length")}
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_ohsumed_is_within_the_band_of_the_published_means(letor_folder):
     for fold in range(1, 6):
         train, vali, test = load_fold(letor_folder / "OHSUMED" / f"Fold{fold}")
         scores = fit(AdaRank("ndcg", n_rounds=60).tune(train, vali), train).predict(test.X)
-        found.append([NDCG(10).score(test, scores), MAP().score(test, scores)])
+        found.append([NDCG(10, convention="letor").score(test, scores), MAP().score(test, scores)])
     assert np.mean(found, axis=0) == pytest.approx([0.4496, 0.4498], abs=0.008)
 
 

@@ -295,7 +295,7 @@ def test_five_folds_come_near_the_published_means(letor_folder, name, published,
         train, vali, test = load_fold(letor_folder / name / f"Fold{fold}")
         ranker = FSMRank().tune(train, vali).fit(train.X, train.y, qid=train.qid)
         scores = ranker.predict(test.X)
-        values.append((NDCG(10).score(test, scores), MAP().score(test, scores)))
+        values.append((NDCG(10, convention="letor").score(test, scores), MAP().score(test, scores)))
         n_features.append(np.count_nonzero(ranker.support_))
     np.testing.assert_allclose(np.mean(values, axis=0), published, atol=0.008)
     assert np.mean(n_features) == pytest.approx(published_features, abs=3.0)

@@ -148,7 +148,7 @@ def test_published_values_on_ohsumed(letor_folder, maker):
         train, _, test = load_fold(letor_folder / "OHSUMED" / f"Fold{fold}")
         ranker = maker(500, C=0.5 * 2.0**-6 * len(train.pairs), gamma=2.0**-6, random_state=0)._learn(train)
         scores = ranker.predict(test.X)
-        values.append((NDCG(10).score(test, scores), MAP().score(test, scores)))
+        values.append((NDCG(10, convention="letor").score(test, scores), MAP().score(test, scores)))
     ndcg, mean_ap = np.transpose(values)
     expected = MEANS[maker]
     assert mean_ap.mean() == pytest.approx(expected[1], abs=2e-3)

@@ -104,7 +104,7 @@ def test_five_folds_reproduce_the_published_means(letor_folder, name, ndcg, mean
     for fold in range(1, 6):
         train, vali, test = load_fold(letor_folder / name / f"Fold{fold}")
         scores = RankSVM().tune(train, vali).fit(train.X, train.y, qid=train.qid).predict(test.X)
-        values.append((NDCG(10).score(test, scores), MAP().score(test, scores)))
+        values.append((NDCG(10, convention="letor").score(test, scores), MAP().score(test, scores)))
     np.testing.assert_allclose(np.mean(values, axis=0), (ndcg, mean_ap), atol=5e-4)
 
 

@@ -94,7 +94,7 @@ def test_five_folds_come_close_to_the_published_means(letor_folder):
         train, vali, test = load_fold(letor_folder / "OHSUMED" / f"Fold{fold}")
         grid = [{"C": 1e-5 * 2.0**k} for k in range(13)]
         scores = RankSVMStruct().tune(train, vali, grid).fit(train.X, train.y, qid=train.qid).predict(test.X)
-        values.append((NDCG(10).score(test, scores), MAP().score(test, scores)))
+        values.append((NDCG(10, convention="letor").score(test, scores), MAP().score(test, scores)))
     np.testing.assert_allclose(np.mean(values, axis=0), (0.4523, 0.4478), atol=8e-3)
 
 

@@ -131,5 +131,5 @@ def test_five_folds_of_gas_e_are_near_the_published_means(letor_folder, name, nd
     for fold in range(1, 6):
         train, vali, test = load_fold(letor_folder / name / f"Fold{fold}")
         scores = make_solver("gas-e").tune(train, vali).fit(train.X, train.y, qid=train.qid).predict(test.X)
-        values.append((NDCG(10).score(test, scores), MAP().score(test, scores)))
+        values.append((NDCG(10, convention="letor").score(test, scores), MAP().score(test, scores)))
     np.testing.assert_allclose(np.mean(values, axis=0), (ndcg, mean_ap), atol=0.008)

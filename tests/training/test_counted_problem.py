@@ -28,7 +28,8 @@ def least(data, kept, features, C, loss, target):
     t = target.margin + target.per_label * (data.y[better] - data.y[worse])
 
     def value_and_gradient(w):
-        d = loss.residual(t - D @ w)
+        d = t - D @ w
+        d = np.maximum(0.0, d) if loss.one_sided else d
         return 0.5 * w @ w + C * np.mean(d**2), w - 2.0 * C * d @ D / len(D)
 
     options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-13}

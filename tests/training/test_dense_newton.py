@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from moerank.training.newton import QuadraticModel, dense_newton, solve_positive_definite
+from moerank.training.newton import dense_newton, solve_positive_definite
 
 
 def pseudo_huber(A, b):
@@ -71,14 +71,6 @@ def test_where_rounding_allows_no_decrease_the_search_ends_at_the_best_point():
     end = dense_newton(expand, np.array([1.0, 2.0]), 1e-12)
     assert not end.converged
     assert end.w.tolist() == [1.0, 2.0]
-
-
-def test_the_model_has_value_slope_and_curvature_of_the_function(function):
-    w = np.array([0.3, -0.2, 0.1, 0.7])
-    at = function(w)
-    model = QuadraticModel.around(w, at)
-    np.testing.assert_allclose(model.B @ w - model.rhs, at.gradient, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(model.B, at.hessian)
 
 
 def test_a_system_that_rounding_makes_singular_is_solved_in_the_scale_of_its_features():

@@ -80,3 +80,27 @@ def test_a_solution_at_the_bound_of_steps_is_known_as_such(case, monkeypatch):
     monkeypatch.setattr(hinge_problem, "trust_region_newton", partial(trust_region_newton, max_iter=1))
     minimum = solve_with_features(X, pairs, 100.0, 1e-9)
     assert (minimum.n_iter, minimum.converged) == (1, False)
+
+
+def test_only_queries_with_different_labels_take_part():
+    y = [0, 0, 1, 0, 2, 2, 2, 0, 1, 1]
+    qid = [1, 1, 2, 2, 3, 3, 3, 4, 4, 4]
+    data = RankingData(np.arange(10.0)[:, None], y, qid)
+    documents = PairedDocuments.of(data)
+    assert documents.rows.tolist() == [False, False, True, True, False, False, False, True, True, True]
+    assert documents.pairs.offsets.tolist() == [0, 2, 5]
+    assert documents.pairs.n_pairs == len(data.pairs) == 3
+    assert documents.pairs.n_worse.tolist() == [1, 0, 0, 1, 1]
+
+
+def test_the_pairs_are_those_of_the_data():
+    rng = np.random.default_rng(0)
+    data = RankingData(rng.random((80, 2)), rng.integers(0, 3, 80), np.sort(rng.integers(0, 30, 80)))
+    documents = PairedDocuments.of(data)
+    assert 0 < documents.rows.sum() < 80
+    worse = np.bincount(data.pairs.better, minlength=80)
+    better = np.bincount(data.pairs.worse, minlength=80)
+    np.testing.assert_array_equal(documents.pairs.n_worse, worse[documents.rows])
+    np.testing.assert_array_equal(documents.pairs.n_better, better[documents.rows])
+    assert not (worse + better)[~documents.rows].any()
+    assert PairedDocuments.of(data) is documents

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import minimize
 
 from moerank.data import RankingData, make_planted
 from moerank.training.listed import PairProblem
-from moerank.training.losses import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
+from moerank.training.losses import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT, SquaredHingeLoss
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 LOSSES = {"squared": SQUARED, "hinge": SQUARED_HINGE}
@@ -42,6 +42,11 @@ def explicit(data, keep, target):
     return data.X[better] - data.X[worse], margins
 
 
+def residual(loss, d):
+    """Half the slope of the loss."""
+    return np.maximum(0.0, d) if loss.one_sided else d
+
+
 def test_it_holds_the_documents_that_its_pairs_join(data):
     keep = np.zeros(len(data.pairs), bool)
     keep[[3, 40, 41]] = True
@@ -63,24 +68,40 @@ def test_gram_matrix_and_moment_are_means_over_explicit_pairs(data, keep, target
 def test_value_gradient_and_hessian_are_those_of_explicit_pairs(data, keep, target, loss):
     D, t = explicit(data, keep, target)
     w, C = np.random.default_rng(2).normal(size=10), 3.0
-    at = PairProblem(data, keep, target).expand(w, C, loss)
+    problem = PairProblem(data, keep, target)
+    at = problem.expand(w, C, loss)
+    assert problem.objective(w.tolist(), C, loss)[0] == at.value
     d = t - D @ w
     assert 0 < (d < 0).sum() < len(d)
-    assert at.value == pytest.approx(0.5 * w @ w + C * loss.value(d).mean(), rel=1e-12)
-    np.testing.assert_allclose(at.gradient, w - 2.0 * C / len(d) * loss.residual(d) @ D, rtol=1e-11, atol=1e-13)
-    active = D[loss.active(d)]
+    assert at.value == pytest.approx(0.5 * w @ w + C * (residual(loss, d) ** 2).mean(), rel=1e-12)
+    np.testing.assert_allclose(at.gradient, w - 2.0 * C / len(d) * residual(loss, d) @ D, rtol=1e-11, atol=1e-13)
+    active = D[residual(loss, d) != 0.0]
     np.testing.assert_allclose(at.hessian, np.eye(10) + 2.0 * C / len(d) * active.T @ active, rtol=1e-11, atol=1e-13)
 
 
-def test_the_objective_is_value_and_gradient(data, keep, loss):
-    problem = PairProblem(data, keep)
-    w = np.random.default_rng(3).normal(size=10)
-    value, gradient = problem.objective(w.tolist(), 2.0, loss)
-    at = problem.expand(w, 2.0, loss)
-    assert value == at.value
-    np.testing.assert_array_equal(gradient, at.gradient)
-    numeric = approx_fprime(w, lambda v: problem.objective(v, 2.0, loss)[0], 1e-7)
-    np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
+@pytest.mark.parametrize("C", [0.01, 1.0, 300.0])
+def test_each_loss_solves_its_problem(data, loss, target, C):
+    D, t = explicit(data, slice(None), target)
+
+    def value_and_gradient(w):
+        d = residual(loss, t - D @ w)
+        return 0.5 * w @ w + C * (d**2).mean(), w - 2.0 * C * d @ D / len(D)
+
+    model = loss.solve(PairProblem(data, target=target), C)
+    found, gradient = value_and_gradient(model.w)
+    options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-12}
+    best = minimize(value_and_gradient, np.zeros(10), jac=True, method="L-BFGS-B", options=options).fun
+    assert found == pytest.approx(best, rel=1e-10)
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-5 * np.sqrt(max(C, 1.0)))
+    # The model has the Hessian of the active pairs and its minimum, except for the rest of the gradient, at w.
+    active = D[residual(loss, t - D @ model.w) != 0.0]
+    np.testing.assert_allclose(model.B, np.eye(10) + 2.0 * C / len(D) * active.T @ active, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(np.linalg.solve(model.B, model.rhs), model.w, rtol=1e-6, atol=1e-14)
+
+
+def test_losses_of_one_kind_are_equal_and_others_are_not():
+    assert SquaredHingeLoss() == SQUARED_HINGE != SQUARED
+    assert len({SQUARED_HINGE: 1, SquaredHingeLoss(): 2, SQUARED: 3}) == 2
 
 
 def test_models_are_remembered_by_c_and_loss(data, keep):
@@ -120,8 +141,8 @@ def test_populations_reach_the_minimum_of_each_individual(data, keep, target, lo
     for w, used, own in zip(W, features, masks if own_pairs else np.ones_like(masks), strict=True):
 
         def value_and_gradient(v, D=D[own][:, used], t=t[own]):
-            d = t - D @ v
-            return 0.5 * v @ v + C * loss.value(d).mean(), v - 2.0 * C / len(d) * loss.residual(d) @ D
+            d = residual(loss, t - D @ v)
+            return 0.5 * v @ v + C * (d**2).mean(), v - 2.0 * C / len(d) * d @ D
 
         options = {"maxcor": 30, "ftol": 1e-16, "gtol": 1e-12}
         best = minimize(value_and_gradient, np.zeros(used.sum()), jac=True, method="L-BFGS-B", options=options).fun

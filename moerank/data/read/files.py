@@ -96,7 +96,7 @@ class Reader:
         self, path: Path, columns: Sequence[str], texts: Sequence[str], rows: tuple[int, int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield columns block by block; `texts` are the columns that hold no numbers."""
-        options: dict[str, Any] = {"rows": rows} if self.columnar else {}
+        options: dict[str, object] = {"rows": rows} if self.columnar else {}
         if self.textual:
             options["texts"] = texts
         found = _imported(self.read)(path, columns, **options)
@@ -212,7 +212,7 @@ def _part_path(directory: Path, part: str, files: list[Path]) -> Path:
 
 
 def check_folder(directory: Path, advice: str) -> None:
-    """Raise a FileNotFoundError for what is no folder, with the advice."""
+    """Raise a FileNotFoundError with the advice if the path is no folder."""
     if not directory.is_dir():
         reason = "is a file, not a folder" if directory.exists() else "does not exist"
         raise FileNotFoundError(f"{directory} {reason}; {advice}")
@@ -241,21 +241,10 @@ def find_query_file(path: Path) -> Path | None:
 
 
 def read_query_file(path: Path, beside: Path, n_documents: int) -> Integers:
-    """Return the number of documents of each query, shape (n_queries,).
+    """Return the number of documents of each query in a query file, shape (n_queries,).
 
-    Parameters
-    ----------
-    path : Path
-        One positive number per line; blank lines at its end are skipped.
-    beside : Path
-        The file of the documents, for messages.
-    n_documents : int
-        What the counts must add up to.
-
-    Raises
-    ------
-    ValueError
-        For a line that is no count, with its number and text, and for counts of more or fewer documents.
+    The file has one positive number per line; blank lines at its end are skipped. A line that is no count, and counts
+    that do not add up to the `n_documents` of the file `beside`, are ValueErrors.
     """
     with path.open("rb") as file:
         content = file.read(_LARGEST_QUERY_FILE + 1)
@@ -324,7 +313,7 @@ CHUNK = 2**22
 """Bytes that are read at once: few enough for the caches, enough for the interpreter not to matter."""
 
 LONGEST_LINE = 2**26
-"""Bytes of a line: what goes on without a line end is no text, and must not fill the memory."""
+"""Most bytes of a line; a longer one is no text, and must not fill the memory."""
 
 DRAIN = 2**30
 """Bytes of an archive that are unpacked after a line was refused, to see whether damage is to blame."""

@@ -10,7 +10,7 @@ from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import errors_noted, two_of
 from moerank.figures.panels import Look, Panels, by_family
 from moerank.figures.style import in_style
-from moerank.solvers import ablated, with_ablations
+from moerank.solvers import BASES, ablations
 from moerank.studies.results import NoResultsError, mean_by_size
 
 __all__ = ["FIGURE"]
@@ -27,12 +27,13 @@ def ablation_figure(view: View) -> Figure:
 
     The first panel shows all members of the fronts on the selected fold, as Figures 4 to 6 of Cheng et al. (2018). The
     others show the training and test error of the member with at most k features that is best in training. By default
-    the solvers are MOFSRank and its ablations.
+    the solvers are MOFSRank and its ablations, or else mofsrank-paper and its own.
     """
-    full, *_ = with_ablations()
-    known = {full: "all three stages"} | {name: f"without {part}" for name, part in ablated().items()}
-    there = view.results.solvers
-    if not view.solvers and (full not in there or not ablated().keys() & set(there)):
+    there = view.solvers or view.results.solvers
+    bases = [base for base in BASES if base in there and ablations(base).keys() & {*there}]
+    full = bases[0] if bases else BASES[0]
+    known = {full: "all three stages"} | {name: f"without {part}" for name, part in ablations(full).items()}
+    if not view.solvers and not bases:
         raise NoResultsError(f"the study of {view.where} has no ablations; add them with moerank study … --ablate")
     shown = view.results.among(view.solvers or [solver for solver in there if solver in known])
     titles = {known.get(solver, solver): folds for solver, folds in shown.by_solver().items()}

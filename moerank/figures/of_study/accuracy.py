@@ -44,7 +44,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     entries = () if view.problem is None else view.problem.published
     published: dict[str, list[Published]] = {}
     for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
-        if entry.features is not None and metric in entry.scores:
+        if entry.features is not None and entry.value(metric) is not None:
             published.setdefault(f"{entry.method}, published", []).append(entry)
     markers = dict(zip(published, cycle(PUBLISHED), strict=False))
     apart = [solver for solver in points if family_of(solver) == "ranker"] if len(found) > MOST_LINES else []
@@ -52,7 +52,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     for label, theirs in published.items():
         groups[_home(theirs[0], groups)].append(label)
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
-    shown = [entry.scores[metric] for theirs in published.values() for entry in theirs]
+    shown = [entry.value(metric) or 0.0 for theirs in published.values() for entry in theirs]
     limits = limits or limits_of(values, shown)
 
     def draw(axes: Axes, _: str, look: Look) -> None:
@@ -63,7 +63,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
             look.plot(axes, [size], [value], linestyle="none")
         elif not look.faint:
             theirs = published[look.label]
-            places = np.array([(entry.features, entry.scores[metric]) for entry in theirs], float).T
+            places = np.array([(entry.features, entry.value(metric)) for entry in theirs], float).T
             style: dict[str, Any] = {"marker": markers[look.label], "markersize": 5, "color": GREY, "linewidth": 0.7}
             axes.plot(*places, label=look.label, linestyle="-" if len(theirs) > 1 else "none", clip_on=False, **style)
 

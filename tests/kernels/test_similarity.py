@@ -2,9 +2,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau
+from scipy.stats import gaussian_kde, kendalltau
 
-from moerank.kernels.similarity import concordance
+from moerank.kernels.similarity import concordance, gaussian_density
 
 
 def spans(offsets):
@@ -43,11 +43,18 @@ def test_without_ties_it_is_kendalls_tau_moved_to_the_unit_interval():
     np.testing.assert_allclose(concordance(X, offsets), (1.0 + tau / 2.0) / 2.0, rtol=1e-12)
 
 
-def test_the_opposite_order_shares_nothing():
-    x = np.array([3.0, 1.0, 2.0, 5.0])
-    share = concordance(np.column_stack([x, -x, np.ones(4)]), np.array([0, 4]))
-    np.testing.assert_array_equal(share, [[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
-
-
 def test_queries_of_one_document_leave_all_features_alike():
     np.testing.assert_array_equal(concordance(np.random.default_rng(0).random((3, 2)), np.arange(4)), np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("bandwidth", [1e-3, 0.03, 0.2, 1.0, 25.0])
+def test_equals_the_sum_over_all_samples(bandwidth):
+    rng = np.random.default_rng(0)
+    samples = np.concatenate([rng.normal(size=700) ** 3, np.zeros(150), rng.random(150)])
+    points = np.concatenate([rng.normal(size=200) * 3, samples[:50], [-500.0, 0.0, 500.0]])
+    kernels = np.exp(-0.5 * ((points[:, None] - samples) / bandwidth) ** 2) / (bandwidth * np.sqrt(2 * np.pi))
+    density = gaussian_density(samples, points, bandwidth)
+    assert (density >= 0).all()
+    np.testing.assert_allclose(density, kernels.mean(axis=1), rtol=0, atol=1e-14 / bandwidth)
+    scipys = gaussian_kde(samples, bandwidth / samples.std(ddof=1))(points)
+    np.testing.assert_allclose(density, scipys, rtol=1e-9, atol=1e-13 / bandwidth)
