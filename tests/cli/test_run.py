@@ -48,7 +48,7 @@ def test_the_verdict_on_a_selection_is_printed_and_kept(command, tmp_path):
     kept = json.loads((tmp_path / "results" / "tiny-gas-fold1-seed0" / "result.json").read_text())["verdict"]
     assert f"Verdict: {kept['sentence']}.\n" in outcome.stdout
     assert " against RankSVM(C=" in kept["sentence"]
-    assert "equivalent within .020 (too few queries to tell)" in kept["sentence"]
+    assert kept["margin"] == 0.02 and "test queries: too few to tell" in kept["sentence"]
     assert "Verdict" not in command("run", "TINY", "--solver", "rankrls").stdout
 
 

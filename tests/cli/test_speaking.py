@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from moerank.cli.options import complete_problem, complete_solver, complete_solvers
 from moerank.metrics import NDCG
@@ -117,14 +116,12 @@ def test_members_are_compared_on_test_queries_without_another_run(command, tmp_p
             scores += test.X[:, column] * weight
         values.append(NDCG(10).per_query(test, scores))
     difference = values[0] - values[1]
-    p = stats.ttest_rel(*values).pvalue
-    found = "no detectable" if p >= 0.05 else ("a loss" if difference.mean() < 0 else "a gain")
     sizes = [len(member.features) for member in result.front[:2]]
     words = [f"{size} feature{'s' * (size != 1)}{', chosen' * (result.chosen == i)}" for i, size in enumerate(sizes)]
-    change = f"{abs(difference.mean()):.3f}"[1:]
-    assert outcome.stdout.startswith(f"Member 1 ({words[0]}) against member 2 ({words[1]}): NDCG@10 ")
-    assert f"{change} ± " in outcome.stdout
-    assert f"on {test.n_queries} test queries: {found}" in outcome.stdout
+    estimated = f"{'loss' if difference.mean() < 0 else 'gain'} {abs(difference.mean()):.3f}".replace(" 0.", " .")
+    said = f"Member 1 ({words[0]}) against member 2 ({words[1]}): estimated {estimated} NDCG@10 "
+    assert outcome.stdout.startswith(said)
+    assert f" on {test.n_queries} test queries: too few to tell" in outcome.stdout
     one = command("run", "TINY", "--out", "here", "--member", "1", "-q").stdout
     sentence = compare_members(result, 1, result.chosen + 1, test, NDCG(10), margin=tiny_problem.search.margin)
     assert one == f"{sentence}.\n"

@@ -46,18 +46,19 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("difference", "n", "words"),
     [
-        (dict(difference=-0.02, error=0.001), "by −0.0200 ± 0.0010 on 8 test queries, too few to tell: a loss is det"),
-        (dict(difference=0.02, error=0.001), "+0.0200 ± 0.0010 on 8 test queries, too few to tell: a gain is detected"),
-        (dict(difference=0.0, error=0.0), "no difference is detected (p = 1.000), and equivalence within 0.005 is sho"),
-        (dict(difference=0.02, error=0.05, n_queries=40), "40 test queries: no difference is detected (p = 0.691)"),
-        (dict(difference=0.02, error=None), "by +0.0200 on 8 test queries, too few to tell: no difference is detected"),
+        (-0.05, 400, "test queries: a loss is detected. The test of no difference has p < 0.001, that of a difference"),
+        (0.05, 400, "on 400 test queries: a gain is detected. The test of no difference has p < 0.001"),
+        (0.0, 400, "equivalent within .005. The test of no difference has p = 1.000, that of a difference beyond the"),
+        (-0.05, 8, "Against RankSVM with all of them: estimated loss .050 NDCG@10"),
+        (-0.05, 8, "on 8 test queries: too few to tell"),
     ],
 )
-def test_the_verdict_says_how_sure_it_is(changes, words, tiny_study, monkeypatch):
+def test_the_verdict_says_how_sure_it_is(difference, n, words, tiny_study, monkeypatch):
     (run, *_) = [result for result in tiny_study.results() if result.solver == "fsmrank"]
-    judged = replace(run.verdict, **({"n_queries": 8} | changes))
+    differences = tuple(np.tile([difference - 0.01, difference + 0.01], n // 2).tolist())
+    judged = replace(run.verdict, n_queries=n, differences=differences)
     monkeypatch.setattr(tiny_study, "results", lambda: [replace(run, verdict=judged)])
     answer, grounds, unfinished = verdict(Report(tiny_study)).paragraphs
     assert words in answer
