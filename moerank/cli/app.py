@@ -1,4 +1,4 @@
-"""The application with all commands."""
+"""The typer application with all commands."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 from moerank.cli.data import DESCRIBE_EXAMPLES, cache, describe
 from moerank.cli.export import EXPORT_EXAMPLES, export
 from moerank.cli.messages import escape_what_cannot_be_written, notice
+from moerank.cli.options import AsJson
 from moerank.cli.report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
 from moerank.cli.run import RUN_EXAMPLES, run
 from moerank.cli.study import MERGE_EXAMPLES, STUDY_EXAMPLES, merge, study
@@ -21,11 +22,11 @@ from moerank.version import VERSION
 __all__ = ["solvers", "app", "main"]
 
 
-def solvers(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False) -> None:
-    """List the solvers: what they are, what they need, and who published them (--json names the paper).
+def solvers(as_json: AsJson = False) -> None:
+    """List the solvers with their families, requirements and authors; --json has the titles of the papers.
 
-    The one with an asterisk is recommended: of all searches it finds good
-    fronts soonest, as tests/benchmarks/fronts.py measures them.
+    The asterisk marks the recommended solver: it finds good fronts soonest of
+    all searches, as measured by tests/benchmarks/fronts.py.
     """
     from moerank.solvers import solvers as table
 
@@ -51,7 +52,7 @@ data_app = typer.Typer(help="Look at ranking data.", no_args_is_help=True)
 
 
 def _add(to: typer.Typer, command: Callable[..., None], examples: str | None = None) -> None:
-    """Add a command whose help is its docstring, of which terminals of any width break the lines."""
+    """Add a command whose help is its docstring, with lines that terminals of any width break."""
     paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
     to.command(help="\n\n".join(" ".join(text.split("\n")) for text in paragraphs), epilog=examples)(command)
 

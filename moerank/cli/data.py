@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from moerank.cli.messages import notice, printable, sentences
+from moerank.cli.options import AsJson, Data
 from moerank.cli.run import connected
 
 if TYPE_CHECKING:
+    from moerank.metrics import Metric
     from moerank.data import RankingData
+    from moerank.data.missing import MissingRule
     from moerank.studies.problem import Problem
 
 __all__ = ["DESCRIBE_EXAMPLES", "cache", "describe"]
@@ -37,43 +40,30 @@ def describe(
     what: Annotated[
         str, typer.Argument(help="A LETOR, CSV or Parquet file, the folder of a fold, or a problem.", metavar="WHAT")
     ],
-    label: Annotated[
-        str | None, typer.Option(help="Column of the labels of a table, else one of a usual name.", show_default=False)
-    ] = None,
-    query: Annotated[
-        str | None, typer.Option(help="Column of its query ids, else one of a usual name.", show_default=False)
-    ] = None,
+    label: Annotated[str | None, typer.Option(help="Column of labels; by default one with a usual name.")] = None,
+    query: Annotated[str | None, typer.Option(help="Column of query ids; by default one with a usual name.")] = None,
     missing: Annotated[
         str | None,
-        typer.Option(
-            help="What missing values become: a number, query-min, query-mean or query-worst; without it they are an "
-            "error.",
-            show_default=False,
-        ),
+        typer.Option(help="Replace missing values by a number, query-min, query-mean or query-worst; else an error."),
     ] = None,
     fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder of folds.")] = 1,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder that holds a problem's data, else MOERANK_DATA, else ./data.", show_default=False),
-    ] = None,
+    data: Data = None,
     dask: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS",
-            help="Count the training part of a problem in shards on the workers of this Dask scheduler.",
-            show_default=False,
+            metavar="ADDRESS", help="Count the training part in shards on the workers of this Dask scheduler."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Count documents, queries, labels, pairs, and what deserves a look before anything is learnt."""
-    from moerank.cli.progress import shown_reading
+    """Count documents, queries, labels and preference pairs, and point out oddities of the data."""
+    from moerank.cli.progress import StageProgress
 
-    with sentences(), shown_reading():
+    with sentences():
         from moerank.data import describe as describe_data
-        from moerank.metrics import NDCG, Metric, check_differing
+        from moerank.metrics import NDCG
 
-        with connected(dask) as cluster:
+        with StageProgress(), connected(dask) as cluster:
             metric: Metric = NDCG(10)
             if what.endswith(".toml") or not Path(what).exists():
                 metric = _problem(what, {}).metric.make()
@@ -90,7 +80,17 @@ def describe(
 
         output().print(description_table(what, descriptions))
         remarks = dict.fromkeys(remark for entry in descriptions for remark in entry.remarks())
-        typer.echo("\n".join([*remarks, *(f"{said}." for part in parts if (said := check_differing(metric, part)))]))
+        typer.echo("\n".join([*remarks, *(f"{said}." for part in parts if (said := _differing(metric, part)))]))
+
+
+def _differing(metric: Metric, data: RankingData) -> str:
+    """Return the remark on queries that cannot differ, which a search would refuse if they are all."""
+    from moerank.metrics import check_differing
+
+    try:
+        return check_differing(metric, data)
+    except ValueError as error:
+        return str(error)
 
 
 def _read(
@@ -102,7 +102,7 @@ def _read(
     from moerank.data.read.files import reader_of
     from moerank.data.read.table import find_part, guess_columns
 
-    path, rule = Path(what), _rule(missing)
+    path, rule = Path(what), cast("MissingRule | None", _rule(missing))  # the readers check its name
     if path.suffix == ".toml" or not path.exists():
         options = {"--label": label, "--query": query, "--missing": missing}
         return _problem(what, options).load_fold(fold, data)
@@ -111,55 +111,51 @@ def _read(
             raise ValueError(f"--fold {fold}: {path} has folds 1 to {n_folds}")
         path = path / f"Fold{fold}"
         if n_folds > 1:
-            notice(f"fold {fold} of {n_folds}; --fold names another")
+            notice(f"fold {fold} of {n_folds}; choose another with --fold")
     first = find_part(path) if path.is_dir() else path
     reader = reader_of(first) if first is not None else None
     if first is None or reader is None or not reader.tabular:
-        return load_fold(path, **rule) if path.is_dir() else [load_letor(path, **rule)]
+        return load_fold(path, missing=rule) if path.is_dir() else [load_letor(path, missing=rule)]
     columns = guess_columns(first, label, query)
     if label is None or query is None:
         notice(f"label: column {columns[0]!r}, query: column {columns[1]!r}")
     if path.is_dir():
-        return load_table_fold(path, label=columns[0], query=columns[1], **rule)
-    return [load_table(path, label=columns[0], query=columns[1], **rule)]
+        return load_table_fold(path, label=columns[0], query=columns[1], missing=rule)
+    return [load_table(path, label=columns[0], query=columns[1], missing=rule)]
 
 
 def _problem(what: str, options: dict[str, str | None], dask: str | None = None) -> Problem:
-    """Return a problem, with shards for a Dask cluster; refuse options that are for files."""
+    """Return a problem, with shards for a Dask cluster; options of data files are a ValueError."""
     from moerank.studies.problem import load_problem
 
     given = [name for name, value in options.items() if value is not None]
     if given:
-        raise ValueError(f"{given[0]} is for files; of a problem its file says this")
+        raise ValueError(f"{given[0]} is for data files; in a problem, set it in the problem file")
     problem = load_problem(what)
     return problem if dask is None else problem.in_shards()
 
 
-def _rule(missing: str | None) -> dict[str, Any]:
-    """Return --missing, a number or the name of a rule, as an argument of the readers."""
-    if missing is None:
-        return {}
+def _rule(missing: str | None) -> float | str | None:
+    """Return --missing as a number, or as the name of a rule."""
     try:
-        return {"missing": float(missing)}
+        return None if missing is None else float(missing)
     except ValueError:
-        return {"missing": missing}
+        return missing
 
 
-def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove everything that is kept.")] = False,
-) -> None:
-    """Show how much is kept of files that were read, and where; with --clear remove it.
+def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all cached files.")] = False) -> None:
+    """Show the size and the folder of the cache of data files; with --clear empty it.
 
-    What is kept makes the next reading of the same file fast, and may be
-    removed at any time. MOERANK_CACHE names another folder, or off;
-    MOERANK_CACHE_SIZE limits its size, in GiB.
+    The cache speeds up the next reading of a file, and may be removed at any
+    time. MOERANK_CACHE sets another folder, or off; MOERANK_CACHE_SIZE sets
+    the largest size, in GiB.
     """
     with sentences():
         from moerank.data.read.cache import cache_entries, cache_folder, cache_limit, clear_cache
 
         folder = cache_folder()
         if folder is None:
-            typer.echo("Nothing is kept: MOERANK_CACHE=off, or there is no home folder.")
+            typer.echo("There is no cache: MOERANK_CACHE is off, or there is no home folder.")
             return
         limit, entries = cache_limit(), cache_entries()
         n_entries, n_bytes = clear_cache() if clear else (len(entries), sum(entry.n_bytes for entry in entries))

@@ -35,22 +35,17 @@ def export(
         str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}, or a format of an installed package.")
     ],
     member: Annotated[
-        int | None,
-        typer.Option(min=1, help="Row of front.csv, from 1; by default the chosen one.", show_default=False),
+        int | None, typer.Option(min=1, help="Row of front.csv, from 1; by default the chosen one.")
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="File of the model, by default one named after the format in the folder of the run, or in the current "
-            "folder for a cell.",
-            show_default=False,
+            help="File of the model; by default it is named after the format, in the folder of the run, or in the "
+            "current folder for a cell."
         ),
     ] = None,
     features: Annotated[
-        Path | None,
-        typer.Option(
-            help="TOML file with the names and definitions of features in the search engine.", show_default=False
-        ),
+        Path | None, typer.Option(help="TOML file with the names and definitions of features in the search engine.")
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
 ) -> None:
@@ -61,7 +56,7 @@ def export(
     are refused: train with normalize = "minmax" or "standard" and a number
     for missing. In names of features, characters other than ASCII letters,
     digits and _ become _, and f goes before a first digit. The file of
-    --features gives other names, and says how the engine computes each
+    --features sets other names, and defines how the engine computes each
     feature:
 
     ["BM25 of the title"]
@@ -74,7 +69,7 @@ def export(
 
     vespa = "bm25(title)"
 
-    The output says how to upload the files and what to check.
+    The output tells how to upload the files and what to check.
     """
     with sentences():
         from moerank.studies.result_files import find_result
@@ -93,8 +88,8 @@ def _place(result: Result, member: int | None) -> int:
     if member is None:
         return result.chosen
     if member > len(result.front):
-        there = f"has members 1 to {len(result.front)}" if len(result.front) > 1 else "has only member 1"
-        raise ValueError(f"--member {member}: the front {there}; they are the rows of front.csv")
+        members = f"members 1 to {len(result.front)}" if len(result.front) > 1 else "only member 1"
+        raise ValueError(f"--member {member}: the front has {members}, the rows of front.csv")
     return member - 1
 
 

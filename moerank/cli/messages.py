@@ -1,4 +1,4 @@
-"""Messages of the commands on standard error, their exit codes, and the effects of Ctrl-C."""
+"""Messages on standard error, exit codes, and the handling of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shutil import get_terminal_size
 from textwrap import fill
 from threading import current_thread, main_thread
 from time import monotonic
-from typing import Any
+from typing import TextIO
 from unicodedata import category
 
 import typer
@@ -42,15 +42,19 @@ INTERRUPTED = 128 + signal.SIGINT
 REPEATED = 2.0
 """A second Ctrl-C within so many seconds is ignored."""
 
-_SPEECH: dict[str, Any] = {"quiet": False, "log": None}
-"""State of the running command: whether it is --quiet, and the open file of --log."""
+
+class _Speech:
+    """State of the running command: whether it is --quiet, and the open file of --log."""
+
+    quiet = False
+    log: TextIO | None = None
 
 
 @contextmanager
 def speaking(*, quiet: bool, log: Path | None, command: Sequence[str]) -> Iterator[None]:
-    """Apply --quiet and --log: print errors alone, and append all messages with their time to a file.
+    """Apply --quiet and --log: print only errors, and append all messages with their time to a file.
 
-    It encloses `sentences`, so that the file gets errors, too. A file that cannot be written ends the command.
+    It must enclose `sentences`, so that the file gets errors, too. A file that cannot be written ends the command.
     """
     try:
         file = nullcontext() if log is None else log.open("a", encoding="utf-8", buffering=1)
@@ -58,35 +62,35 @@ def speaking(*, quiet: bool, log: Path | None, command: Sequence[str]) -> Iterat
         notice(f"error: cannot write --log {log}: {error.strerror}")
         raise typer.Exit(2) from None
     with file as opened:
-        _SPEECH.update(quiet=quiet, log=opened)
+        _Speech.quiet, _Speech.log = quiet, opened
         try:
             keep(shlex.join(command))
             yield
         finally:
-            _SPEECH.update(quiet=False, log=None)
+            _Speech.quiet, _Speech.log = False, None
 
 
 def keep(text: str) -> None:
     """Append lines with the time to the file of --log, if there is one; a full disk does not end the command."""
-    if _SPEECH["log"] is not None:
+    if _Speech.log is not None:
         now = datetime.now().astimezone().isoformat(" ", "seconds")
         with suppress(OSError):
-            _SPEECH["log"].writelines(f"{now} {line}\n" for line in printable(text).splitlines())
+            _Speech.log.writelines(f"{now} {line}\n" for line in printable(text).splitlines())
 
 
 def is_quiet() -> bool:
-    """Whether the command prints errors alone."""
-    return bool(_SPEECH["quiet"])
+    """Whether --quiet is given."""
+    return _Speech.quiet
 
 
 def remark(text: str) -> None:
-    """Print a line on standard error that --quiet leaves out."""
+    """Print a line on standard error, but not with --quiet."""
     keep(text) if is_quiet() else notice(text)
 
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Turn errors that users can mend into one sentence on standard error and exit code 2."""
+    """Print errors of users as one line on standard error, and exit with code 2."""
     try:
         yield
     except OSError as error:
@@ -125,7 +129,7 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
             raise
         for number in before if received else ():
             before[number] = signal.SIG_IGN  # the process is about to end
-        exec("")  # else Python kills itself with the signal at its end, where it came while text was executed
+        exec("")  # else Python ends itself with the signal if it came during exec
         notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {shlex.join(again)}")
         raise typer.Exit(128 + received[-1] if received else INTERRUPTED) from None
     finally:
@@ -153,17 +157,16 @@ def notice(text: str) -> None:
 
 
 def _broken(text: str) -> str:
-    """Break lines between words at the width of the terminal; indented lines are commands to copy."""
+    """Break lines between words at the width of the terminal, except indented lines, which are commands to copy."""
     width = get_terminal_size().columns
-    lines = text.splitlines()
     return "\n".join(
         line if line.startswith("  ") else fill(line, width, break_long_words=False, break_on_hyphens=False)
-        for line in lines
+        for line in text.splitlines()
     )
 
 
 def printable(text: str) -> str:
-    r"""Return text with control characters escaped, for names may come from files of other people.
+    r"""Return text with control characters escaped, because names may come from foreign files.
 
     Examples
     --------

@@ -6,11 +6,14 @@ import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 __all__ = [
+    "AsJson",
+    "Data",
+    "Folder",
     "Log",
     "Quiet",
     "Settings",
@@ -21,14 +24,19 @@ __all__ = [
     "read_settings",
 ]
 
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print one line at the end, and what is wrong; no progress, no tables.")
+AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
+
+Data = Annotated[
+    Path | None, typer.Option(help="Folder of the data of problems; by default $MOERANK_DATA, else ./data.")
 ]
 
-Log = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Add the progress to this file, a line with its time each.", show_default=False),
+Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
+
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print only errors and one line at the end: no progress, no tables.")
 ]
+
+Log = Annotated[Path | None, typer.Option(metavar="FILE", help="Append all messages with their times to this file.")]
 
 Settings = Annotated[
     list[str] | None,
@@ -42,7 +50,7 @@ def n_processors() -> int:
 
 
 def complete_problem(incomplete: str) -> list[str]:
-    """Return the shipped problems and the problem files that begin so."""
+    """Return the shipped problems and the problem files that complete a word."""
     from moerank.studies.problem import shipped_problems
 
     folder, _, begin = incomplete.rpartition("/")
@@ -51,43 +59,37 @@ def complete_problem(incomplete: str) -> list[str]:
 
 
 def complete_solver(incomplete: str) -> list[str]:
-    """Return the solvers that begin so."""
+    """Return the solvers that complete a word."""
     from moerank.solvers import solvers
 
     return [name for name in solvers() if name.startswith(incomplete)]
 
 
 def complete_solvers(incomplete: str) -> list[str]:
-    """Return the lists that go on with one more solver."""
+    """Return the lists of solvers whose last name completes that of `incomplete`."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in [*complete_solver(last), *(["all"] if "all".startswith(last) else [])]]
 
 
-def read_settings(changes: Sequence[str]) -> dict[str, Any]:
-    """Read what is given as STAGE.KEY=VALUE; the value as TOML has it, else as text.
-
-    Raises
-    ------
-    ValueError
-        For text of another form.
+def read_settings(changes: Sequence[str]) -> dict[str, object]:
+    """Read settings of the form STAGE.KEY=VALUE; a value that is not TOML is text.
 
     Examples
     --------
     >>> read_settings(["ensemble.generations=5", "metric.name=MAP"])
     {'ensemble.generations': 5, 'metric.name': 'MAP'}
     """
-    return dict(_setting(change) for change in changes)
-
-
-def _setting(change: str) -> tuple[str, Any]:
     from moerank.studies.problem import LONGEST_LINE
 
-    key, equals, value = change.partition("=")
-    if not equals or "." not in key:
-        raise ValueError(f"--set {change}: write --set STAGE.KEY=VALUE, as in --set ensemble.generations=50")
-    if max(len(key), len(value)) > LONGEST_LINE:
-        raise ValueError(f"--set {key[:40]}: more than {LONGEST_LINE:,} characters")
-    try:
-        return key, tomllib.loads(f"value = {value}")["value"]
-    except (ValueError, RecursionError):
-        return key, value
+    settings: dict[str, object] = {}
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals or "." not in key:
+            raise ValueError(f"--set {change}: write --set STAGE.KEY=VALUE, as in --set ensemble.generations=50")
+        if max(len(key), len(value)) > LONGEST_LINE:
+            raise ValueError(f"--set {key[:40]}: more than {LONGEST_LINE:,} characters")
+        try:
+            settings[key] = tomllib.loads(f"value = {value}")["value"]
+        except (ValueError, RecursionError):
+            settings[key] = value
+    return settings

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
 from time import monotonic
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -30,23 +28,18 @@ from moerank.cli.messages import is_quiet, keep, printable, remark
 from moerank.data.read.files import reading_progress
 from moerank.studies.grid import Cell
 
-__all__ = ["TimeLeft", "in_words", "PATIENCE", "shown_reading", "CellProgress", "StageProgress"]
+__all__ = ["TimeLeft", "in_words", "PATIENCE", "CellProgress", "StageProgress"]
 
 Kind = tuple[str, str]
-"""A problem and a solver: cells of one kind cost about the same, those of two a thousandfold."""
+"""A problem and a solver. Cells of one kind cost about the same, but kinds differ up to a thousandfold."""
 
 
 class TimeLeft:
-    """Estimates the time that the cells which are not done will take.
+    """Estimate of the time that the remaining cells of a study will take.
 
-    The cost of a cell is expected to be the mean of what was measured for its solver on its problem; where nothing
-    was, the mean over the solvers that were measured on the problem, else over all. The speed is the cost of the
-    cells that were done since the start, by whatever process, divided by the time since then.
-
-    Parameters
-    ----------
-    left : iterable of Cell
-        The cells that are not done at the start.
+    The expected cost of a cell is the mean of the measured costs of its solver on its problem; without any, the mean
+    over the measured solvers of the problem, else over all. The speed is the cost of all cells that any process has
+    finished since the start, divided by the time since then.
     """
 
     def __init__(self, left: Iterable[Cell]) -> None:
@@ -55,18 +48,18 @@ class TimeLeft:
         self._done = 0.0
 
     def measured(self, cell: Cell, cost: float) -> None:
-        """Learn what a cell cost that was done before the start, in seconds of the processor."""
+        """Record the processor seconds of a cell that was finished before the start."""
         self._costs[_kind(cell)].append(cost)
 
     def done(self, cell: Cell, cost: float | None) -> None:
-        """Count a cell that was done since the start; None if it failed, which tells nothing of its solver."""
+        """Count a cell that was done since the start; the cost of a failed cell is None."""
         self._left[_kind(cell)] -= 1
         if cost is not None:
             self.measured(cell, cost)
             self._done += cost
 
     def seconds(self, elapsed: float) -> float | None:
-        """Return the seconds that remain when `elapsed` have passed since the start; None if nothing is known yet."""
+        """Return the remaining seconds when `elapsed` have passed since the start; None if no cell has finished."""
         if self._done == 0:
             return None
         means = {kind: fmean(costs) for kind, costs in self._costs.items()}
@@ -78,7 +71,7 @@ class TimeLeft:
 
 
 def in_words(seconds: float) -> str:
-    """Return a duration as people say it.
+    """Return a rounded duration with its unit.
 
     Examples
     --------
@@ -98,62 +91,24 @@ def _kind(cell: Cell) -> Kind:
 
 
 PATIENCE = 2.0
-"""Seconds of which nothing is said."""
-
-
-@contextmanager
-def shown_reading(clock: Callable[[], float] = monotonic) -> Iterator[None]:
-    """Show how far files have been read, of those that take over `PATIENCE`: a bar on a terminal, else a line each.
-
-    The line is printed when the file has been read. `clock` returns seconds.
-    """
-    from moerank.data.read.files import reading_progress
-
-    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), TimeElapsedColumn())
-    words = (TextColumn("elapsed"), TimeRemainingColumn(), TextColumn("left"))
-    bars = Progress(*columns, *words, console=console, transient=True)
-    tasks: dict[Path, TaskID] = {}
-    begins: dict[Path, float] = {}
-
-    def show(path: Path, share: float) -> None:
-        begin = begins.setdefault(path, clock())
-        seconds = clock() - begin
-        if share >= 1.0:
-            del begins[path]
-            if path in tasks:
-                bars.remove_task(tasks.pop(path))
-            if seconds > PATIENCE:
-                console.print(printable(f"read {path.name} ({seconds:.1f} s)"), soft_wrap=True)
-        elif seconds > PATIENCE and console.is_terminal:
-            if path not in tasks:
-                bars.start()
-                tasks[path] = bars.add_task(printable(f"reading {path.name}"), total=1.0)
-            bars.update(tasks[path], completed=share)
-
-    with reading_progress(show):
-        try:
-            yield
-        finally:
-            if console.is_terminal:
-                bars.stop()
+"""Seconds that reading a file may take before its progress is shown."""
 
 
 ROOM_FOR_STAGES, ROOM_FOR_CELLS = 80, 100
-"""Columns from which on a terminal has room for all that is known of the time."""
+"""Least widths of a terminal for all columns of the bars."""
 
 
 class CellProgress:
-    """Shows how many cells of a study are done, and which one runs: a bar on a terminal, else a line per cell.
+    """Progress of a study, with the cell that runs: a bar on a terminal, else a line per cell.
 
-    Called as ``progress(cell, succeeded)``, inside a ``with``; `started` is told of a cell that begins.
+    Inside a ``with``, `started` is called when a cell begins, and ``progress(cell, succeeded)`` when it ends.
 
     Parameters
     ----------
     states : mapping of Cell to str
-        Of each cell, whether it is "finished", "failed" or "open" at the start.
+        "finished", "failed" or "open" for each cell at the start.
     cost : callable
-        ``cost(cell)`` returns the seconds of the processor that a finished cell took.
+        ``cost(cell)`` returns the processor seconds of a finished cell.
     clock : callable
         Returns seconds.
     """
@@ -165,7 +120,7 @@ class CellProgress:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._states, self._cost, self._clock = states, cost, clock
-        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self._console = _console()
         self._bars, self._lines = _manner(self._console)
         narrow = self._console.width < ROOM_FOR_CELLS
         self._bar = Progress(
@@ -186,7 +141,7 @@ class CellProgress:
         self._end: float | None = None
 
     def started(self, cell: Cell) -> None:
-        """Show that a cell runs."""
+        """Name a running cell."""
         self._running.append(cell)
         self._describe()
 
@@ -219,18 +174,14 @@ class CellProgress:
             self._console.print(printable(line), soft_wrap=True)
 
     def _words_left(self) -> str:
-        """Return the estimate; nothing where it has turned out too small, or everything is done."""
+        """Return the estimate, or "" if it was too small or everything is done."""
         left = 0.0 if self._end is None else self._end - self._clock()
         return f"about {in_words(left)} left" if left > 0 else ""
 
     def __enter__(self) -> Self:
         counts = Counter(self._states.values())
-        if counts["open"]:  # one cell of each kind tells what the others cost
-            finished = {
-                (cell.problem.name, cell.solver.label): cell
-                for cell, state in self._states.items()
-                if state == "finished"
-            }
+        if counts["open"]:  # one cell of each kind suffices
+            finished = {_kind(cell): cell for cell, state in self._states.items() if state == "finished"}
             for cell in finished.values():
                 self._left.measured(cell, self._cost(cell))
         there = counts["finished"] + counts["failed"]
@@ -246,19 +197,23 @@ class CellProgress:
             self._bar.stop()
 
 
+def _console() -> Console:
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
 def _manner(console: Console) -> tuple[bool, bool]:
-    """Return whether progress is shown by bars, and whether by lines: by neither with --quiet."""
+    """Return whether progress is shown by bars, and whether by lines; both are False with --quiet."""
     shown = not is_quiet()
     return shown and console.is_terminal, shown and not console.is_terminal
 
 
 def _shortened() -> Column:
-    """Return a column that is cut where a terminal has no room for all of it."""
+    """Return a column whose text is cut if the terminal is too narrow."""
     return Column(no_wrap=True, overflow="ellipsis", ratio=1)
 
 
 class _Words(ProgressColumn):
-    """A column of words that change by themselves."""
+    """A column whose text is computed at each refresh."""
 
     def __init__(self, words: Callable[[], str]) -> None:
         super().__init__()
@@ -269,13 +224,13 @@ class _Words(ProgressColumn):
 
 
 class StageProgress:
-    """Shows the progress of a run on standard error: a bar per stage on a terminal, else a line per stage.
+    """Progress of the stages of a run on standard error: bars on a terminal, else a line at the end of each stage.
 
-    Called as ``progress(stage, fraction, text)``, inside a ``with``. Reading a file is a stage if it takes long.
+    It is called as ``progress(stage, fraction, text)`` inside a ``with``. Slow reading of a file is a stage, too.
     """
 
     def __init__(self) -> None:
-        console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        console = _console()
         narrow = console.width < ROOM_FOR_STAGES
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
@@ -296,7 +251,7 @@ class StageProgress:
         self._listening = reading_progress(self._read)
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
-        """Show that `fraction` of a stage is done, with a word on where it stands."""
+        """Show that `fraction` of a stage is done, with a text such as the generation."""
         if stage != self._stage:
             self._finish_line()
             self._stage, self._begin = stage, monotonic()
@@ -317,7 +272,7 @@ class StageProgress:
             self._stage = ""
 
     def _read(self, path: Path, share: float) -> None:
-        """Show how far a file has been read, if that takes long."""
+        """Show the progress of reading a file if it takes longer than `PATIENCE`."""
         begin = self._reading.setdefault(path, monotonic())
         if monotonic() - begin > PATIENCE:
             self(f"reading {path.name}", share, f"{share:.0%}")
@@ -331,10 +286,8 @@ class StageProgress:
             self._bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._listening.__exit__(kind, error, traceback)
+    def __exit__(self, *exception: object) -> None:
+        self._listening.__exit__(None, None, None)
         if self._on_terminal:
             self._bars.stop()
         self._finish_line()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import notice, sentences
+from moerank.cli.options import Folder
 from moerank.figures.of_study import FIGURES
 
 if TYPE_CHECKING:
@@ -39,31 +40,20 @@ moerank plot ranks results/study --metric MAP --problem ohsumed
 moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
 """
 
-FORMATS = {
-    "html": "report.html",
-    "md": "report.md",
-    "latex": "report.tex",
-    "csv": "report.csv",
-    "pairs": "pairs.csv",
-}
-Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
+FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
 
 
 def report(
     folder: Folder,
     format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "html",
-    reference: Annotated[
-        str | None, typer.Option(help="Solver that the others are compared with.", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File, by default report.* or pairs.csv in the folder.", show_default=False)
-    ] = None,
+    reference: Annotated[str | None, typer.Option(help="Solver to compare all others with.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File, by default report.* or pairs.csv in the folder.")] = None,
 ) -> None:
-    """Write a report of a study: results beside published ones, tests, features chosen, ablations.
+    """Write a report of a study: results and published ones, tests, chosen features, ablations.
 
-    The web page is one file with its figures in it and loads nothing. csv
-    has a row for each run, pairs one for each test between two solvers. Runs
-    that are missing or failed are named, the others are reported.
+    The web page is one file that contains its figures and loads nothing. csv
+    has a row for each run, and pairs for each test between two solvers. The
+    report names missing and failed runs.
     """
     with sentences():
         from moerank.checks import unknown
@@ -88,29 +78,24 @@ def plot(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
     folder: Folder,
     problem: Annotated[
-        str | None,
-        typer.Option(help="Which problem, by default the first, or all for figures of several.", show_default=False),
+        str | None, typer.Option(help="Name of a problem; by default the first, or all for figures of several.")
     ] = None,
     solvers: Annotated[
         str,
-        typer.Option(help="Which solvers, by commas and as moerank study names them.", show_default="all of the study"),
+        typer.Option(help="Solvers separated by commas, named as in moerank study.", show_default="all of the study"),
     ] = "",
     fold: Annotated[
-        int | None,
-        typer.Option(help="Which fold, for figures of a single one; by default the first.", show_default=False),
+        int | None, typer.Option(help="Number of the fold, for figures of a single one; by default the first.")
     ] = None,
     metric: Annotated[
-        str | None,
-        typer.Option(help="Which metric, for figures of any; by default that of the error.", show_default=False),
+        str | None, typer.Option(help="Metric, for figures that take one; by default that of the error.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.")] = None,
 ) -> None:
     """Draw one figure of a study.
 
     Many solvers are divided by family into panels. A note below the figure
-    names those that have nothing of its kind to show.
+    names the solvers without data for it.
     """
     with sentences():
         from moerank.checks import unknown
@@ -123,10 +108,6 @@ def plot(
         if name not in FIGURES:
             raise ValueError(unknown("figure", name, FIGURES))
         shown = FIGURES[name]
-        if fold is not None and "fold" not in shown.takes:
-            raise ValueError(f"{name} is drawn over all folds; only {_that_take('fold')} take --fold")
-        if metric is not None and "metric" not in shown.takes:
-            raise ValueError(f"{name} is of the metric of the error; {_that_take('metric')} take --metric")
         study = Study.load(folder)
         results = Results(study.results())
         if not results:
@@ -141,11 +122,6 @@ def plot(
         path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
         style.save_figure(figure, path)
         notice(f"wrote {path}")
-
-
-def _that_take(option: str) -> str:
-    """Return the names of the figures that take an option."""
-    return ", ".join(name for name, figure in FIGURES.items() if option in figure.takes)
 
 
 def _written(content: Report, format_: str) -> str:

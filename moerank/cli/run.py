@@ -13,6 +13,8 @@ import typer
 
 from moerank.cli.messages import interruptible, is_quiet, keep, notice, printable, remark, sentences, speaking
 from moerank.cli.options import (
+    AsJson,
+    Data,
     Log,
     Quiet,
     Settings,
@@ -60,64 +62,56 @@ def run(
     problem: Annotated[
         str,
         typer.Argument(
-            help="A problem file, or digits, planted, web, mq2008, ohsumed or mslr.", autocompletion=complete_problem
+            help="A problem file, or a shipped problem such as digits or mq2008.", autocompletion=complete_problem
         ),
     ],
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder that holds the data, else MOERANK_DATA, else ./data.", show_default=False),
-    ] = None,
+    data: Data = None,
     fold: Annotated[str, typer.Option(help="A number from 1, or all.")] = "1",
     solver: Annotated[
-        str, typer.Option(help="What selects features; see moerank solvers.", autocompletion=complete_solver)
+        str, typer.Option(help="Name of a solver; moerank solvers lists them.", autocompletion=complete_solver)
     ] = "mofsrank",
     backend: Annotated[
-        str | None,
-        typer.Option(help="Ranker that judges each individual, in place of the problem's.", show_default=False),
+        str | None, typer.Option(help="Ranker that evaluates individuals, instead of that of the problem.")
     ] = None,
     set_: Settings = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
     workers: Annotated[
-        int, typer.Option(min=1, help="Threads, by default one per processor; the result is the same for any number.")
+        int, typer.Option(min=1, help="Number of threads, by default one per processor; it does not change the result.")
     ] = n_processors(),
     dask: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS",
-            help="Hold the training documents in shards on the workers of this Dask scheduler.",
-            show_default=False,
+            metavar="ADDRESS", help="Hold the training documents in shards on the workers of this Dask scheduler."
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.", show_default=False),
+        Path | None, typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")] = False,
     member: Annotated[
         list[int] | None,
         typer.Option(
             min=1,
-            help="Compare this member of the front with the chosen one on the test queries, or two with each other: "
-            "--member 3 --member 7. A run that is finished is not run again for it.",
-            show_default=False,
+            help="Compare this member of the front with the chosen one on the test queries, or two members with each "
+            "other: --member 3 --member 7. A finished run is not repeated.",
         ),
     ] = None,
     quiet: Quiet = False,
     log: Log = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Select features on one fold of a problem, or on all, and compare with the baselines.
+    """Select features on one fold of a problem, or on all, and compare them with baselines.
 
-    The table shows each member of the front, its number of features, and its
-    metric and MAP on the training, validation and test queries, beside all
-    features, the best single feature and FSMRank. The output folder gets
+    The table shows the number of features of each member of the front, with
+    its metric and MAP on the training, validation and test queries. Below are
+    all features, the best single feature and FSMRank. The output folder gets
     result.json, front.csv, model.json, front.png, convergence.png and
-    features.png; a folder where other files have these names is refused. The
-    very first run compiles its kernels, which takes about a minute.
-    --quiet prints the verdict alone, and what is wrong.
+    features.png; foreign files of these names are never replaced. The very
+    first run compiles kernels, which takes about a minute. --quiet prints
+    only the verdict and errors.
 
-    The exit code is 0 if all is done, 1 if only the figures could not be
-    drawn, 2 if the run cannot be or go on, 130 after Ctrl-C.
+    The exit code is 0 after success, 1 if only the figures could not be
+    drawn, 2 after an error, 130 after Ctrl-C.
     """
     command = ["moerank", *sys.argv[1:]]
     continued = command if "--resume" in command else [*command, "--resume"]
@@ -157,17 +151,17 @@ def run(
 
 def _check_members(members: list[int], *, several: bool, as_json: bool) -> None:
     if len(members) > 2:
-        raise ValueError(f"--member: one is compared with the chosen one, two with each other, not {len(members)}")
+        raise ValueError(f"--member: name one member to compare with the chosen one, or two, not {len(members)}")
     if members and (several or as_json):
-        raise ValueError("--member compares members of one fold in a sentence; leave --fold all and --json out")
+        raise ValueError("--member compares members of a single fold in words; omit --fold all and --json")
 
 
 def _refuse_foreign(folders: Iterable[Path], out: Path) -> None:
-    """Refuse to replace files of a run's names that no run has left."""
+    """Refuse to replace files that have the names of a run's files, but come from elsewhere."""
     from moerank.studies.result_files import FILES, is_of_a_run
 
     mine = list(FILES)
-    with suppress(ImportError):  # where figures cannot be drawn they replace nothing
+    with suppress(ImportError):  # without matplotlib no figure replaces a file
         from moerank.figures.of_run import RUN_FIGURES
 
         mine += [f"{name}.png" for name in RUN_FIGURES]
@@ -178,12 +172,12 @@ def _refuse_foreign(folders: Iterable[Path], out: Path) -> None:
         there = [name for name in names if (folder / name).exists()]
         if there and not is_of_a_run(folder):
             raise ValueError(
-                f"{folder} holds {' and '.join(there)}, which no run has left there; choose another folder with --out"
+                f"{folder} holds {' and '.join(there)}, but not from a run; choose another folder with --out"
             )
 
 
 def _compare(problem: Problem, result: Result, members: list[int], data: Path | None) -> None:
-    """Print how one member stands against another, or against the chosen one."""
+    """Print the comparison of a member with another, or with the chosen one."""
     from moerank.cli.tables import output, say
     from moerank.studies.folders import compare_members
 
@@ -206,17 +200,14 @@ def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]
 def _run(
     runs: FoldRuns, workers: int, cluster: DaskCluster | None, *, resume: bool
 ) -> tuple[list[Result], list[str], str]:
-    """Run what is not finished, and draw each fold once its result is on disk.
-
-    Return also the names of the files of a fold, and what could not be drawn.
-    """
+    """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress
     from moerank.kernels.compiled import is_on_disk
     from moerank.kernels.newton import newton_lanes
     from moerank.studies.result_files import FILES
 
     if not is_on_disk(newton_lanes):
-        remark("first run: the kernels are compiled for this machine, which takes about a minute once")
+        remark("first run: kernels are compiled for this machine, which takes about a minute")
     results, undrawn = [], ""
     drawn: list[str] = []
     for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=remark, cluster=cluster):
@@ -227,12 +218,12 @@ def _run(
 
 
 def _draw(result: Result, folder: Path) -> tuple[list[str], str]:
-    """Draw the figures of a result that is on disk; return their files, and why they could not be drawn, if so."""
+    """Draw the figures of a stored result; return the names of their files, or why drawing failed."""
     try:
         from moerank.figures.of_run import draw_run_figures
 
         return [path.name for path in draw_run_figures(result, folder)], ""
-    except Exception as error:  # whatever is wrong with a library of figures: the result must not be lost over it
+    except Exception as error:  # no error of a plotting library may lose the result
         reason = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
         return [], f"error: the figures could not be drawn ({' '.join(reason.split())}); the result is in {folder}"
 
@@ -265,7 +256,7 @@ def _show(
         return
     if len(results) > 1:
         console.print(summary_table(summary))
-        console.print(printable(f"Each fold has its own results, in {out / 'fold1'} and so on."), soft_wrap=True)
+        console.print(printable(f"The results of each fold are in {out / 'fold1'} and so on."), soft_wrap=True)
     else:
         console.print(front_table(results[0]))
         say(console, chosen_features(results[0]))
@@ -281,6 +272,6 @@ def _folds(fold: str, n_folds: int) -> list[int]:
     if fold == "all":
         return folds
     if fold not in map(str, folds):
-        there = f"folds 1 to {n_folds}; all runs every one" if n_folds > 1 else "only fold 1"
-        raise ValueError(f"--fold {fold}: there {'are' if n_folds > 1 else 'is'} {there}")
+        there = f"are folds 1 to {n_folds}, or all" if n_folds > 1 else "is only fold 1"
+        raise ValueError(f"--fold {fold}: there {there}")
     return [int(fold)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import interruptible, is_quiet, keep, printable, sentences, speaking
-from moerank.cli.options import Log, Quiet, Settings, complete_problem, complete_solvers, read_settings
+from moerank.cli.options import AsJson, Data, Log, Quiet, Settings, complete_problem, complete_solvers, read_settings
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
@@ -37,59 +37,53 @@ moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet -
 
 def study(
     problems: Annotated[
-        list[str],
-        typer.Argument(help="Problem files, or names of shipped problems.", autocompletion=complete_problem),
+        list[str], typer.Argument(help="Problem files, or names of shipped problems.", autocompletion=complete_problem)
     ],
     solvers: Annotated[
         str,
         typer.Option(
-            help="Names from moerank solvers, by commas, or all; parameters in brackets: NAME\\[key=value].",
+            help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value].",
             autocompletion=complete_solvers,
         ),
     ] = "",
     ablate: Annotated[
         str | None,
         typer.Option(
-            metavar="SOLVER",
-            help="Add mofsrank or mofsrank-paper, and the same without each of its three parts.",
-            show_default=False,
+            metavar="SOLVER", help="Add mofsrank or mofsrank-paper, and the same without each of its three parts."
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each solver that draws; the others run once.")] = 1,
-    folds: Annotated[str, typer.Option(help="Folds by commas, or all.")] = "all",
-    workers: Annotated[int, typer.Option(min=1, help="Processes, one thread each; results do not depend on it.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each randomised solver; others run once.")] = 1,
+    folds: Annotated[str, typer.Option(help="Folds separated by commas, or all.")] = "all",
+    workers: Annotated[
+        int, typer.Option(min=1, help="Number of processes with one thread each; it does not change results.")
+    ] = 1,
     dask: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS",
-            help="Run on the workers of this Dask scheduler; they need moerank and the data.",
-            show_default=False,
+            metavar="ADDRESS", help="Run on the workers of this Dask scheduler, which need moerank and the data."
         ),
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder that holds the data, else MOERANK_DATA, else ./data.", show_default=False),
-    ] = None,
+    data: Data = None,
     set_: Settings = None,
     out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/study"),
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run the cells that failed again.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the cells and what is already there.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the cells and their states.")] = False,
     quiet: Quiet = False,
     log: Log = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run solvers on all folds of problems with several seeds, and compare them.
 
-    A study is a folder with one file for each finished cell: a problem, a
-    fold, a solver and a seed. Run the same command again after an
-    interruption, with more solvers or more seeds, or in two terminals at
-    once: no finished cell runs twice. A cell that fails stops no other; its
-    message is shown at the end, beside the means over folds and seeds. Then
-    moerank report and moerank plot show the study, and moerank merge makes
-    one of two.
+    A study is a folder with one file for each finished cell, which is one
+    solver on one fold of a problem with one seed. Run the same command again
+    after an interruption, with more solvers or more seeds, or in two
+    terminals at once: no finished cell runs twice. A failed cell does not
+    stop the others; its message is printed at the end, below the means over
+    folds and seeds. moerank report and moerank plot show a study, and moerank
+    merge joins several.
 
-    The exit code is 0 if all cells are finished, 1 if some failed, 2 if the
-    study cannot be or go on (as on a full disk), 130 after Ctrl-C.
+    The exit code is 0 if all cells are finished, 1 if some failed, 2 after an
+    error that stops the study (such as a full disk), 130 after Ctrl-C.
     """
     command = ["moerank", *sys.argv[1:]]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(command):
@@ -98,9 +92,7 @@ def study(
 
         names = split(solvers)
         if not names and not ablate:
-            raise ValueError(
-                "name solvers with --solvers, by commas, or add --ablate mofsrank; moerank solvers lists them"
-            )
+            raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
         changed = read_settings(set_ or [])
         asked = Study(
             problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data, settings=changed
@@ -125,29 +117,20 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
 
 
 def _show_cells(study: Study, *, as_json: bool) -> None:
-    """Print every cell and whether it is finished, failed or open."""
+    """Print the state of every cell."""
     from moerank.cli.tables import cell_table, output
 
     states = study.states()
     if as_json:
-        cells = [
-            {
-                "problem": cell.problem.name,
-                "fold": cell.fold,
-                "solver": cell.solver.label,
-                "seed": cell.seed,
-                "key": cell.key,
-                "state": state,
-            }
-            for cell, state in states.items()
-        ]
-        typer.echo(json.dumps(cells, indent=1))
+        keys = ("problem", "fold", "solver", "seed", "key", "state")
+        rows = [(c.problem.name, c.fold, c.solver.label, c.seed, c.key, state) for c, state in states.items()]
+        typer.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=1))
         return
     output().print(cell_table(states))
 
 
 def _show_results(study: Study, *, as_json: bool) -> bool:
-    """Print the means over folds and seeds, then what failed; return whether anything did."""
+    """Print the means over folds and seeds, then the failures; return whether there are any."""
     from moerank.cli.tables import output, say, study_table
     from moerank.studies.results import Results
 
@@ -166,7 +149,7 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
         keep(f"failed: {cell.label}: {failure['error']}")
         say(console, f"failed: {cell.label}: {failure['error']}")
     if failures:
-        say(console, "The tracebacks are in the folder failures; --retry-failed runs these cells again.")
+        say(console, "The folder failures has the tracebacks; --retry-failed runs these cells again.")
     last = f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}"
     keep(last)
     say(console, last)
@@ -177,13 +160,13 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
 
 
 def _folds(folds: str) -> list[int] | None:
-    """Return the folds that are named, None for all."""
+    """Return the numbers of folds, None for all."""
     if folds == "all":
         return None
     try:
         return [int(fold) for fold in folds.split(",")]
     except ValueError:
-        raise ValueError(f"--folds {folds}: give numbers from 1 by commas, or all") from None
+        raise ValueError(f"--folds {folds}: give numbers separated by commas, or all") from None
 
 
 MERGE_EXAMPLES = """\
@@ -195,13 +178,13 @@ moerank merge results/office results/cluster --out results/both
 
 def merge(
     folders: Annotated[list[Path], typer.Argument(help="Folders of two or more studies.")],
-    out: Annotated[Path, typer.Option(help="Folder of the union: a new one, or that of a study, which is extended.")],
+    out: Annotated[Path, typer.Option(help="Folder of the merged study: a new one, or that of a study to extend.")],
 ) -> None:
-    """Make one study of several, which ran on other machines or asked for other solvers.
+    """Merge several studies, such as those of different machines or solvers, into one.
 
-    Nothing is run, and nothing that is there is replaced. Studies that
-    contradict each other (other settings of a problem, other results of the
-    same cell) are refused before anything is written.
+    No cell is run, and no existing result is replaced. Studies that
+    contradict each other (in the settings of a problem, or in the result of a
+    cell) are refused before anything is written.
     """
     with sentences():
         from moerank.studies.study import merge_studies

@@ -19,7 +19,7 @@ from rich.table import Table
 from moerank.cli.messages import printable
 from moerank.solvers import FAMILIES, SolverEntry
 
-if TYPE_CHECKING:  # the table of solvers needs none of them, and they take seconds to load
+if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
     from moerank.data import DataDescription
     from moerank.studies.grid import Cell
     from moerank.studies.problem import Problem
@@ -45,7 +45,7 @@ PLAIN_WIDTH = 120
 """Width of tables in files and pipes."""
 
 WIDEST = 30
-"""Width up to which columns that continue below others are not broken."""
+"""Width up to which columns are not broken."""
 
 
 def output() -> Console:
@@ -57,19 +57,15 @@ def output() -> Console:
 
 
 def say(console: Console, text: str) -> None:
-    """Print a paragraph, broken between words on a terminal; files and pipes get it as one line."""
+    """Print a paragraph, broken between words on a terminal, and in one line to files and pipes."""
     console.print(printable(text), soft_wrap=not console.is_terminal)
 
 
 class FittedTable(Table):
-    """A table whose columns continue below each other where a terminal has no room for all of them.
+    """A table that is divided into parts, one below the other, on terminals that are too narrow for all columns.
 
     Every part begins with the first column. Columns whose heads share their first line stay together if there is room.
-    Cells show control characters instead of sending them to the terminal.
-
-    Parameters
-    ----------
-    title : str, optional
+    Control characters in cells are escaped.
     """
 
     def __init__(self, title: str | None = None) -> None:
@@ -155,17 +151,17 @@ UNITS = {
     "document": "Instance selection chose among documents.",
     "query": "Instance selection chose among queries.",
 }
-"""What is said of instances that are not preference pairs."""
+"""Sentences on instances that are not preference pairs."""
 
 MOST_NAMES = 25
-"""More features than these are not read in a sentence."""
+"""Largest number of features named in a sentence."""
 
 
 def front_table(result: Result) -> FittedTable:
     """Return the members of the front by size, then the baselines, with their values on all parts.
 
-    Members are numbered as in front.csv, and as --member names them.
-    Objectives beyond the number of features and the error have a column each, for the training part.
+    Members are numbered as in front.csv and --member. Objectives other than the number of features and the error have a
+    column each, for the training part.
     """
     from moerank.studies.result import PARTS
 
@@ -187,7 +183,7 @@ def front_table(result: Result) -> FittedTable:
 
 
 def chosen_features(result: Result) -> str:
-    """Return a sentence with the names of the chosen features, the largest weight first."""
+    """Return a sentence that names the chosen features, the largest weight first."""
     best = result.best
     names = result.names(best.features)
     if best.weights is not None:
@@ -214,14 +210,14 @@ def summary_table(summary: Summary) -> FittedTable:
     for row in summary.rows:
         cells = [f"{row.n_features:.1f}", *(f"{row.objectives[name]:.4g}" for name in further)]
         for metric in summary.metrics:
-            cells += [_number(row.means[part][metric]) for part in PARTS]
-            cells[-1] += f" ± {_number(row.errors['test'][metric])}"
+            cells += [f"{row.means[part][metric]:.4f}" for part in PARTS]
+            cells[-1] += f" ± {row.errors['test'][metric]:.4f}"
         table.add_texts(row.name, *cells)
     table.add_section()
     for entry in summary.published:
         cells = ["all" if entry.features is None else f"{entry.features:.1f}", *("" for _ in further)]
         for metric in summary.metrics:
-            cells += ["", "", _number(entry.scores[metric]) if metric in entry.scores else "–"]
+            cells += ["", "", f"{entry.scores[metric]:.4f}" if metric in entry.scores else "–"]
         table.add_texts(f"{entry.method}, published", *cells)
     return table
 
@@ -231,15 +227,11 @@ def _cells(ranker: Member, result: Result) -> list[str]:
 
     further = [f"{ranker.objectives[name]:.4g}" for name in result.further_objectives]
     values = [ranker.scores[part][metric] for metric in result.metrics for part in PARTS]
-    return [str(len(ranker.features)), *further, *map(_number, values)]
-
-
-def _number(value: float) -> str:
-    return f"{value:.4f}"
+    return [str(len(ranker.features)), *further, *(f"{value:.4f}" for value in values)]
 
 
 def solver_table(entries: Iterable[SolverEntry]) -> FittedTable:
-    """Return the table of solvers, by family, with the authors of each paper, and an asterisk where recommended."""
+    """Return the table of solvers by family, with the authors of each paper, and an asterisk for recommended ones."""
     table = FittedTable()
     for head in ("solver", "family", "selects", "linear", "backend", "needs", "year", "authors"):
         table.add_heads(head)
@@ -254,12 +246,12 @@ def solver_table(entries: Iterable[SolverEntry]) -> FittedTable:
 
 
 def _family(entry: SolverEntry) -> int:
-    """Return the place of a family in the table; rows of other packages may have one that is unknown here."""
+    """Return the place of a family in the table; unknown families of other packages are last."""
     return list(FAMILIES).index(entry.family) if entry.family in FAMILIES else len(FAMILIES)
 
 
 def cell_table(states: Mapping[Cell, str]) -> FittedTable:
-    """Return how many cells of each solver on each problem are finished, failed or open."""
+    """Return the numbers of finished, failed and open cells of each solver on each problem."""
     table = FittedTable()
     kinds = ("finished", "failed", "open")
     for head in ("problem", "solver", "cells", *kinds):
@@ -276,14 +268,7 @@ def cell_table(states: Mapping[Cell, str]) -> FittedTable:
 
 
 def study_table(problem: Problem, results: Results) -> FittedTable:
-    """Return the means of each solver over folds and seeds, with standard errors over folds, and published means.
-
-    Parameters
-    ----------
-    problem : Problem
-    results : Results
-        Of this problem.
-    """
+    """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
     table = FittedTable(f"{problem.name}: test means over folds and seeds ± standard error over folds")
     table.add_heads("solver")
     published = {entry.solver: entry for entry in reversed(problem.published)}  # the first of a solver counts
@@ -303,5 +288,5 @@ def study_table(problem: Problem, results: Results) -> FittedTable:
 
 
 def _with_error(mean: float, error: float, digits: int) -> str:
-    """Return the mean over folds and its standard error, which a single fold does not have."""
+    """Return the mean over folds and its standard error, if there are several folds."""
     return f"{mean:.{digits}f}" if np.isnan(error) else f"{mean:.{digits}f} ± {error:.{digits}f}"

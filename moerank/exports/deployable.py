@@ -1,4 +1,4 @@
-"""Models as other systems compute them: from raw values, document by document."""
+"""Models for other systems, which compute scores from raw values, document by document."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 Engine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
-Node: TypeAlias = dict[str, Any]
+Node: TypeAlias = dict[str, object]
 """An object of JSON."""
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -110,26 +110,26 @@ class Deployable:
         said = []
         pairs = list(zip(self.names, self.labels, strict=True))
         if renamed := [f"{name!r} is {label}" for name, label in pairs if name != label]:
-            said.append(f"Names there: {', '.join(renamed)}.")
+            said.append(f"Names in the engine: {', '.join(renamed)}.")
         known = zip(self.labels, self.features, strict=True)
         if fields := [label for label, feature in known if getattr(feature, engine) is None]:
-            said.append(f"Read from fields of these names, as --features says nothing else: {', '.join(fields)}.")
-        beside = "as in the training" if self.missing is not None else "though the training data had every value"
-        said.append(f"A document without a value counts as having {self.absent:g} there, {beside}.")
+            said.append(f"Features without a definition in --features are fields of these names: {', '.join(fields)}.")
+        rule = "as in training" if self.missing is not None else "although the training data had no missing value"
+        said.append(f"A missing value counts as {self.absent:g} in the engine, {rule}.")
         return said + self.coarse
 
     @property
     def coarse(self) -> list[str]:
-        """The sentence about scaled features whose values hardly differ in single precision."""
+        """The warning about scaled features whose values hardly differ in single precision, if there are any."""
         if self.scaling is None:
             return []
         values = zip(self.names, self.scaling.offset, self.scaling.scale, strict=True)
-        if not (found := [repr(name) for name, offset, scale in values if abs(offset) > MOST_OFFSET * scale]):
-            return []
-        return [
-            f"Single precision keeps under three digits of {', '.join(found)}, far from 0 beside the spread: subtract "
-            "a constant before it is stored, and train again."
-        ]
+        found = ", ".join(repr(name) for name, offset, scale in values if abs(offset) > MOST_OFFSET * scale)
+        sentence = (
+            f"Single precision keeps fewer than three digits of {found}, because its values are far from 0 compared to "
+            "their spread. Subtract a constant before it is stored, and train again."
+        )
+        return [sentence] if found else []
 
 
 @dataclass(frozen=True)
@@ -149,39 +149,28 @@ class Deployment:
 
 
 def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -> Deployable:
-    """Prepare a model for another system.
+    """Prepare a model for another system, where it has a name; descriptions of other features are ignored.
 
-    Parameters
-    ----------
-    model : Model
-    name : str
-        Name of the model in the target.
-    features : mapping
-        Descriptions of features in the target, by name. Names that the model does not use are ignored.
-
-    Raises
-    ------
-    ValueError
-        If the model is neither linear nor of trees, uses no feature, or depends on other documents of a query.
+    A model that is neither linear nor of trees, uses no feature, or depends on other documents of a query is a
+    ValueError.
     """
     check_name(name)
     if model.weights is None and model.trees is None:
         raise ValueError(
-            "this ranker is neither a sum of weights nor one of trees, and cannot be deployed; train a linear ranker "
-            "or LambdaMART on its features"
+            "this ranker is neither linear nor a sum of trees, and cannot be exported; train a linear ranker or "
+            "LambdaMART on its features"
         )
     if not model.columns or (model.trees is not None and not model.trees.columns):
-        raise ValueError("this ranker uses no feature: all documents would score alike")
+        raise ValueError("this ranker uses no feature; all documents would get the same score")
     if model.scaling.kind == "query":
         raise ValueError(
-            "this ranker was trained on features that are scaled per query, by moerank or in the files (scaled = "
-            '"query"), and a search engine scores each document by itself; train it on raw values with normalize = '
-            '"minmax" or "standard"'
+            'this ranker was trained on features scaled per query, by moerank or in the files (scaled = "query"), but '
+            'a search engine scores each document alone; train it on raw values with normalize = "minmax" or "standard"'
         )
     if isinstance(model.missing, str):
         raise ValueError(
-            f"missing values follow the rule {model.missing!r}, which looks at other documents of the query, and a "
-            "search engine scores each document by itself; train with a number, as missing = 0"
+            f"the rule {model.missing!r} for missing values depends on other documents of the query, but a search "
+            "engine scores each document alone; train with a number, such as missing = 0"
         )
     scaling = model.scaling if isinstance(model.scaling, FittedScaling) else None
     return Deployable(
@@ -253,21 +242,8 @@ class TargetFeature(_Table):
 _FEATURES = TypeAdapter(dict[str, TargetFeature])
 
 
-def read_features(features: str | Path | Mapping[str, Any] | None) -> dict[str, TargetFeature]:
-    """Read descriptions of features by name, from a TOML file or a mapping of the same content.
-
-    Raises
-    ------
-    ValueError
-        If the file is not TOML, or has unknown keys or values of a wrong type.
-    OSError
-        If the file cannot be read.
-
-    Examples
-    --------
-    >>> read_features({"BM25 of the title": {"name": "bm25", "vespa": "bm25(title)"}})["BM25 of the title"].vespa
-    'bm25(title)'
-    """
+def read_features(features: str | Path | Mapping[str, object] | None) -> dict[str, TargetFeature]:
+    """Read descriptions of features by name, from a TOML file or a mapping of the same content."""
     where, values = "features", features
     if isinstance(features, str | Path):
         where = str(features)
@@ -284,63 +260,41 @@ def read_features(features: str | Path | Mapping[str, Any] | None) -> dict[str, 
 
 
 def plain_name(name: str) -> str:
-    """Return a name that every system accepts.
-
-    Characters other than ASCII letters, digits and _ become _; a name that begins with a digit, or is empty, gets the
-    prefix f.
-
-    Examples
-    --------
-    >>> plain_name("BM25 of title.en"), plain_name("46"), plain_name("")
-    ('BM25_of_title_en', 'f46', 'f')
-    """
+    """Return a name with _ for all but ASCII letters, digits and _, and with f before a first digit or no sign."""
     plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
     return plain if re.match(NAME, plain) else f"f{plain}"
 
 
 def names_there(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the names of features in a search engine: given ones, else plain ones; two equal names are an error."""
+    """Return the given names of features in a search engine, or else plain ones; two equal names are a ValueError."""
     there: dict[str, str] = {}
     for name, told in zip(names, given, strict=True):
         plain = told or plain_name(name)
         if plain in there:
+            quoted = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")  # as TOML has it
             raise ValueError(
-                f"the features {there[plain]!r} and {name!r} are both called {plain!r} there; name one of them in a "
-                f'file, as ["{_basic(name)}"] with name = "{plain}_2", and give it by --features'
+                f"the features {there[plain]!r} and {name!r} would both be called {plain!r}; rename one of them in the "
+                f'file of --features: [{quoted}] with name = "{plain}_2"'
             )
         there[plain] = name
     return tuple(there)
 
 
 def check_name(name: str) -> None:
-    """Raise a ValueError unless the name of a model has only small letters, digits and _, and begins with a letter."""
+    """Raise a ValueError unless a model's name has only small letters, digits and _, and begins with a letter."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise ValueError(f"name must be of small letters, digits and _, a letter first, not {name!r}")
-
-
-def _basic(name: str) -> str:
-    """Return a name as TOML writes it in a basic string."""
-    return "".join(
-        f"\\{sign}" if sign in '"\\' else f"\\u{ord(sign):04x}" if sign < " " or sign == "\x7f" else sign
-        for sign in name
-    )
+        raise ValueError(f"name must consist of small letters, digits and _, and begin with a letter, not {name!r}")
 
 
 def single(value: float, what: str) -> float:
-    """Return the nearest number of single precision; one that is too large is a ValueError, which names `what`.
-
-    Examples
-    --------
-    >>> single(0.1, "the weight of 'price'")
-    0.10000000149011612
-    """
+    """Return the nearest number of single precision; a larger number is a ValueError, which names `what`."""
     if abs(value) > LARGEST:
         raise ValueError(f"{what} is {value:g}, too large for single precision; scale the features, and train again")
     return float(np.float32(value))
 
 
 def single_positive(value: float, what: str) -> float:
-    """Return the nearest number of single precision to a divisor; 0 is a ValueError, which names `what`."""
+    """Return the number of single precision nearest to a divisor; 0 is a ValueError, which names `what`."""
     rounded = single(value, what)
     if rounded <= 0.0:
         raise ValueError(f"{what} is {value:g}, which is 0 in single precision; scale the features, and train again")
@@ -348,13 +302,7 @@ def single_positive(value: float, what: str) -> float:
 
 
 def single_at_most(value: float) -> float:
-    """Return the largest number of single precision that is at most `value`, or else the smallest of all.
-
-    Examples
-    --------
-    >>> single_at_most(0.1), single_at_most(-1e300)
-    (0.09999999403953552, -3.4028234663852886e+38)
-    """
+    """Return the largest number of single precision that is at most `value`, or else the smallest of all."""
     if abs(value) >= LARGEST:
         return LARGEST if value > 0 else -LARGEST
     nearest = np.float32(value)
@@ -365,39 +313,16 @@ def single_above(value: float) -> float:
     """Return the smallest number of single precision above `value`, or else the largest of all.
 
     For x in single precision, x ≤ value exactly if x is less than the result.
-
-    Examples
-    --------
-    >>> single_above(0.5)
-    0.5000000596046448
     """
     below = np.float32(single_at_most(value))
     return float(below if below == np.float32(LARGEST) else np.nextafter(below, np.float32(np.inf)))
 
 
 def largest_value(size: int, holds: Callable[[Floats], Mask], dtype: type[np.float32 | np.float64]) -> Floats:
-    """Return the largest finite numbers for which a condition holds, or the smallest of all.
+    """Return the largest finite numbers (size,) for which their conditions hold, or the smallest of all.
 
-    Parameters
-    ----------
-    size : int
-    holds : callable
-        ``holds(x)``, with x of shape (size,), tells for each number whether its own condition holds. A condition that
-        holds for a number must hold for all smaller ones.
-    dtype : {np.float32, np.float64}
-
-    Returns
-    -------
-    ndarray, shape (size,)
-
-    Notes
-    -----
-    Bisection over the ordered bit patterns of the numbers: at most 64 calls.
-
-    Examples
-    --------
-    >>> largest_value(1, lambda x: x + np.float32(1) <= 1, np.float32).tolist()  # the sum is rounded to 1
-    [5.960464477539063e-08]
+    ``holds(x)`` tests each number of x (size,) against its own condition, which must hold for all smaller numbers, too.
+    The bisection over the ordered bit patterns of the numbers takes at most 64 calls.
     """
     bits = np.int32 if dtype is np.float32 else np.int64
 
@@ -428,13 +353,6 @@ def normaliser(scaling: FittedScaling, place: int, name: str) -> Normaliser:
 
     It has a maximum if minimum and maximum were fitted and their difference survives rounding. Numbers that single
     precision cannot hold are a ValueError, which names the feature.
-
-    Examples
-    --------
-    >>> normaliser(FittedScaling("minmax", (1.0,), (4.0,)), 0, "price")
-    Normaliser(offset=1.0, scale=4.0, maximum=5.0)
-    >>> normaliser(FittedScaling("minmax", (1e9,), (4.0,)), 0, "time").maximum is None
-    True
     """
     offset = single(scaling.offset[place], f"the offset of {name!r}")
     scale = single_positive(scaling.scale[place], f"the scale of {name!r}")
@@ -446,21 +364,9 @@ def normaliser(scaling: FittedScaling, place: int, name: str) -> Normaliser:
 
 
 def nested_trees(trees: Forest, leaf: Callable[[int], Node], split: Callable[[int, Node, Node], Node]) -> list[Node]:
-    """Return the root of each tree as a nested object, built from the leaves up, whatever the depth.
+    """Return the root of each tree as a nested object, built from the leaves up without recursion.
 
-    Parameters
-    ----------
-    trees : Forest
-    leaf : callable
-        ``leaf(number)`` is the node of a leaf.
-    split : callable
-        ``split(number, left, right)`` is the node of a split above two nodes.
-
-    Examples
-    --------
-    >>> forest = Forest(columns=(0,), thresholds=(0.5,), left=(-1,), right=(-2,), leaves=(0.0, 2.0), roots=(0,))
-    >>> nested_trees(forest, lambda leaf: {"leaf": leaf}, lambda split, left, right: {"left": left, "right": right})
-    [{'left': {'leaf': 0}, 'right': {'leaf': 1}}]
+    ``leaf(number)`` returns the node of a leaf, ``split(number, left, right)`` that of a split above two nodes.
     """
     splits: dict[int, Node] = {}
 
@@ -483,12 +389,12 @@ def depths(trees: Forest) -> list[int]:
 
 
 def compact_json(values: Node) -> bytes:
-    """Return trees as JSON without spaces; trees that are too deep for readers are a ValueError."""
+    """Return trees as JSON without spaces; trees that are too deep for readers of JSON are a ValueError."""
     try:
         return (json.dumps(values, separators=(",", ":"), allow_nan=False) + "\n").encode()
     except RecursionError:
         raise ValueError(
-            "a tree is hundreds of splits deep, which no reader of JSON takes; train with fewer leaves"
+            "a tree is hundreds of splits deep, which readers of JSON refuse; train with fewer leaves"
         ) from None
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 from moerank.exports.deployable import (
     Deployable,
@@ -34,21 +33,13 @@ URL = "http://localhost:9200"
 def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     """Return the model as JSON for Elasticsearch, and its feature set in a file of the same name with ``-features``.
 
-    Numbers that single precision cannot hold are a ValueError, and so is a missing value that counts as less than 0.
-
-    Examples
-    --------
-    >>> from moerank.exports.deployable import deployable
-    >>> from moerank.rankers.model import Model
-    >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
-    >>> json.loads(elasticsearch(model, Path("es.json")).files[Path("es.json")])["model"]["model"]["definition"]
-    {'price': -0.5}
+    Numbers that single precision cannot hold are a ValueError, and so is a number below 0 for missing values.
     """
     return plugin_files(ranker, path, "Elasticsearch with the plugin elasticsearch-learning-to-rank")
 
 
 def plugin_files(ranker: Deployable, path: Path, system: str, *remarks: str) -> Deployment:
-    """Return feature set and model, with instructions for a `system` that end with its own remarks."""
+    """Return the feature set and the model, with instructions for a `system` that end with its own remarks."""
     features = path.with_name(f"{path.stem}-features{path.suffix}")
     text = indented_json({"featureset": {"features": _feature_set(ranker)}})
     if ranker.trees is not None:
@@ -58,7 +49,7 @@ def plugin_files(ranker: Deployable, path: Path, system: str, *remarks: str) -> 
         content = indented_json(_named(ranker, _linear(ranker)))
     said = [*ranker.remarks("elasticsearch"), *remarks]
     if ranker.trees is None and ranker.absent != 0 and any(known.elasticsearch for known in ranker.features):
-        said.append(f"A query of --features that does not match counts as 0, not as {ranker.absent:g}: let all match.")
+        said.append(f"A query of --features that does not match counts as 0, not as {ranker.absent:g}: all must match.")
     step = "\n".join([_next_step(ranker, features, path, system), *said])
     return Deployment({features: text, path: content}, step)
 
@@ -77,14 +68,14 @@ def _feature_set(ranker: Deployable) -> list[Node]:
 def _field_value(ranker: Deployable, name: str, field: str) -> Node:
     """Return the query whose score is the value of a field, with a default for documents without a value."""
     if ranker.absent >= 0:
-        value: Node = {"field": field, "missing": single(ranker.absent, "the value of what is missing")}
+        value: Node = {"field": field, "missing": single(ranker.absent, "the number for missing values")}
         query: Node = {"match_all": {}}
     elif ranker.trees is not None:  # each split says where an absent value goes
         value, query = {"field": field}, {"exists": {"field": field}}
     else:
         raise ValueError(
-            f"a missing value counts as {ranker.absent:g}, and no query has a score below 0; say with --features by "
-            f"which query {name!r} is computed, or train with another number"
+            f"missing values count as {ranker.absent:g}, but scores of queries are at least 0; define a query for "
+            f"{name!r} with --features, or train with another number"
         )
     return {"function_score": {"query": query, "field_value_factor": value, "boost_mode": "replace"}}
 
@@ -95,8 +86,8 @@ def _named(ranker: Deployable, model: Node) -> Node:
 
 def _linear(ranker: Deployable) -> Node:
     assert ranker.weights is not None
-    norms: dict[str, Any] = {}
-    weights = {}
+    norms: Node = {}
+    weights: Node = {}
     for place, (name, label) in enumerate(zip(ranker.names, ranker.labels, strict=True)):
         weights[label] = single(ranker.weights[place], f"the weight of {name!r}")
         if ranker.scaling is not None:
@@ -145,15 +136,15 @@ def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> s
     body = {"query": {"match": {"title": "TEXT"}}, "rescore": {"window_size": 100, "query": rescore}}
     return "\n".join(
         [
-            f"Upload it to {system} (the first line once; names that are there already have to be deleted first):",
+            f"Upload it to {system}. The first command is needed once; delete existing objects of these names first:",
             f"  {shlex.join(['curl', '-X', 'PUT', f'{URL}/_ltr'])}",
             f"  {shlex.join([*post, feature_set, '--data-binary', f'@{features}'])}",
             f"  {shlex.join([*post, f'{feature_set}/_createmodel', '--data-binary', f'@{path}'])}",
             "Rank with it:",
             f"  {shlex.join([*post, f'{URL}/INDEX/_search', '--data-binary', json.dumps(body)])}",
-            "Check that the logged values of the features are those that the training data had for the same documents, "
-            "that none is below 0, which is an error there, and that window_size is at least the number of documents "
-            "shown: those beyond it score 0, above a document whose score is negative.",
+            "Check that the logged values of the features equal those of the same documents in the training data, and "
+            "that none is negative, which is an error in the engine. Set window_size to at least the number of "
+            "documents shown: documents beyond it score 0, which is above negative scores.",
         ]
     )
 
@@ -162,19 +153,11 @@ def opensearch(ranker: Deployable, path: Path) -> Deployment:
     """Return the model as JSON for OpenSearch; files and errors are those of `elasticsearch`.
 
     Up to version 3.7 an absent value goes right in every tree, whatever the split says. The queries written here always
-    have a value, unless a missing value counts as less than 0.
-
-    Examples
-    --------
-    >>> from moerank.exports.deployable import deployable
-    >>> from moerank.rankers.model import Model
-    >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
-    >>> sorted(path.name for path in opensearch(model, Path("os.json")).files)
-    ['os-features.json', 'os.json']
+    have a value, unless missing values count as less than 0.
     """
     remarks = []
     if ranker.trees is not None and (ranker.absent < 0 or any(known.elasticsearch for known in ranker.features)):
         remarks.append(
-            "Before OpenSearch 3.8 a feature whose query does not match goes right in every tree: take 3.8 or later."
+            "Use OpenSearch 3.8 or later: before, a feature whose query does not match goes right in every tree."
         )
     return plugin_files(ranker, path, "OpenSearch with the plugin opensearch-learning-to-rank-base", *remarks)

@@ -1,4 +1,4 @@
-"""Formats of other systems, and the export of rankers to them."""
+"""Formats of exports, and the function `export`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["FORMATS", "Format", "export", "find_format"]
 
 @dataclass(frozen=True)
 class Format:
-    """A format.
+    """A format of exports.
 
     Attributes
     ----------
@@ -66,13 +66,13 @@ def find_format(name: str) -> Format:
 
 
 def export(
-    ranker: Any,
+    ranker: object,
     format: str,
     out: str | Path | None = None,
     *,
     member: int | None = None,
     name: str = "moerank",
-    features: str | Path | Mapping[str, Any] | None = None,
+    features: str | Path | Mapping[str, object] | None = None,
 ) -> Deployment:
     """Write a ranker in the format of another system, which then computes the same scores.
 
@@ -103,16 +103,12 @@ def export(
     Raises
     ------
     ValueError
-        If no other system can compute the ranker document by document, if a name is invalid or taken twice, if the
+        If other systems cannot compute the ranker document by document, if a name is invalid or taken twice, if the
         format cannot hold a number, or if a file exists with other content.
     OSError
         If a file cannot be read or written.
     ImportError
         For ONNX without the package onnx.
-
-    Notes
-    -----
-    O(n_features), or O(number of leaves).
 
     Examples
     --------
@@ -162,7 +158,7 @@ def _write(deployment: Deployment) -> None:
         except (FileNotFoundError, NotADirectoryError):
             continue
         if there != content:
-            raise ValueError(f"{path} is there and holds something else; remove it, or choose another file with --out")
+            raise ValueError(f"{path} exists with other content; remove it, or choose another file with --out")
     for path, content in deployment.files.items():
         prepare_folder(path.parent)
         remove_old_remains(path)

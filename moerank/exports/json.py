@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
-from moerank.exports.deployable import Deployable, Deployment, indented_json
+from moerank.exports.deployable import Deployable, Deployment, Node, indented_json
 from moerank.version import VERSION
 
 __all__ = ["plain_json"]
@@ -23,24 +22,14 @@ TREES = (
 
 
 def plain_json(ranker: Deployable, path: Path) -> Deployment:
-    """Return a model with a sentence that says how to compute its scores.
-
-    Examples
-    --------
-    >>> import json
-    >>> from moerank.exports.deployable import deployable
-    >>> from moerank.rankers.model import Model
-    >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
-    >>> json.loads(plain_json(model, Path("r.json")).files[Path("r.json")])["features"]
-    [{'name': 'price', 'weight': -0.5, 'offset': 0.0, 'scale': 1.0}]
-    """
-    features: list[dict[str, Any]] = [{"name": name} for name in ranker.names]
+    """Return a model with a sentence that says how to compute its scores."""
+    features: list[Node] = [{"name": name} for name in ranker.names]
     if ranker.weights is not None:
         for place, feature in enumerate(features):
             feature["weight"] = ranker.weights[place]
             feature["offset"] = 0.0 if ranker.scaling is None else ranker.scaling.offset[place]
             feature["scale"] = 1.0 if ranker.scaling is None else ranker.scaling.scale[place]
-    values: dict[str, Any] = {
+    values: Node = {
         "format": FORMAT,
         "moerank": VERSION,
         "name": ranker.name,
@@ -52,8 +41,8 @@ def plain_json(ranker: Deployable, path: Path) -> Deployment:
     if ranker.trees is not None:
         values["trees"] = {entry.name: getattr(ranker.trees, entry.name) for entry in fields(ranker.trees)}
     step = (
-        f"Read {path.name} in the system that is to score: its entry score says how, and missing what a value counts "
-        "as that is not there (null: there was none in the training data).\n"
-        "Check that it is given raw values, as the training data had them before scaling."
+        f"Read {path.name} in your own system: its entry score says how to compute scores, and missing is the number "
+        "for missing values (null: the training data had none).\n"
+        "Check that it gets raw values, as in the training data before scaling."
     )
     return Deployment({path: indented_json(values)}, step)

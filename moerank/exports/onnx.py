@@ -7,12 +7,13 @@ rounded down to single precision, which changes no comparison with values of sin
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from moerank.exports.deployable import Deployable, Deployment, single, single_at_most, single_positive
+from moerank.exports.deployable import Deployable, Deployment, Node, single, single_at_most, single_positive
 from moerank.rankers.model import Forest
 from moerank.version import VERSION
 
@@ -29,14 +30,6 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
     The metadata ``features`` are the names of the features in the order of the columns of X. NaN is a missing value; if
     the training data had none, it makes the score NaN. Numbers that single precision cannot hold are a ValueError; onnx
     that is not installed is an ImportError.
-
-    Examples
-    --------
-    >>> from moerank.exports.deployable import deployable
-    >>> from moerank.rankers.model import Model
-    >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
-    >>> len(onnx_graph(model, Path("model.onnx")).files[Path("model.onnx")]) < 1000
-    True
     """
     try:
         import onnx
@@ -44,20 +37,20 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
     except ImportError:
         raise ImportError("ONNX needs the package onnx, which is not installed: pip install 'moerank[onnx]'") from None
 
-    constants: list[Any] = []
-    nodes: list[Any] = []
+    constants: list[onnx.TensorProto] = []
+    nodes: list[onnx.NodeProto] = []
 
-    def constant(name: str, values: Any, dtype: type[np.generic] = np.float32) -> str:
+    def constant(name: str, values: ArrayLike, dtype: type[np.generic] = np.float32) -> str:
         constants.append(numpy_helper.from_array(np.array(values, dtype), name))
         return name
 
-    def add(operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
+    def add(operator: str, inputs: list[str], output: str, **attributes: object) -> str:
         nodes.append(helper.make_node(operator, inputs, [output], **attributes))
         return output
 
     values = "X"
     if ranker.missing is not None:
-        value = constant("missing", single(ranker.missing, "the value of what is missing"))
+        value = constant("missing", single(ranker.missing, "the number for missing values"))
         values = add("Where", [add("IsNaN", ["X"], "is_missing"), value, "X"], "complete")
     if ranker.trees is not None:
         trees = _trees(ranker.trees)
@@ -84,27 +77,26 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
     step = "\n".join(
         [
             f'Load it: session = onnxruntime.InferenceSession({str(path)!r}); session.run(["score"], {{"X": X}}) '
-            "scores X, a table of single precision with these columns, before any scaling:",
+            "scores X, an array of single precision whose columns are the raw values of these features:",
             f"  {', '.join(map(repr, ranker.names))}",
-            "Check that X holds the values that the training data had for the same documents.",
+            "Check that X holds the values of the same documents in the training data.",
             *ranker.coarse,
         ]
     )
     return Deployment({path: model.SerializeToString()}, step)
 
 
-def _scaled(ranker: Deployable, values: str, add: Any, constant: Any) -> str:
+def _scaled(ranker: Deployable, values: str, add: Callable[..., str], constant: Callable[..., str]) -> str:
     """Add (x − offset) / scale to the graph if the model has a scaling."""
     if ranker.scaling is None:
         return values
     named = list(zip(ranker.scaling.offset, ranker.scaling.scale, ranker.names, strict=True))
     offsets = constant("offset", [single(offset, f"the offset of {name!r}") for offset, _, name in named])
     scales = constant("scale", [single_positive(scale, f"the scale of {name!r}") for _, scale, name in named])
-    scaled: str = add("Div", [add("Sub", [values, offsets], "moved"), scales], "scaled")
-    return scaled
+    return add("Div", [add("Sub", [values, offsets], "moved"), scales], "scaled")
 
 
-def _trees(trees: Forest) -> dict[str, Any]:
+def _trees(trees: Forest) -> Node:
     """Return the attributes of a TreeEnsembleRegressor, whose nodes are numbered from 0 in each tree."""
     nodes: list[tuple[int, int, int, float, str, int, int]] = []
     targets: list[tuple[int, int, float]] = []
@@ -120,7 +112,7 @@ def _trees(trees: Forest) -> dict[str, Any]:
                 threshold = single_at_most(trees.thresholds[node])
                 nodes.append((tree, number, trees.columns[node], threshold, "BRANCH_LEQ", below, below + 1))
     names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
-    lists = {f"nodes_{name}": list(values) for name, values in zip(names, zip(*nodes, strict=True), strict=True)}
+    lists: Node = {f"nodes_{name}": list(values) for name, values in zip(names, zip(*nodes, strict=True), strict=True)}
     of_leaves = zip(("treeids", "nodeids", "weights"), zip(*targets, strict=True), strict=True)
     lists |= {f"target_{name}": list(values) for name, values in of_leaves}
     return {

@@ -15,12 +15,12 @@ BEGIN = '''\
 
 
 def score(document):
-    """Return the score of a document, by which the larger ranks first.
+    """Return the score of a document; documents with larger scores rank first.
 
     Parameters
     ----------
     document : mapping of str to number
-        Its features by name, as they are before any scaling. {missing}
+        Raw values of its features by name. {missing}
     """
     names = {names}
     values = []
@@ -57,23 +57,12 @@ TREES = """\
 
 
 def python(ranker: Deployable, path: Path) -> Deployment:
-    """Return a module with one function.
-
-    Examples
-    --------
-    >>> from moerank.exports.deployable import deployable
-    >>> from moerank.rankers.model import Model
-    >>> module = {}
-    >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
-    >>> exec(python(model, Path("score.py")).files[Path("score.py")], module)
-    >>> module["score"]({"price": 3})
-    -1.5
-    """
+    """Return a module with one function."""
     if ranker.missing is None:
-        missing = "A missing one (NaN, None or not there) is a ValueError."
+        missing = "A missing value (NaN, None or no entry) is a ValueError."
         replacement = 'raise ValueError(f"the document has no value of {name!r}")'
     else:
-        missing = f"A missing one (NaN, None or not there) counts as {float(ranker.missing)!r}."
+        missing = f"A missing value (NaN, None or no entry) counts as {float(ranker.missing)!r}."
         replacement = f"value = {float(ranker.missing)!r}"
     names = ascii(ranker.names)  # quoted, whatever characters they contain
     text = BEGIN.format(version=VERSION, missing=missing, names=names, replacement=replacement)
@@ -87,8 +76,8 @@ def python(ranker: Deployable, path: Path) -> Deployment:
             offsets, scales = ranker.scaling.offset, ranker.scaling.scale
         text += LINEAR.format(weights=_plain(ranker.weights), offsets=_plain(offsets), scales=_plain(scales))
     step = (
-        f"Import score from {path.name}, and call it with a mapping of the names of a document's features to numbers.\n"
-        "Check that it is given raw values, as the training data had them before scaling."
+        f"Import score from {path.name}, and call it with the features of a document, a mapping of names to numbers.\n"
+        "Check that it gets raw values, as in the training data before scaling."
     )
     return Deployment({path: text.encode()}, step)
 

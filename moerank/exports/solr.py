@@ -11,7 +11,6 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -40,14 +39,6 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
     """Return the model as JSON for Solr, and its feature store in a file of the same name with ``-features``.
 
     Numbers that single precision cannot hold are a ValueError.
-
-    Examples
-    --------
-    >>> from moerank.exports.deployable import deployable
-    >>> from moerank.rankers.model import Model
-    >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
-    >>> json.loads(solr(model, Path("solr.json")).files[Path("solr.json")])["params"]
-    {'weights': {'price': -0.5}}
     """
     store = path.with_name(f"{path.stem}-features{path.suffix}")
     if ranker.trees is not None:
@@ -59,13 +50,13 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
 
 def _store(ranker: Deployable) -> list[Node]:
     """Return the features: as described by the user, else the value of a field of the same name."""
-    features = []
+    features: list[Node] = []
     for label, known in zip(ranker.labels, ranker.features, strict=True):
-        name, params = "FieldValueFeature", dict[str, Any](field=label)
+        name, params = "FieldValueFeature", Node(field=label)
         if known.solr is not None:
             name, params = known.solr.class_, dict(known.solr.params)
         if ranker.missing is not None:
-            params.setdefault("defaultValue", repr(single(ranker.missing, "the value of what is missing")))
+            params.setdefault("defaultValue", repr(single(ranker.missing, "the number for missing values")))
         whole = name if "." in name else f"{PACKAGE}.feature.{name}"
         features.append({"store": ranker.name, "name": label, "class": whole, "params": params})
     return features
@@ -139,12 +130,12 @@ def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
     query = [word for value in values for word in ("--data-urlencode", value)]
     return "\n".join(
         [
-            "Upload it to Solr with the module ltr (names that are there already have to be deleted first):",
+            "Upload it to Solr with the module ltr; delete existing objects of these names first:",
             f"  {shlex.join([*put, f'{URL}/schema/feature-store', '--data-binary', f'@{store}'])}",
             f"  {shlex.join([*put, f'{URL}/schema/model-store', '--data-binary', f'@{path}'])}",
             "Reload the collection, then rank with it:",
             f"  {shlex.join(['curl', f'{URL}/query', *query])}",
-            "Check that [features] shows the values that the training data had for the same documents.",
+            "Check that [features] shows the values of the same documents in the training data.",
             *ranker.remarks("solr"),
         ]
     )

@@ -39,17 +39,6 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     """Return a rank profile, and trees in a file of the model's name with ``.json`` beside it.
 
     A profile of the same name as the file of the trees is a ValueError.
-
-    Examples
-    --------
-    >>> from moerank.exports.deployable import deployable
-    >>> from moerank.rankers.model import Model
-    >>> model = deployable(Model(names=("price",), columns=(0,), weights=(-0.5,)), "moerank", {})
-    >>> print(vespa(model, Path("m.profile")).files[Path("m.profile")].decode()[:155])
-    rank-profile moerank inherits default {
-        function f_price() {
-            expression {
-                if (isNan(attribute(price)), 0.0, attribute(price))
     """
     files: dict[Path, bytes] = {}
     functions = [f"f_{label}" for label in ranker.labels]
@@ -61,7 +50,9 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     if ranker.trees is not None:
         trees = path.with_name(f"{ranker.name}.json")
         if trees == path:
-            raise ValueError(f"{path} is the file of the trees; choose another file for the profile with --out")
+            raise ValueError(
+                f"{path} is the name of the file of the trees; choose another file for the profile with --out"
+            )
         files[trees] = compact_json(_dump(ranker.trees, functions))
         expression = f'lightgbm("{trees.name}")'
     else:
@@ -119,7 +110,9 @@ def _dump(trees: Forest, functions: list[str]) -> Node:
 
 
 def _next_step(ranker: Deployable, path: Path) -> str:
-    copies = [f"Copy {path} to schemas/SCHEMA/{ranker.name}.profile in the application package, which needs that name"]
+    copies = [
+        f"Copy {path} to schemas/SCHEMA/{ranker.name}.profile in the application package, which requires that name"
+    ]
     if ranker.trees is not None:
         copies.append(f", and {path.with_name(f'{ranker.name}.json')} to models")
     return "\n".join(
@@ -127,9 +120,9 @@ def _next_step(ranker: Deployable, path: Path) -> str:
             f"{''.join(copies)}. Deploy and query it:",
             "  vespa deploy APPLICATION",
             f"  vespa query 'yql=select * from SCHEMA where userQuery()' query=TEXT ranking.profile={ranker.name}",
-            "It scores the best 100 documents of each node, by the first phase of the profile default; rerank-count in "
-            "its second phase sets another number. Check that matchfeatures in the answer are the values that the "
-            "training data had for the same documents, and that fields are of the type float.",
+            "It scores the best 100 documents of each node by the first phase of the profile default; rerank-count in "
+            "its second phase sets another number. Check that matchfeatures in the answer are the values of the same "
+            "documents in the training data, and that fields are of the type float.",
             *ranker.remarks("vespa"),
         ]
     )

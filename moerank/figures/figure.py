@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from moerank.checks import unknown
 
@@ -18,29 +18,15 @@ if TYPE_CHECKING:
     from moerank.studies.results import Results
 
 
-__all__ = [
-    "FigureFolder",
-    "RunFigure",
-    "Section",
-    "StudyFigure",
-    "View",
-]
+__all__ = ["FigureFolder", "RunFigure", "Section", "StudyFigure", "View"]
 
 Kind = TypeVar("Kind")
 
 
 class FigureFolder(Mapping[str, Kind]):
-    """Figures of a package by the names of their files, which each define ``FIGURE``.
+    """Figures of a package, which has the ``__path__`` `path`, by the names of their files, which define ``FIGURE``.
 
-    Files are loaded on access, so that ``moerank plot --help`` lists the names at once.
-
-    Parameters
-    ----------
-    package : str
-    path : sequence of str
-        The ``__path__`` of the package.
-    kind : type
-        Class of the figures.
+    Files are loaded on access, so that ``moerank plot --help`` is fast.
     """
 
     def __init__(self, package: str, path: Sequence[str], kind: type[Kind]) -> None:
@@ -83,20 +69,9 @@ Section = Literal["results", "tests", "features", "ablations"]
 
 @dataclass(frozen=True)
 class View:
-    """Selection of results that a figure of a study shows.
+    """Selection of results for a figure: of one problem or all (None), of some solvers or all (empty).
 
-    Attributes
-    ----------
-    results : Results
-        Results of the selected problem and solvers.
-    problem : Problem or None
-        None for all problems.
-    solvers : sequence of str
-        Labels of the selected solvers; empty for all.
-    fold : int or None
-        None for the first fold with results, see `fold_of`.
-    metric : str
-        The metric of the error unless another is selected.
+    Without a selected fold it is the first one with results, see `fold_of`.
     """
 
     results: Results
@@ -106,7 +81,7 @@ class View:
     metric: str
 
     def fold_of(self, results: Results) -> int:
-        """Return the selected fold, or the first of these results."""
+        """Return the selected fold, or the first fold of some results."""
         return min(results.folds) if self.fold is None else self.fold
 
     @property
@@ -153,24 +128,12 @@ class StudyFigure:
         solvers: Sequence[str] = (),
         fold: int | None = None,
         metric: str | None = None,
-        **options: Any,
+        **options: object,
     ) -> Figure:
-        """Draw the figure.
+        """Draw the figure of some results of any problems; its file describes further options.
 
-        Parameters
-        ----------
-        results : Results
-            Results of any problems.
-        problem : Problem, optional
-            The problem to show; only figures of several problems can do without.
-        solvers : sequence of str
-            Labels in the order of the figure; by default all, in the order of the study.
-        fold : int, optional
-            By default the first fold with results.
-        metric : str, optional
-            By default the metric of the error.
-        **options
-            Further options of the figure, described in its file.
+        By default it shows all solvers in the order of the study, the first fold with results, and the metric of the
+        error. Only figures of several problems need no problem.
 
         Raises
         ------
@@ -180,16 +143,16 @@ class StudyFigure:
             For a solver, fold or metric without results, or a fold or metric that does not apply.
         """
         if problem is None and self.of_problem:
-            raise ValueError("this figure is of one problem; say which")
+            raise ValueError("this figure is of one problem; name it")
         mine = results if problem is None else results.of(problem.name)
         for name, value in (("fold", fold), ("metric", metric)):
             if value is not None and name not in self.takes:
-                raise ValueError(f"this figure takes no {name}")
+                raise ValueError(f"this figure takes no {name}; omit it")
         metric = next((name for name in mine.metrics if name.partition(" (")[0] == metric), metric)
         if metric is not None and metric not in mine.metrics:
             raise ValueError(unknown("metric", metric, mine.metrics))
         if fold is not None and fold not in mine.folds:
-            raise ValueError(f"fold {fold} has no finished cell; there are {', '.join(map(str, mine.folds))}")
+            raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
         shown = mine.among(solvers)
         view = View(shown, problem, solvers, fold, shown.metric if metric is None else metric)
         return self.make(view, **options)

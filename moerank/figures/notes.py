@@ -1,9 +1,8 @@
-"""Notes below figures, titles of objectives, and fronts shared by several figures."""
+"""Notes below figures, titles of objectives, and fronts that several figures share."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from itertools import combinations
+from collections.abc import Collection
 
 import numpy as np
 from moocore import is_nondominated
@@ -14,16 +13,16 @@ from moerank.mofsrank.objectives import known_objectives
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
 
-__all__ = ["errors_noted", "fronts_of_fold", "named", "non_dominated", "pairs_of", "title_of", "two_of"]
+__all__ = ["errors_noted", "fronts_of_fold", "named", "non_dominated", "title_of", "two_of"]
 
 
 def named(why: str, solvers: Collection[str]) -> str:
-    """Return the sentence that names solvers and says why they are not drawn; "" for none of them."""
+    """Return a sentence with the reason why some solvers are not drawn, and their names; "" without any."""
     return f"{why}: {', '.join(solvers)}." if solvers else ""
 
 
 def errors_noted(results: Results, metric: str) -> str:
-    """Return the sentence on standard errors of means over folds; "" for a single fold."""
+    """Return a sentence on the standard errors of means over folds; "" for a single fold."""
     means = [solver for solver in results.means().values() if len(solver.folds) > 1]
     errors = [f"{solver.mean(f'test {metric}')[1]:.3f}" for solver in means]
     if not errors:
@@ -33,14 +32,10 @@ def errors_noted(results: Results, metric: str) -> str:
 
 
 def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
-    """Return the first run on the fold to show by each solver that offers several sizes, and two sentences on others.
+    """Return the first run on the selected fold of each solver that offers several sizes.
 
-    The first names the solvers that have not run there, the second those that offer one size; "" for none of them.
-
-    Raises
-    ------
-    NoResultsError
-        If no solver is left.
+    Two sentences name the solvers that did not run on the fold, and those that offer one size. Without any run this is
+    a NoResultsError.
     """
     fold = view.fold_of(view.results)
     first = view.results.first_runs(fold)
@@ -53,7 +48,7 @@ def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
 
 
 def two_of(results: Results) -> str:
-    """Return the sentence that says which objectives a figure of two shows, where there are others; else ""."""
+    """Return a sentence that names the two objectives of a figure if others were searched, too; else ""."""
     if not results.further_objectives:
         return ""
     return f"Searched: {', '.join(results.objectives)}. Shown: number of features and {results.metrics[0]}."
@@ -74,18 +69,7 @@ def title_of(objective: str, metric: str) -> str:
     return objective.replace("_", " ").capitalize()
 
 
-def pairs_of(objectives: Sequence[str]) -> list[tuple[str, str]]:
-    """Return every pair of objectives, the one that comes first first.
-
-    Examples
-    --------
-    >>> pairs_of(["features", "error", "cost"])
-    [('features', 'error'), ('features', 'cost'), ('error', 'cost')]
-    """
-    return list(combinations(objectives, 2))
-
-
 def non_dominated(points: Matrix) -> Integers:
-    """Return the rows of points (n_members, 2) that no other one dominates, equal ones included, by their first."""
+    """Return the rows of non-dominated points (n_members, 2), duplicates included, sorted by the first coordinate."""
     rows = np.flatnonzero(is_nondominated(points, keep_weakly=True))
     return rows[np.argsort(points[rows, 0], kind="stable")]

@@ -1,4 +1,4 @@
-"""Panels for figures of many solvers, divided by family, with the lines of other panels faint behind."""
+"""Panels for figures of many solvers, divided by family, with the lines of other panels in pale grey."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.gridspec import GridSpec
+from matplotlib.gridspec import GridSpec, SubplotSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.typing import LineStyleType
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Mask, Vector
@@ -22,15 +23,15 @@ from moerank.solvers import solvers as solver_table
 __all__ = ["FEW_LINES", "MOST_LINES", "TITLES", "Look", "Panels", "by_family", "family_of", "solver_style"]
 
 MOST_LINES = 8
-"""Most lines in one panel that readers can distinguish."""
+"""Largest number of lines in a panel that readers can distinguish."""
 
 FEW_LINES = 5
-"""Families with so few lines together share a panel."""
+"""Largest number of lines of families that share a panel."""
 
-# Okabe and Ito (2008) without yellow, which is lost on white; with markers and dashes every solver differs in grey too.
+# Okabe and Ito (2008) without yellow, which is faint on white; markers and dashes distinguish solvers in grey, too.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
-DASHES: tuple[Any, ...] = (
+DASHES: tuple[LineStyleType, ...] = (
     *("-", "--", "-.", ":"),
     *((0, (5, 1, 1, 1, 1, 1)), (0, (9, 2)), (0, (1, 3)), (0, (6, 1, 2, 1))),
 )
@@ -40,17 +41,17 @@ GIVEN = "given"
 """Family of solvers that are not in the table."""
 
 TITLES: dict[str, str] = {**dict(FAMILIES.items()), GIVEN: "Given in Python"}
-"""Titles of the families in panels and legends."""
+"""Titles of families in panels and legends."""
 
 PAD = 0.05
 """Inches between rows."""
 
 THIN = 1e-3
-"""Inches of a row that only carries the title or legend above it."""
+"""Inches of a row for a title or a legend above it."""
 
 
 def solver_style(number: int) -> dict[str, Any]:
-    """Return colour, marker and dashes of the solver with this number in a panel; 616 differ."""
+    """Return the colour, the marker and the dashes of a solver by its number in a panel; 616 differ."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],
@@ -59,17 +60,17 @@ def solver_style(number: int) -> dict[str, Any]:
 
 
 def family_of(solver: str) -> str:
-    """Return the family of a solver by its label; of one that was given as an object, which no table has, "given"."""
+    """Return the family of a solver by its label; that of a Python object, which no table has, is "given"."""
     entry = solver_table().get(solver.partition("[")[0])
     return GIVEN if entry is None else entry.family
 
 
 def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, list[str]]:
-    """Divide solvers into panels of at most `MOST_LINES`, each with its title.
+    """Divide solvers into panels of at most `MOST_LINES`, by their titles.
 
-    Up to `together` stay in one panel under the title "". More are divided by family, where neighbours of wrapper,
-    filter and embedded that have few share a panel; of too many searches MOFSRank and its ablations are a panel of
-    their own where that needs no more panels; what is still too large is cut into equal parts.
+    Up to `together` solvers share one panel with the title "". More are divided by family: small neighbours among
+    wrapper, filter and embedded share a panel, MOFSRank and its ablations have their own if that needs no more panels,
+    and large families are cut into equal parts.
 
     Examples
     --------
@@ -96,12 +97,7 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
             neighbours.append((FAMILIES[family], mine))
     divided: dict[str, list[str]] = {}
     given = [solver for solver in solvers if family_of(solver) == GIVEN]
-    for title, members in [
-        *panels,
-        *neighbours,
-        (FAMILIES["ranker"], members_of["ranker"]),
-        (TITLES[GIVEN], given),
-    ]:
+    for title, members in [*panels, *neighbours, (FAMILIES["ranker"], members_of["ranker"]), (TITLES[GIVEN], given)]:
         n_parts = _n_parts(members)
         for part in range(n_parts):
             numbered = f"{title}, {part + 1} of {n_parts}" if n_parts > 1 else title
@@ -110,21 +106,15 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
 
 
 def _n_parts(members: Sequence[str]) -> int:
-    """Return how many panels they need."""
+    """Return the number of panels for these solvers."""
     return -(-len(members) // MOST_LINES)
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a solver looks in a panel.
+    """Look of a solver in a panel, which is small if it is one of many.
 
-    Attributes
-    ----------
-    label : str
-    number : int or None
-        Its place in the panel; None behind the lines of another panel.
-    small : bool
-        Whether the panel is one of many.
+    The number is its place in the panel, or None for a line behind those of another panel.
     """
 
     label: str
@@ -133,16 +123,16 @@ class Look:
 
     @property
     def faint(self) -> bool:
-        """Whether it is drawn only for comparison."""
+        """Whether the line is drawn only for comparison."""
         return self.number is None
 
     @property
     def colour(self) -> str:
-        """Colour of its line."""
+        """Colour of the line."""
         return FAINT if self.number is None else COLOURS[self.number % len(COLOURS)]
 
     def plot(self, axes: Axes, x: ArrayLike, y: ArrayLike, **changes: Any) -> None:
-        """Draw a line with some markers, which are not those of the next solver's line."""
+        """Draw a line with some markers, at other places than those of the next solver."""
         x, y = np.asarray(x, float), np.asarray(y, float)
         if self.number is None:
             kept = _corners(y)
@@ -156,18 +146,18 @@ class Look:
 
 
 def _corners(y: Vector) -> Mask:
-    """Return which points of a line are needed to draw it: not those in the middle of a level piece."""
+    """Mark the points of a line that are needed to draw it: all but those inside a level piece."""
     level = np.zeros(len(y), bool)
     level[1:-1] = (y[1:-1] == y[:-2]) & (y[1:-1] == y[2:])
     return ~level
 
 
 Draw: TypeAlias = Callable[[Axes, str, Look], None]
-"""Draws one solver, by the label of its look, into the panel of a column."""
+"""``draw(axes, column, look)`` draws a solver into the panel of a column."""
 
 
 def _join(axes: Axes) -> None:
-    """Make one faint line with gaps of all lines that are there: a vector file describes the look of each line."""
+    """Join all lines into a faint one with gaps, because a vector file describes the look of each line."""
     lines = list(axes.lines)
     if lines:
         points = [np.column_stack([*line.get_data()]).astype(float) for line in lines]
@@ -179,35 +169,12 @@ def _join(axes: Axes) -> None:
 
 
 class Panels:
-    """The frame of a figure of several solvers.
+    """Frame of a figure of several solvers, with `axes` by group and column.
 
-    A single group has its legend on top and a panel for each column below it, as wide as the page. Several have a row
-    each, with the legend above its panels; the panels of a column have the same axes, and show the lines of the other
-    groups faintly.
-
-    Parameters
-    ----------
-    groups : mapping of str to list of str
-        The labels of each panel by its title; see `by_family`.
-    columns : sequence of str
-        What is drawn side by side, or below each other for a single group; their titles.
-    height : float
-        Inches of a panel.
-    xlabel, ylabel : str
-        Of all panels; an empty `xlabel` where the titles of the columns say it.
-    same_x : bool, default True
-        Whether all columns have the same x axis.
-    notes : sequence of str
-        Sentences below the figure, such as what is not drawn; empty ones are none.
-    strip : float, default 0
-        Inches of a last row for something else, its axes in `strip`.
-
-    Attributes
-    ----------
-    figure : Figure
-    axes : dict of (str, str) to Axes
-        By title of the group and column.
-    strip : Axes or None
+    The panels of a single group, see `by_family`, are below each other, under its legend. Several groups have a row of
+    panels each, below their legend; the panels of a column share their axes, and show the lines of other groups in pale
+    grey. `columns` are the titles of the panels of a group, `height` is in inches, `same_x` tells whether all columns
+    have the same x axis, and `strip` is the height of an additional last row, whose axes are `strip`.
     """
 
     def __init__(
@@ -224,7 +191,7 @@ class Panels:
     ) -> None:
         self.groups, self.columns, self.height = groups, columns, height
         self.many = len(groups) > 1
-        # A legend and the name of the x axis stand above rows without height, for which layout makes room.
+        # Legends and the name of the x axis stand above thin rows, so that the layout makes room for them.
         heights = [THIN, *([height] * (1 if self.many else len(columns)))] * len(groups)
         heights += [*([THIN] if xlabel else []), *([strip] if strip else [])]
         layout = ConstrainedLayoutEngine(h_pad=PAD / 2.0, w_pad=0.02, hspace=0.0, wspace=0.0)
@@ -251,7 +218,7 @@ class Panels:
         put_note(self.figure, " ".join(filter(None, notes)))
 
     def draw(self, draw: Draw) -> None:
-        """Draw every solver in its panels, and those of the other groups behind; the strip is drawn before."""
+        """Draw every solver in its panels, and those of the other groups behind; the strip must be drawn before."""
         for (title, column), axes in self.axes.items():
             for other, labels in self.groups.items():
                 if other != title:
@@ -269,7 +236,7 @@ class Panels:
         axes.set_axis_off()
         return axes
 
-    def _panel(self, here: Any, column: str, *, same_x: bool) -> Axes:
+    def _panel(self, here: SubplotSpec, column: str, *, same_x: bool) -> Axes:
         above = next((axes for (_, name), axes in self.axes.items() if name == column), None)
         first = next(iter(self.axes.values()), None)
         axes = self.figure.add_subplot(here, sharex=first if same_x else above, sharey=above)
@@ -285,7 +252,7 @@ class Panels:
         return axes
 
     def _inner_labels(self, *, same_x: bool) -> None:
-        """Take the numbers off x axes that have the same below them."""
+        """Remove the numbers of x axes above an equal one."""
         last = list(self.groups)[-1], self.columns[-1]
         for title, column in self.axes:
             if (title != last[0]) if self.many else (same_x and column != last[1]):

@@ -1,4 +1,4 @@
-"""Style of all figures: one column of a paper wide, and legible in colour, to colour-blind readers and in grey."""
+"""Style, files and layout of figures: a column wide, and legible in colour, in grey and to colour-blind readers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ __all__ = [
     "in_style",
     "save_figure",
     "fit_height",
-    "lines_of",
     "put_legend",
     "put_note",
-    "shorten",
     "beyond",
     "far_below",
     "limits_of",
@@ -65,11 +63,11 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.major.width": 0.6,
     "lines.linewidth": 1.0,
     "lines.markersize": 3.5,
-    "figure.dpi": 200,  # that of the files, or letters would be measured as others than those that are drawn
+    "figure.dpi": 200,  # as in files, so that text is measured at the size at which it is drawn
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
-    "svg.hashsalt": "moerank",  # else every file has its own names inside
-    "text.parse_math": False,  # names come from data: a $ in them is a $
+    "svg.hashsalt": "moerank",  # for the same ids in every file
+    "text.parse_math": False,  # names from data may contain $
 }
 
 
@@ -78,7 +76,7 @@ FORMATS: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None},
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
 }
-"""Formats of files, with the metadata that they omit."""
+"""Formats of files, with the metadata to omit."""
 
 
 def in_style() -> AbstractContextManager[None]:
@@ -87,20 +85,14 @@ def in_style() -> AbstractContextManager[None]:
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
-    """Write a figure in the format of the path's ending (png at 200 dpi, pdf, …), and return the path.
+    """Write a figure in the format of the path's ending (png at 200 dpi, pdf or svg), and return the path.
 
-    The folder is made if it is not there. Files carry no date, so the same figure gives the same bytes.
-
-    Raises
-    ------
-    ValueError
-        If the ending is no format.
-    OSError
-        If the file cannot be written.
+    A missing folder is made. Files carry no date, so that the same figure gives the same bytes. Other endings are a
+    ValueError.
     """
     kind = path.suffix.lstrip(".").lower()
     if kind not in FORMATS:
-        raise ValueError(f"{path}: a figure's file ends in one of {', '.join('.' + name for name in FORMATS)}")
+        raise ValueError(f"{path}: the file of a figure ends in one of {', '.join('.' + name for name in FORMATS)}")
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, encode(figure, kind))
     return path
@@ -115,7 +107,7 @@ def encode(figure: Figure, kind: str) -> bytes:
 
 
 def _reproducible(svg: bytes) -> bytes:
-    """Return SVG with numbered clip paths and rounded coordinates, for layouts differ in their last bits."""
+    """Return SVG with numbered clip paths and rounded coordinates, because layouts differ in their last bits."""
     for number, name in enumerate(dict.fromkeys(re.findall(rb"url\(#(p[0-9a-f]{10})\)", svg))):
         svg = svg.replace(name, b"clip%d" % number)
     svg = re.sub(rb'(<g|<text) id="[^"]*"', rb"\1", svg)
@@ -126,27 +118,16 @@ def _reproducible(svg: bytes) -> bytes:
 LEGEND_SIZE = NOTE_SIZE = 6
 MOST_COLUMNS = 4
 LEGEND_LEFT = 0.25
-"""Inches that a legend begins left of its panels, above the numbers of the y axis."""
+"""Inches by which a legend begins left of its panels."""
 
 LEGEND_WIDTH = WIDTH - 0.65 + LEGEND_LEFT
-"""Inches of a legend at most."""
+"""Largest width of a legend in inches."""
 
 NOTE_WIDTH = WIDTH - 0.15
-LONGEST = 30
-
-
-def lines_of(label: str) -> int:
-    """Return the number of lines of a folded label."""
-    return 1 + label.count("\n")
-
-
-def shorten(name: str) -> str:
-    """Return a name cut to `LONGEST` characters."""
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
 def put_legend(place: Axes, lines: Axes, title: str = "") -> None:
-    """Put the legend of what `lines` shows above `place`, in as many columns as the names leave room for."""
+    """Put the legend of the axes `lines` above the axes `place`, in as many columns as fit."""
     handles, labels = lines.get_legend_handles_labels()
     figure = place.get_figure(root=True)
     assert figure is not None
@@ -185,10 +166,10 @@ def put_note(figure: Figure, text: str) -> None:
 
 
 def fit_height(figure: Figure, axes: Axes, height: float) -> None:
-    """Set the height of a figure so that these axes have the given height in inches.
+    """Set the height of a figure such that these axes have the given height in inches.
 
-    Legends, names and notes keep their heights, so the height of the axes is linear in that of the figure, and two
-    layouts determine it.
+    Legends and notes have fixed heights, so the height of the axes is linear in that of the figure, and two layouts
+    determine it.
     """
     layout = figure.get_layout_engine()
     assert layout is not None
@@ -206,17 +187,16 @@ def fit_height(figure: Figure, axes: Axes, height: float) -> None:
 Values = Mapping[str, Vector]
 
 FAR = 3.0
-"""Solvers further below the lower quartile, in interquartile ranges, would flatten all others."""
+"""Interquartile ranges below the lower quartile beyond which a solver is an outlier."""
 
 FEWEST = 9
-"""Least number of solvers for which poor ones may lie outside the axis."""
+"""Least number of solvers among which there may be outliers."""
 
 
 def far_below(best: Mapping[str, float]) -> dict[str, float]:
-    """Return the solvers, with their values, that lie too far below the others to share an axis.
+    """Return the solvers whose values, of which larger ones are better, lie too far below the others to share an axis.
 
-    They are below the lower quartile by more than three interquartile ranges, and would lengthen the axis of the others
-    by more than half. `best` has one value per solver; larger is better.
+    They are outliers that would lengthen the axis of the others by more than half.
     """
     if len(best) < FEWEST:
         return {}
@@ -228,18 +208,10 @@ def far_below(best: Mapping[str, float]) -> dict[str, float]:
 
 
 def limits_of(values: Values, always: Sequence[float] = ()) -> tuple[float, float]:
-    """Return limits for values of which larger ones are better, with a margin.
+    """Return limits of the axis for the values of each solver, of which larger ones are better, and for some others.
 
-    The poorest twentieth of the values, such as those of many solvers with a single feature, gets at most half of the
-    axis; what is poorer still lies beyond. The best value of every solver is inside nevertheless, but for those
-    `far_below`.
-
-    Parameters
-    ----------
-    values : mapping of str to ndarray
-        What is drawn of each solver, by number of features; NaN is not drawn.
-    always : sequence of float
-        Further values that must be inside.
+    The poorest twentieth of the values, such as those of single features, gets at most half of the axis, and lower
+    values lie beyond it. The best value of every solver is inside unless it is `far_below`.
     """
     best = {solver: float(np.nanmax(value)) for solver, value in values.items() if np.isfinite(value).any()}
     shown = best.keys() - far_below(best)

@@ -1,4 +1,4 @@
-"""Reports as a single web page with style, scripts, figures and data inside."""
+"""Reports as a single web page that contains its style, scripts, figures and data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -27,29 +26,17 @@ DIGITS = 4
 """Decimals of scores, as in tables."""
 
 
-def fronts_of(report: Report, problem: Problem) -> dict[str, Any]:
-    """Return what all runs on a problem offer.
+def fronts_of(report: Report, problem: Problem) -> dict[str, object]:
+    """Return the data of the explorer of fronts for a problem.
 
-    Parameters
-    ----------
-    report : Report
-    problem : Problem
-
-    Returns
-    -------
-    dict
-        ``metrics``, ``names`` of the features, ``further`` objectives, ``solvers``, the numbers of those ``shown`` at
-        first, the one of each family that validation likes best, and ``runs``: for each the number of its solver, fold,
-        seed, number of the chosen member, name of its file, and members. A member is a list of its features as
-        `run_lengths`, the scores in units of 10⁻⁴, by part and metric, and its further objectives.
+    ``shown`` has the numbers of the solvers to show at first, the best of each family by validation. A run is its
+    number of the solver, fold, seed, number of the chosen member, name of its file, and members. A member is its
+    features as `run_lengths`, its scores in units of 10⁻⁴ by part and metric, and its further objectives.
     """
     results = report.results.of(problem.name)
     metrics, further, solvers = results.metrics, results.further_objectives, results.solvers
-    keys = {
-        (cell.fold, cell.solver.label, cell.seed): cell.key
-        for cell in report.study.cells()
-        if cell.problem.name == problem.name
-    }
+    cells = [cell for cell in report.study.cells() if cell.problem.name == problem.name]
+    keys = {(cell.fold, cell.solver.label, cell.seed): cell.key for cell in cells}
     liked = by_validation(results) or solvers
     firsts = {family_of(solver): solver for solver in reversed(liked)}
     return {
@@ -73,9 +60,7 @@ def fronts_of(report: Report, problem: Problem) -> dict[str, Any]:
 
 
 def run_lengths(columns: Sequence[int]) -> list[int]:
-    """Return ascending columns as how many are skipped, then taken, then skipped again and so on.
-
-    Few features take few numbers, and so do nearly all.
+    """Return ascending columns as the lengths of alternating runs of absent and present columns.
 
     Examples
     --------
@@ -93,7 +78,7 @@ def run_lengths(columns: Sequence[int]) -> list[int]:
     return lengths
 
 
-def _member(run: Result, member: Member, metrics: Sequence[str], further: Sequence[str]) -> list[Any]:
+def _member(run: Result, member: Member, metrics: Sequence[str], further: Sequence[str]) -> list[object]:
     scores = [member.scores[part].get(metric) for part in PARTS for metric in metrics]
     return [
         run_lengths(member.features),
@@ -102,7 +87,7 @@ def _member(run: Result, member: Member, metrics: Sequence[str], further: Sequen
     ]
 
 
-# With this policy a browser loads nothing from elsewhere, even if the page has a mistake.
+# This policy forbids browsers to load anything from elsewhere.
 POLICY = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; img-src data:\">"
@@ -111,13 +96,13 @@ POLICY = (
 ASSETS = ("page.css", "page.js", "fronts.js")
 
 LONG = 40
-"""Characters of text beyond which a cell gets a minimum width."""
+"""Number of characters beyond which a cell gets a minimum width."""
 
 
 def html_report(report: Report, progress: Progress | None = None) -> str:
-    """Return the page. It loads nothing from anywhere: tables can be sorted, the members of fronts pointed at.
+    """Return the page, which loads nothing, with tables to sort and an explorer of fronts.
 
-    `progress` is as in `sections`, then it hears of the step "page".
+    `progress` is called as in `sections`, and then for the step "page".
     """
     shown = sections(report, progress)
     contents = "".join(f'<li><a href="#s{i}">{escape(s.title)}</a></li>' for i, s in enumerate(shown) if i)
@@ -184,10 +169,10 @@ def _cell(entry: Entry) -> str:
 
 
 def _svg(name: str, figure: Figure) -> str:
-    """Return a figure as an SVG element, with names in it that no other figure of the page has.
+    """Return a figure as an SVG element whose ids are unique in the page.
 
-    Its words stay words: they can be searched, and outlines of letters would be half of the page. Where the font of the
-    layout is missing, Verdana is as wide, and others are narrower.
+    Text remains text, so that it can be searched and takes little space. Without the font of the layout, Verdana is as
+    wide, and others are narrower.
     """
     with matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}):
         text = encode(figure, "svg").decode()

@@ -1,4 +1,4 @@
-"""Contents of reports: a study with its results, sections, tables and figures."""
+"""Contents of reports: studies with their results, sections, tables and figures."""
 
 from __future__ import annotations
 
@@ -34,33 +34,16 @@ __all__ = [
 ]
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
-"""Default references, in the order of preference."""
+"""Default references in order of preference."""
 
 ALPHA = 0.05
-"""The level of the tests."""
+"""Level of significance."""
 
 
 class Report:
-    """A study and its results, from which sections are made.
+    """A study with its results, and the reference: the label of the solver that all others are compared with.
 
-    Parameters
-    ----------
-    study : Study
-    reference : str, optional
-        Label of the solver that the others are compared with.
-
-    Attributes
-    ----------
-    study : Study
-    results : Results
-    reference : str
-
-    Raises
-    ------
-    NoResultsError
-        If no cell is finished.
-    ValueError
-        If the reference is none of the solvers.
+    A study without a finished cell is a NoResultsError, an unknown reference a ValueError.
     """
 
     def __init__(self, study: Study, reference: str | None = None) -> None:
@@ -82,7 +65,7 @@ class Report:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The numbers of all finished cells, see `results_frame`."""
+        """The numbers of all finished cells."""
         return self.results.frame
 
     @cached_property
@@ -93,7 +76,7 @@ class Report:
 
     @property
     def n_missing(self) -> int:
-        """How many cells are not finished."""
+        """The number of cells that are not finished."""
         return len(self.study.cells()) - len(self.results)
 
     def quality(self, problem: Problem) -> pd.DataFrame:
@@ -113,7 +96,7 @@ class Report:
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """The tests between all pairs on all problems, with the ``problem`` and what is compared, the ``measure``."""
+        """The tests between all pairs on all problems, with the ``problem`` and the ``measure``."""
         frames = []
         for problem in self.problems:
             metric = self.results.of(problem.name).metric
@@ -126,7 +109,7 @@ class Report:
 
 
 def enumeration(names: list[str]) -> str:
-    """Return names as a sentence lists them.
+    """Return names as a list in a sentence.
 
     Examples
     --------
@@ -138,18 +121,7 @@ def enumeration(names: list[str]) -> str:
 
 @dataclass
 class Entry:
-    """One cell of a table.
-
-    Attributes
-    ----------
-    text : str
-    value : float, optional
-        What the column is sorted by; None for text.
-    best : bool
-        Whether it is the best of its column.
-    mark : str
-        A sign of significance behind the text.
-    """
+    """Cell of a table, with the value to sort by (None for text), and a mark of significance behind the text."""
 
     text: str
     value: float | None = None
@@ -159,19 +131,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under column heads.
-
-    Attributes
-    ----------
-    name : str
-        A word for files and links.
-    caption : str
-        A sentence that says what is shown.
-    columns : list of str
-    rows : list of list of Entry
-    note : str
-        What the marks mean.
-    """
+    """Table with a name for links, a caption, column heads, rows, and a note on the meaning of marks."""
 
     name: str
     caption: str
@@ -180,7 +140,7 @@ class Table:
     note: str = ""
 
     def numeric(self) -> list[bool]:
-        """Whether each column holds numbers, which stand to the right."""
+        """Whether each column holds numbers, which are aligned to the right."""
         return [any(row[column].value is not None for row in self.rows) for column in range(len(self.columns))]
 
     def marked(self) -> bool:
@@ -190,7 +150,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Illustration:
-    """A figure, and the sentence that says what it shows."""
+    """Figure with its caption."""
 
     figure: Figure
     caption: str
@@ -198,20 +158,7 @@ class Illustration:
 
 @dataclass
 class Section:
-    """A part of a report.
-
-    Attributes
-    ----------
-    title : str
-    paragraphs : list of str
-    tables : list of Table
-    illustrate : list of callable
-        Draw `figures`, once a format asks for them: tables are written without.
-    code : str
-        Commands, set apart.
-    explored : str
-        The problem whose fronts a page lets readers explore here; "" for none.
-    """
+    """Section of a report, with functions that draw its figures, commands, and the problem of an explorer of fronts."""
 
     title: str
     paragraphs: list[str] = field(default_factory=list)
@@ -222,33 +169,33 @@ class Section:
 
     @cached_property
     def figures(self) -> dict[str, Illustration]:
-        """The figures by a word for files and links; they are drawn when they are first asked for."""
+        """The figures by a name for links, drawn at the first access."""
         return {name: figure for draw in self.illustrate for name, figure in draw().items()}
 
 
 def text(value: object) -> Entry:
-    """Return an entry that is sorted as text."""
+    """Return an entry of text."""
     return Entry(str(value))
 
 
 def number(value: float, digits: int = 4) -> Entry:
-    """Return an entry with a fixed number of decimals, empty for NaN."""
+    """Return an entry with a fixed number of decimals, which is empty for NaN."""
     return Entry("" if np.isnan(value) else f"{value:.{digits}f}", None if np.isnan(value) else float(value))
 
 
 def with_error(mean: float, error: float, digits: int = 4) -> Entry:
-    """Return a mean with its standard error; a mean of one value has none."""
+    """Return a mean with its standard error, which is NaN for a single value."""
     plain = number(mean, digits)
     return plain if np.isnan(error) or np.isnan(mean) else Entry(f"{plain.text} ± {error:.{digits}f}", plain.value)
 
 
 def p_value(p: float) -> Entry:
-    """Return an entry with three decimals; a p value is never printed as nothing."""
+    """Return an entry with three decimals, or "< 0.001"."""
     return Entry("< 0.001" if p < 0.0005 else f"{p:.3f}", float(p))
 
 
 def mark_best(entries: list[Entry], *, largest: bool = True) -> None:
-    """Mark the best values of a column, as they are printed: what looks equal is equally good."""
+    """Mark the best values of a column, among them all that are printed alike."""
     shown = [(entry, float(entry.text.split()[0])) for entry in entries if entry.value is not None]
     if len(shown) > 1:
         best = (max if largest else min)(value for _, value in shown)
@@ -257,15 +204,7 @@ def mark_best(entries: list[Entry], *, largest: bool = True) -> None:
 
 
 def illustrations(report: Report, section: Place, problem: Problem | None = None) -> dict[str, Illustration]:
-    """Return the figures of a section in their order, by a word for files and links.
-
-    Parameters
-    ----------
-    report : Report
-    section : str
-    problem : Problem, optional
-        What they are of; without it, those of several problems.
-    """
+    """Return the figures of a section in their order, by a name for links: those of one problem, or of all."""
     results = report.results if problem is None else report.results.of(problem.name)
     here = {
         name: figure
@@ -276,7 +215,7 @@ def illustrations(report: Report, section: Place, problem: Problem | None = None
     for name, figure in sorted(here.items(), key=lambda item: item[1].place):
         try:
             drawn = figure.draw(results, problem)
-        except NoResultsError:  # this study has nothing of the kind
+        except NoResultsError:  # the study has no data for this figure
             continue
         found[name if problem is None else f"{name}-{problem.name}"] = Illustration(drawn, figure.caption)
     return found

@@ -1,4 +1,4 @@
-"""Sections of reports, from the verdict to the commands that reproduce the study."""
+"""Sections of reports, from the verdict to the commands that reproduce a study."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ __all__ = [
 
 
 def question(report: Report) -> Section:
-    """Return what was asked, and which runs are missing or failed."""
+    """Return the question of the study, and the missing and failed runs."""
     cells, failures = report.study.cells(), report.study.failures()
     n_solvers = len(report.results.solvers)
     asked = "does 1 solver" if n_solvers == 1 else f"do {n_solvers} solvers"
     paragraphs = [
-        f"How well {asked} rank on {enumeration([p.name for p in report.problems])}, with how many "
-        f"features, and which differences are more than chance? {len(report.results)} of {len(cells)} runs are "
-        "finished. Parameters are chosen by validation data unless they are given; values are those of test "
-        "queries unless said otherwise; means are over folds, after seeds, with the standard error over folds."
+        f"How well {asked} rank on {enumeration([p.name for p in report.problems])}, with how many features, and which "
+        f"differences are more than chance? {len(report.results)} of {len(cells)} runs are finished. Validation data "
+        "choose the parameters that are not given. Unless noted otherwise, values are those of test queries, and means "
+        "are taken over seeds and then over folds, with the standard error over folds."
     ]
     finished = {(result.problem, result.fold, result.solver, result.seed) for result in report.results}
     missing = [
@@ -71,8 +71,8 @@ def question(report: Report) -> Section:
         count = Counter((cell.problem.name, cell.solver.label) for cell in missing)
         listed = "; ".join(f"{solver} on {problem}: {n}" for (problem, solver), n in count.items())
         paragraphs.append(
-            f"Missing runs: {listed}. The means of a solver are over the folds it has, those of solvers with "
-            "different folds are not comparable."
+            f"Missing runs: {listed}. The means of a solver are over its finished folds; means over different folds "
+            "are not comparable."
         )
     table = Table("failures", "Runs that failed.", ["run", "message"])
     table.rows.extend([text(cell.label), text(failure["error"])] for cell, failure in failures.items())
@@ -80,20 +80,19 @@ def question(report: Report) -> Section:
 
 
 def verdict(report: Report) -> Section:
-    """Return the answer on each problem, what it rests on, and how much of the study is finished."""
+    """Return the answer on each problem with its grounds, and the state of the study."""
     section = Section("Verdict")
     for problem in report.problems:
         results = report.results.of(problem.name)
         try:
             choice = chosen_solver(results)
         except NoResultsError as error:
-            section.paragraphs.append(f"{problem.name}: {error}, so that there is no verdict.")
+            section.paragraphs.append(f"{problem.name}: no verdict, because {error}.")
             continue
         section.paragraphs += [_answer(problem, choice), _grounds(choice, results.metric)]
     if report.n_missing:
         section.paragraphs.append(
-            f"{len(report.results)} of {len(report.study.cells())} runs are finished; what is said here may change "
-            "with the others."
+            f"{len(report.results)} of {len(report.study.cells())} runs are finished; others may change the verdict."
         )
     return section
 
@@ -110,7 +109,7 @@ def _answer(problem: Problem, choice: Choice) -> str:
 
 
 def _grounds(choice: Choice, metric: str) -> str:
-    """Return how it was chosen, how it stands among the others, and what test values would have chosen."""
+    """Return how validation chose the solver, its rank among the others, and the choice of test values."""
     n_selecting, n_folds = 1 + len(choice.others), len(choice.folds)
     folds = f"{n_folds} folds, after seeds" if n_folds > 1 else "one fold"
     among = f"among {n_selecting} solvers that select features" if n_selecting > 1 else "as the only one that selects"
@@ -121,14 +120,14 @@ def _grounds(choice: Choice, metric: str) -> str:
     ]
     if compared := choice.better + choice.worse + choice.undecided:
         said.append(
-            f"Of {compared} other solvers, with rankers on all features, the test queries show {choice.worse} to be "
-            f"worse and {choice.better} to be better; {choice.undecided} are undecided (paired t tests at {LEVEL}, "
-            "Holm)."
+            f"Of {compared} other solvers, among them rankers on all features, {choice.worse} are worse and "
+            f"{choice.better} are better on the test queries; {choice.undecided} are undecided (paired t tests at "
+            f"{LEVEL}, Holm)."
         )
     if choice.best_on_test != choice.solver:
         said.append(
-            f"With test values in sight one would take {choice.best_on_test}: that choice would be optimistic, and is "
-            "only named for comparison."
+            f"Test values would choose {choice.best_on_test}; that choice would be optimistic, and is named only for "
+            "comparison."
         )
     return " ".join(said)
 
@@ -139,11 +138,11 @@ def _p(p: float) -> str:
 
 
 def problems(report: Report) -> Section:
-    """Return what the data are, and the published results with their sources."""
+    """Return the data of each problem, and published results with their sources."""
     table = Table(
         "problems",
-        "Data, metric of the objectives, and the number of features; queries are those in the training, validation "
-        "and test part of the first finished fold.",
+        "Data, metric of the objectives, number of features, and numbers of queries in the training, validation and "
+        "test part of the first finished fold.",
         ["problem", "data", "metric", "features", "queries"],
     )
     for problem in report.problems:
@@ -172,24 +171,21 @@ def _published(problem: Problem) -> Table | None:
 
 def solvers(report: Report) -> Section:
     """Return the paper and the given parameters of each solver."""
-    caption = "Solvers, the paper of each, and the parameters that are given to it."
+    caption = "Solvers with their papers and given parameters."
     table = Table("solvers", caption, ["solver", "family", "paper", "given parameters"])
     for spec in report.study.solvers:
         row = solver_table().get(spec.name)
         if row is None:
             what = spec.parameters.get("class", spec.parameters.get("function", ""))
-            table.rows.append([text(spec.label), text("given in Python"), text(f"{what}"), text("as it was given")])
+            table.rows.append([text(spec.label), text("given in Python"), text(f"{what}"), text("as given")])
             continue
         given = ", ".join(f"{key} = {value}" for key, value in spec.parameters.items()) or "none"
         table.rows.append([text(spec.label), text(row.family), text(f"{row.paper}, {row.year}"), text(given)])
     return Section("Solvers", tables=[table])
 
 
-NO_BEST = "no best is marked, for some solvers lack folds that others have"
-
-
 def results(report: Report, problem: Problem) -> Section:
-    """Return what each solver reached on a problem, and the quality of what it offers."""
+    """Return the results of each solver on a problem, and the quality of its front."""
     return Section(
         f"Results: {problem.name}",
         tables=[_means(report, problem), _fronts(report, problem)],
@@ -199,7 +195,7 @@ def results(report: Report, problem: Problem) -> Section:
 
 
 def _means(report: Report, problem: Problem) -> Table:
-    """Return the means of each solver, beside published ones; * for those that differ from the reference."""
+    """Return the means of each solver and published ones, with * for differences from the reference."""
     mine = report.results.of(problem.name)
     metrics, further = mine.metrics, mine.further_objectives
     published = {entry.solver: entry for entry in problem.published if entry.solver}
@@ -208,11 +204,11 @@ def _means(report: Report, problem: Problem) -> Table:
         columns += [metric, *(["published"] if published else [])]
     on_training = f" {', '.join(further)}: on the training data." if further else ""
     comparable = _have_the_same_folds(mine)
-    best = "the best of a column is bold" if comparable else NO_BEST
+    best = "the best of a column is bold" if comparable else "no best is marked, because solvers have different folds"
     table = Table(
         f"results-{problem.name}",
         f"{problem.name}: test queries, means over folds, after seeds, ± standard error; {best}. "
-        f"Seconds are the processor's.{on_training}",
+        f"Times are processor seconds.{on_training}",
         [*columns, "training (s)", "tuning (s)"],
         note=f"* differs from {report.reference} on the same queries (paired t test, Holm, {ALPHA:.0%})",
     )
@@ -225,7 +221,7 @@ def _means(report: Report, problem: Problem) -> Table:
             entry.mark = "*" if solver in significant[metric] else ""
             entries.append(entry)
             if published:
-                scores = published[solver].scores if solver in published else {}  # not of other parameters
+                scores = published[solver].scores if solver in published else {}
                 entries.append(number(scores.get(metric, np.nan)))
         entries += [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]
         table.rows.append(entries)
@@ -236,7 +232,7 @@ def _means(report: Report, problem: Problem) -> Table:
 
 
 def _have_the_same_folds(results: Results) -> bool:
-    """Whether means over folds can be compared: those of some folds are better for all solvers."""
+    """Whether all solvers have the same folds; else their means cannot be compared."""
     return len({frozenset(folds) for folds in results.by_solver().values()}) == 1
 
 
@@ -249,12 +245,12 @@ def _significant(report: Report, problem: Problem, metric: str) -> set[str]:
 
 
 def _fronts(report: Report, problem: Problem) -> Table:
-    """Return the quality of what each solver offers."""
+    """Return the quality of the front of each solver."""
     quality = report.quality(problem)
     objectives = report.results.of(problem.name).objectives
     table = Table(
         f"fronts-{problem.name}",
-        f"{problem.name}: quality of what each solver offers, on the training data. Hypervolume as a share of the "
+        f"{problem.name}: quality of the fronts on the training data. Hypervolume as a share of the "
         f"{_box(objectives)}; IGD+ to the joint front of all solvers.",
         ["solver", "hypervolume", "IGD+"],
     )
@@ -269,7 +265,7 @@ def _fronts(report: Report, problem: Problem) -> Table:
 
 
 def _box(objectives: list[str]) -> str:
-    """Return the words for the box in which fronts are compared, see `front_box`."""
+    """Describe the box in which fronts are compared, see `front_box`."""
     known = {"features": "all features", "error": "the error 1"}
     reach = [known[name] for name in objectives if name in known]
     further = [name for name in objectives if name not in known]
@@ -279,7 +275,7 @@ def _box(objectives: list[str]) -> str:
 
 
 def tests(report: Report) -> Section:
-    """Return which differences are more than chance."""
+    """Return the differences that are more than chance."""
     tables, lacking = [], []
     for problem in report.problems:
         try:
@@ -289,17 +285,17 @@ def tests(report: Report) -> Section:
     tables += [_verdicts(report, problem) for problem in report.problems]
     section = Section("Tests", tables=[table for table in tables if table.rows])
     if lacking:
-        section.paragraphs.append(f"No run of {report.reference} is finished on {', '.join(lacking)}: no tests there.")
+        section.paragraphs.append(f"No tests on {', '.join(lacking)}, where no run of {report.reference} is finished.")
     metric = report.results.metric
     try:
         ranks = solver_ranks(report.results, metric)
     except NoResultsError:
         return section
     section.paragraphs.append(
-        f"The solvers are ranked by {metric} on each of the {ranks.test.n_blocks} folds of "
-        f"{', '.join(ranks.problems)} that all of them have. The Friedman test of whether they differ at all has "
-        f"p = {ranks.test.p:.3g}; two solvers differ beyond chance if their mean ranks are at least "
-        f"{ranks.test.critical_difference:.2f} apart (Nemenyi test, {ALPHA:.0%})."
+        f"The solvers are ranked by {metric} on each of their {ranks.test.n_blocks} common folds of "
+        f"{', '.join(ranks.problems)}. The Friedman test of equal ranks has p = {ranks.test.p:.3g}. Two solvers differ "
+        f"significantly if their mean ranks are at least {ranks.test.critical_difference:.2f} apart (Nemenyi test, "
+        f"{ALPHA:.0%})."
     )
     section.illustrate.append(partial(illustrations, report, "tests"))
     return section
@@ -311,8 +307,8 @@ def _against_reference(report: Report, problem: Problem) -> Table:
     table = Table(
         f"tests-{problem.name}",
         f"{problem.name}: {results.metric} of each solver minus that of {report.reference}, query by query; wins, ties "
-        "and losses count queries. p is that of the paired t test; Holm's method adjusts it for the number of rows, "
-        f"bold up to {ALPHA}.",
+        "and losses count queries. p is that of the paired t test, adjusted by Holm's method for the number of rows; "
+        f"values up to {ALPHA} are bold.",
         ["solver", "difference", "wins / ties / losses", "p", "Holm"],
     )
     for row in against_reference(results, report.reference, results.metric).itertuples():
@@ -357,11 +353,11 @@ def _verdicts(report: Report, problem: Problem) -> Table:
 
 
 MOST_NAMES = 8
-"""Most names of solvers in a cell."""
+"""Largest number of names of solvers or features in a cell."""
 
 
 def pairs(report: Report) -> Section:
-    """Return how many others each solver is better and worse than, and which: on test queries, and as a search."""
+    """Return which solvers are better than others, on test queries and by the hypervolume of their fronts."""
     section = Section("All pairs of solvers")
     for problem in report.problems:
         by_queries, by_hypervolume = report.query_pairs(problem), report.hypervolume_pairs(problem)
@@ -374,9 +370,9 @@ def pairs(report: Report) -> Section:
     if section.tables:
         section.paragraphs.insert(
             0,
-            f"A solver is better or worse than another where the p value, adjusted by Holm's method over all tests of "
-            f"a table, is at most {ALPHA}. Where it is not, nothing is shown, and least of all that two are equal. "
-            "moerank report --format pairs writes every difference and p value.",
+            f"A solver is better or worse than another if the p value, adjusted by Holm's method over all tests of a "
+            f"table, is at most {ALPHA}. A larger p value does not show that two are equal. moerank report --format "
+            "pairs writes every difference and p value.",
         )
     return section
 
@@ -385,10 +381,10 @@ def _of_queries(report: Report, problem: Problem, found: pd.DataFrame) -> Table:
     """Return the standings of all solvers on test queries."""
     results = report.results.of(problem.name)
     caption = (
-        f"{problem.name}: {len(results.solvers)} solvers by {results.metric}, means over folds, after seeds, and which "
-        f"of them differ. {_tests(found)}: two-sided paired t tests over the {_span(found)} test queries of all folds "
-        "that both have, each query with its mean over the seeds. The queries of a fold are ranked by rankers that are "
-        "trained on the same data, so that the tests speak of other queries, and not of other training data."
+        f"{problem.name}: {len(results.solvers)} solvers by {results.metric}, means over folds, after seeds, and their "
+        f"differences. {_tests(found)}: two-sided paired t tests over the {_span(found)} test queries of all common "
+        "folds, each query with its mean over the seeds. The rankers of a fold are trained on the same data, so the "
+        "tests generalise to other queries, but not to other training data."
     )
     values = {solver: means.mean(f"test {results.metric}")[0] for solver, means in results.means().items()}
     return _standings(f"pairs-{problem.name}", caption, results.metric, found, values)
@@ -404,10 +400,10 @@ def _of_hypervolumes(report: Report, problem: Problem, found: pd.DataFrame) -> T
     searches = report.results.of(problem.name).searches
     caption = (
         f"{problem.name}: {len(searches)} searches by the hypervolume of their last fronts on the training data, means "
-        f"over folds, after seeds, and which of them differ. {_tests(tested)}: two-sided signed-rank tests over the "
-        f"{_span(tested)} cells, a fold and a seed each, that both have.{left} The seeds of a fold share its data, so "
-        "that the tests speak of other draws of the searches on these folds, and not of other data. A larger "
-        "hypervolume is a better search; whether it ranks other queries better, the table above says."
+        f"over folds, after seeds, and their differences. {_tests(tested)}: two-sided signed-rank tests over the "
+        f"{_span(tested)} common cells, each a fold and a seed.{left} The seeds of a fold share its data, so the tests "
+        "generalise to other draws of the searches on these folds, but not to other data. A larger hypervolume means a "
+        "better search; the table above tells whether it ranks other queries better."
     )
     folds = report.quality(problem).groupby(["solver", "fold"])["hypervolume"].mean()
     return _standings(
@@ -416,7 +412,7 @@ def _of_hypervolumes(report: Report, problem: Problem, found: pd.DataFrame) -> T
 
 
 def _standings(name: str, caption: str, measure: str, found: pd.DataFrame, values: dict[str, float]) -> Table:
-    """Return a table of the solvers, the best mean first, with whom each of them is better than."""
+    """Return a table of the solvers, the best mean first, with the solvers that each of them beats."""
     table = Table(name, caption, ["solver", measure, "better", "worse", "undecided", "better than"])
     ahead = standings(found, ALPHA)
     ranked = sorted(ahead, key=lambda solver: -values[solver])
@@ -433,14 +429,14 @@ def _too_few(problem: Problem, found: pd.DataFrame) -> str:
     """Return why the hypervolumes of the searches on a problem are not tested."""
     needed = fewest_cells(len(found), ALPHA)
     return (
-        f"{problem.name}: the hypervolumes of the searches are not tested. Their pairs, {len(found)} of them, have "
-        f"{_span(found)} cells in common, a fold and a seed each; with fewer than {needed} no signed-rank test can "
-        f"come down to {ALPHA}, adjusted for so many."
+        f"{problem.name}: the hypervolumes of the searches are not tested. Pairs: {len(found)}; common cells of a "
+        f"pair, each a fold and a seed: {_span(found)}. With fewer than {needed} cells no adjusted signed-rank test "
+        f"can reach {ALPHA}."
     )
 
 
 def _tests(found: pd.DataFrame) -> str:
-    """Return how many tests there are, and how many of them find a difference."""
+    """Return the number of tests, and the number of those that find a difference."""
     n_tests, shown = len(found), int(np.count_nonzero(found["holm"] <= ALPHA))
     finds = "finds" if shown == 1 else "find"
     tests = "1 test" if n_tests == 1 else f"{n_tests:,} tests, one for each pair"
@@ -448,13 +444,13 @@ def _tests(found: pd.DataFrame) -> str:
 
 
 def _span(found: pd.DataFrame) -> str:
-    """Return on how many queries or cells the tests are, from the fewest to the most."""
+    """Return the range of the numbers of queries or cells of the tests."""
     fewest, most = int(found["n"].min()), int(found["n"].max())
     return f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
 def ablation(report: Report) -> Section:
-    """Return the differences that each part of MOFSRank makes."""
+    """Return the effect of each part of MOFSRank."""
     section = Section("Ablations")
     for problem in report.problems:
         tables = [table for base in BASES if (table := _differences(report, problem, base)) is not None]
@@ -467,13 +463,13 @@ def ablation(report: Report) -> Section:
 KEPT = {
     "mofsrank": "Its last front keeps the members of the second stage that no ensemble dominates: by construction the "
     "ensemble cannot make the hypervolume in training worse.",
-    "mofsrank-paper": "Its last front holds ensembles alone, as in the paper: it can be worse than the second stage's.",
+    "mofsrank-paper": "Its last front has only ensembles, as in the paper: it can be worse than the second stage's.",
 }
-"""The rule for the last front of each method that is ablated."""
+"""The rule for the last front of each method with ablations."""
 
 
 def _differences(report: Report, problem: Problem, full: str) -> Table | None:
-    """Return the differences from `full` on the same folds with the same draws; None where there is no such pair."""
+    """Return the differences from `full` on the same folds with the same draws; None without such pairs."""
     results = report.results.of(problem.name)
     parts = ablations(full)
     runs = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in (full, *parts)}
@@ -490,9 +486,9 @@ def _differences(report: Report, problem: Problem, full: str) -> Table | None:
     }
     table = Table(
         f"ablations-{problem.name}" if full == BASES[0] else f"ablations-{full}-{problem.name}",
-        f"{problem.name}: {full} without one of its parts minus {full} with all, on the same folds with "
-        "the same draws: means over folds, after seeds, ± standard error; p of the paired t test over the folds, "
-        f"adjusted by Holm's method within a column. {KEPT[full]}",
+        f"{problem.name}: {full} without one of its parts minus {full} with all parts, on the same folds with the same "
+        "draws: means over folds, after seeds, ± standard error; p of the paired t test over the folds, adjusted by "
+        f"Holm's method within a column. {KEPT[full]}",
         ["without", *(head for name in measures for head in (name, "p"))],
     )
     columns = [[compare_runs(series, name, full) for name in names] for series in measures.values()]
@@ -507,7 +503,7 @@ def _differences(report: Report, problem: Problem, full: str) -> Table | None:
 
 
 def features(report: Report) -> Section:
-    """Return which features are chosen, and how stably."""
+    """Return the chosen features, and the stability of the choice."""
     section = Section("Features chosen")
     for problem in report.problems:
         table = _most_chosen(report, problem)
@@ -518,13 +514,13 @@ def features(report: Report) -> Section:
 
 
 def _most_chosen(report: Report, problem: Problem) -> Table:
-    """Return the features that each solver chooses most often; those that offer one size have no row."""
+    """Return the features that each solver chooses most often; solvers that offer one size have no row."""
     results = report.results.of(problem.name)
     means = results.means()
     table = Table(
         f"features-{problem.name}",
-        f"{problem.name}: features chosen most often over folds and seeds, with the share of the runs. Stability "
-        "is the mean pairwise Jaccard index of the choices, then corrected for chance.",
+        f"{problem.name}: the features chosen most often over folds and seeds, with the share of the runs. Stability "
+        "is the mean pairwise Jaccard index of the choices, also corrected for chance.",
         ["solver", "features", "stability", "corrected", "most chosen"],
     )
     for solver, folds in results.by_solver().items():
@@ -534,7 +530,7 @@ def _most_chosen(report: Report, problem: Problem) -> Table:
         chosen = [run.best.features for run in runs]
         names = runs[0].feature_names
         count = Counter(names[feature] for features in chosen for feature in features)
-        often = ", ".join(f"{name} ({n / len(runs):.0%})" for name, n in count.most_common(8))
+        often = ", ".join(f"{name} ({n / len(runs):.0%})" for name, n in count.most_common(MOST_NAMES))
         stable = feature_stability(chosen, len(names)) if len(runs) > 1 else (np.nan, np.nan)
         size = with_error(*means[solver].mean("n_features"), digits=1)
         table.rows.append([text(solver), size, *(number(s, 2) for s in stable), text(often)])
@@ -542,23 +538,20 @@ def _most_chosen(report: Report, problem: Problem) -> Table:
 
 
 def reproduction(report: Report) -> Section:
-    """Return the commands, the versions and the machine that the results come from, and when they were written."""
+    """Return the commands, the versions, the machine and the dates of the results."""
     versions: dict[str, set[str]] = {}
     for result in report.results:
         for name, version in result.versions.items():
             versions.setdefault(name, set()).add(version)
-    table = Table(
-        "versions", "Versions of the libraries that the results come from, and the machine.", ["library", "version"]
-    )
+    table = Table("versions", "Versions of the libraries, and the machine of the results.", ["library", "version"])
     table.rows.extend([text(name), text(", ".join(sorted(found)))] for name, found in versions.items())
     own = [problem.name for problem in report.study.problems if problem.name not in shipped_problems()]
-    files = f" Put the path of its problem file in place of {enumeration(own)}." if own else ""
+    files = f" Replace {enumeration(own)} by the path of its problem file." if own else ""
     return Section(
         "How to reproduce",
         [
-            "Every run draws from a seed that is derived from the names of its problem, fold and solver and the "
-            "number of its seed, so that with these versions the same command gives the same results, on any "
-            f"number of processes.{files}",
+            "The random numbers of a run depend only on the names of its problem, fold and solver and on its seed. "
+            f"With these versions the same command gives the same results, on any number of processes.{files}",
             *_written(report),
         ],
         [table],
@@ -567,36 +560,24 @@ def reproduction(report: Report) -> Section:
 
 
 def _written(report: Report) -> list[str]:
-    """Return the sentence on when the files of the results were written."""
+    """Return the sentence on the dates of the results."""
     days = report.study.days()
     if not days:
         return []
     span = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
-    return [f"The files of the results were written {span} (UTC). Seconds are those of the machine below."]
-
-
-FIRST: tuple[Callable[[Report], Section], ...] = (verdict,)
-OF_EACH_PROBLEM: tuple[Callable[[Report, Problem], Section], ...] = (results,)
-LAST: tuple[Callable[[Report], Section], ...] = (
-    *(tests, pairs, features, ablation),
-    *(question, problems, solvers, reproduction),
-)
-"""Sections in reading order: the verdict, the results, then tests, data and solvers."""
+    return [f"The files of the results were written {span} (UTC). Times are those of the machine below."]
 
 
 def sections(report: Report, progress: Progress | None = None) -> list[Section]:
-    """Return the sections that have something to say, in reading order.
+    """Return the sections that are not empty, in reading order.
 
-    Parameters
-    ----------
-    report : Report
-    progress : callable, optional
-        Called as ``progress("sections", fraction, title)`` after each section.
+    After each section ``progress("sections", fraction, title)`` is called.
     """
+    last = (tests, pairs, features, ablation, question, problems, solvers, reproduction)
     makers: list[Callable[[], Section]] = [
-        *(partial(make, report) for make in FIRST),
-        *(partial(make, report, problem) for problem in report.problems for make in OF_EACH_PROBLEM),
-        *(partial(make, report) for make in LAST),
+        partial(verdict, report),
+        *(partial(results, report, problem) for problem in report.problems),
+        *(partial(make, report) for make in last),
     ]
     found = []
     for done, make in enumerate(makers, start=1):

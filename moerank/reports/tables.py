@@ -1,4 +1,4 @@
-"""Reports as text: Markdown, and tables for LaTeX."""
+"""Reports as Markdown, and their tables as LaTeX."""
 
 from __future__ import annotations
 
@@ -75,22 +75,22 @@ LATEX = {
     "≤": r"$\leq$",
     "\n": " ",
 }
-"""How LaTeX writes characters that it would read as commands, or that T1 fonts lack."""
+"""Replacements of characters that LaTeX reads as commands, or that T1 fonts lack."""
 
 LINE = 85
-"""Characters of normal size on a line of 16 cm."""
+"""Number of characters of normal size on a line of 16 cm."""
 
 SHORT = 30
-"""Longer texts are broken into lines."""
+"""Number of characters beyond which a text is broken into lines."""
 
 SIZES = {r"\normalsize": 1.0, r"\small": 1.1, r"\footnotesize": 1.2, r"\scriptsize": 1.3}
-"""Sizes of letters, and how many more of them a line holds."""
+"""Sizes of letters, with the factors by which they fit more characters on a line."""
 
 
 def latex_report(report: Report, progress: Progress | None = None) -> str:
     """Return the tables of the report for a LaTeX document that loads array, booktabs, longtable and T1 fonts.
 
-    Long tables continue on the next page. Wide tables have smaller letters, and long texts are broken into lines.
+    Long tables continue on the next page, wide tables have smaller letters, and long texts are broken into lines.
     """
     packages = r"\usepackage{array,booktabs,longtable} and \usepackage[T1]{fontenc}"
     lines = [f"% {' '.join(report.title.split())}: tables for a document with {packages}", ""]
@@ -100,7 +100,7 @@ def latex_report(report: Report, progress: Progress | None = None) -> str:
 
 
 def latex(text: str) -> str:
-    """Return text in which every character stands for itself in LaTeX."""
+    """Escape the characters that are special in LaTeX."""
     escaped = "".join(LATEX.get(character, character) for character in text)
     return escaped if "--" not in text else escaped.replace("-", "-{}")  # two hyphens would become a dash
 
@@ -115,7 +115,7 @@ def _latex_section(section: Section) -> Iterable[str]:
 
 
 def _latex_table(table: Table) -> str:
-    """Return a table that may fill several pages."""
+    """Return a longtable, which may fill several pages."""
     size, columns = _layout(table)
     rows = [list(map(_latex_entry, row)) for row in table.rows]
     styler = pd.DataFrame(rows, columns=list(map(latex, table.columns))).style.hide(axis="index")
@@ -132,14 +132,14 @@ def _latex_table(table: Table) -> str:
 def _latex_entry(entry: Entry) -> str:
     shown = latex(entry.text)
     if entry.value is not None and entry.text.startswith("-"):
-        shown = "$-$" + shown[1:]  # a minus, not a hyphen
+        shown = "$-$" + shown[1:]  # a minus sign instead of a hyphen
     if entry.best:
         shown = rf"\textbf{{{shown}}}"
     return shown + (r"$^{*}$" if entry.mark else "")
 
 
 def _layout(table: Table) -> tuple[str, str]:
-    """Return the size of the letters, and the format of the columns: numbers to the right, long texts in paragraphs."""
+    """Return the size of letters and the format of columns: numbers to the right, long texts in paragraphs."""
     columns = [[head, *(row[i].text for row in table.rows)] for i, head in enumerate(table.columns)]
     lengths = [max(map(len, column)) + 1 for column in columns]
     broken = [n > SHORT and not number for n, number in zip(lengths, table.numeric(), strict=True)]

@@ -28,7 +28,7 @@ def test_the_cache_is_shown_and_cleared(command, cache, monkeypatch):
 
 def test_no_cache(command, monkeypatch):
     monkeypatch.setenv("MOERANK_CACHE", "off")
-    assert command("data", "cache", "--clear").stdout.startswith("Nothing is kept")
+    assert command("data", "cache", "--clear").stdout.startswith("There is no cache")
     monkeypatch.setenv("MOERANK_CACHE", "somewhere")
     monkeypatch.setenv("MOERANK_CACHE_SIZE", "much")
     done = command("data", "cache")

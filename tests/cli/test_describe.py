@@ -50,7 +50,7 @@ def test_folders_of_tables_and_of_folds(command, tmp_path):
     asked = ("data", "describe", "set", "--label", "bought", "--query", "session", "--json")
     outcome = command(*asked)
     assert [part["documents"] for part in described(outcome)] == [5, 5, 5]
-    assert outcome.stderr == "fold 1 of 2; --fold names another\n"
+    assert outcome.stderr == "fold 1 of 2; choose another with --fold\n"
     assert [part["documents"] for part in described(command(*asked, "--fold", 2))] == [6, 6, 6]
     assert "--fold 3: set has folds 1 to 2" in command(*asked, "--fold", 3).stderr
 
@@ -66,7 +66,7 @@ def test_a_problem_is_described_as_it_is_read(command, tmp_path):
     assert described(command("data", "describe", "planted", "--json"))[0]["queries"] == 60
     refused = command("data", "describe", "own.toml", "--missing", 0)
     assert refused.exit_code == 2
-    assert "--missing is for files; of a problem its file says this" in refused.stderr
+    assert "--missing is for data files; in a problem, set it in the problem file" in refused.stderr
     assert "unknown problem 'onw'" in command("data", "describe", "onw").stderr
 
 

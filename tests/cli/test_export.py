@@ -96,10 +96,13 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_res
     there = sorted(tmp_path.rglob("*"))
     for words, message in [
         (("run", "--format", "sorl"), "did you mean 'solr'"),
-        (("run", "--format", "solr", "--member", n_members + 1), f"the front has members 1 to {n_members}; they are"),
-        (("run", "--format", "solr", "--name", "A"), "name must be of small letters"),
+        (
+            ("run", "--format", "solr", "--member", n_members + 1),
+            f"the front has members 1 to {n_members}, the rows of front.csv",
+        ),
+        (("run", "--format", "solr", "--name", "A"), "name must consist of small letters"),
         (("run", "--format", "solr", "--features", "gone.toml"), "gone.toml"),
-        (("run", "--format", "solr", "--out", "other/solr.json"), "is there and holds something else"),
+        (("run", "--format", "solr", "--out", "other/solr.json"), "exists with other content"),
         (("nowhere", "--format", "solr"), "nowhere"),
         (("other", "--format", "solr"), "other holds no finished run; moerank run makes one"),
         (("query", "--format", "solr"), 'train it on raw values with normalize = "minmax" or "standard"'),

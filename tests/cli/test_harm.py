@@ -9,7 +9,7 @@ from importlib import import_module
 
 import pytest
 
-from moerank.cli.messages import notice, printable
+from moerank.cli.messages import notice
 from moerank.cli.progress import CellProgress, StageProgress
 from moerank.cli.tables import FittedTable, output
 from moerank.files import replacing
@@ -155,11 +155,6 @@ def test_labels_are_shown_whole_in_tables_and_messages(capsys):
     assert told.out.splitlines()[0].rstrip() == rf"title {LABEL} :smile: \x1b[31m"
     assert rf"{LABEL} [/bold] \x9b2J" in told.out
     assert told.err == rf"wrote {LABEL}\x1b]0;gone\x07" + "\n"
-
-
-def test_what_can_be_printed_stays():
-    text = "Ä α “x”\n\tNDCG@10 ± 0.1 – 𝛼"
-    assert printable(text) == text
 
 
 def test_a_folder_of_results_that_leads_elsewhere_writes_nothing_there(command, tmp_path):

@@ -1,20 +1,14 @@
 import json
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from helpers.changes import replace
 
 import moerank
 from moerank.cli.progress import StageProgress
-from moerank.cli.tables import output, summary_table
 from moerank.files import prepare_folder
 from moerank.solvers import solvers
-from moerank.studies.problem import Published
 from moerank.studies.result import Result
-from moerank.studies.summary import summarise
 
 FILES = ["convergence.png", "features.png", "front.csv", "front.png", "model.json", "result.json"]
 
@@ -54,7 +48,7 @@ def test_the_verdict_on_a_selection_is_printed_and_kept(command, tmp_path):
     kept = json.loads((tmp_path / "results" / "tiny-gas-fold1-seed0" / "result.json").read_text())["verdict"]
     assert f"Verdict: {kept['sentence']}.\n" in outcome.stdout
     assert " against RankSVM(C=" in kept["sentence"]
-    assert kept["sentence"].partition(": too few to tell")[1]
+    assert kept["margin"] == 0.02 and "test queries: too few to tell" in kept["sentence"]
     assert "Verdict" not in command("run", "TINY", "--solver", "rankrls").stdout
 
 
@@ -103,14 +97,6 @@ def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_pat
     for row in summary["rows"]:
         value = f"{row['means']['test']['MAP']:.4f} ± {row['errors']['test']['MAP']:.4f}"
         assert any(line.startswith(row["name"]) and value in line for line in again.stdout.splitlines())
-
-
-def test_published_results_stand_beside_the_means(tiny_result, capsys):
-    published = Published(method="Oracle", features=2.5, scores={"MAP": 0.9876}, source="a paper")
-    folds = [tiny_result, replace(tiny_result, fold=3)]
-    output().print(summary_table(summarise(folds, [published])))
-    lines = capsys.readouterr().out.splitlines()
-    assert ["Oracle,", "published", "2.5", "–", "0.9876"] in [line.split() for line in lines]
 
 
 @pytest.mark.parametrize("stage", ["instance_selection", "feature_selection", "ensemble"])
@@ -222,9 +208,8 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     assert "here holds a finished run of the same configuration; it will be replaced" in outcome.stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")
     assert outcome.exit_code == 2
-    assert (
-        "here holds the result of another configuration (ensemble.population is 8 there and 9 here)" in outcome.stderr
-    )
+    said = "here holds the result of another configuration (ensemble.population is 8 there and 9 here)"
+    assert said in outcome.stderr
 
 
 @pytest.mark.parametrize(
@@ -236,13 +221,10 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
         (["TINY", "--set", "ensemble.generatons=3"], "unknown key [ensemble] generatons; did you mean generations?"),
         (["TINY", "--set", "ensemble=3"], "--set ensemble=3: write --set STAGE.KEY=VALUE"),
         (["TINY", "--set", "data.n_queries=3"], "3 queries cannot be dealt into 5 parts"),
-        (
-            ["TINY", "--set", "backend.parameters.alhpa=3"],
-            "unknown parameter of rankrls 'alhpa'; did you mean 'alpha'?",
-        ),
+        (["TINY", "--set", "backend.parameters.alhpa=3"], "unknown parameter of rankrls 'alhpa'; did you mean"),
         (["TINY", "--set", "backend.parameters.alpha=x"], "alpha of rankrls is a number or a switch, not 'x'"),
         (["TINY", "--set", "data.grid=[4, 6]"], "the grid 4 × 6 has 24 pixels, but the data have 20 features"),
-        (["TINY", "--fold", "6"], "--fold 6: there are folds 1 to 5; all runs every one"),
+        (["TINY", "--fold", "6"], "--fold 6: there are folds 1 to 5, or all"),
         (["mq2008"], "no folder MQ2008 with Fold1 … Fold5 in data; download MQ2008 of LETOR 4.0"),
         (["ohsumed", "--data", "away"], "no folder OHSUMED with Fold1 … Fold5 in away; download OHSUMED of LETOR 3.0"),
         (["TINY", "--out", "file/deep"], "cannot write results to file/deep: Not a directory"),
@@ -281,9 +263,8 @@ def test_an_unwritable_folder_is_found_before_the_work(command, monkeypatch):
     monkeypatch.setattr("moerank.studies.folders.prepare_folder", refuse)
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.exit_code == 2
-    assert (
-        outcome.stderr == "error: cannot write results to here: Permission denied; choose another folder with --out\n"
-    )
+    said = "error: cannot write results to here: Permission denied; choose another folder with --out\n"
+    assert outcome.stderr == said
 
 
 def test_describe_counts(command, tmp_path, monkeypatch):
@@ -321,13 +302,3 @@ def test_help_teaches_and_version_is_told(command):
     text = command("run", "--help").stdout
     for example in ("run mq2008 --data ~/letor --fold all", "--set feature_selection.generations=200", "--resume"):
         assert example in text
-
-
-def test_help_loads_nothing_heavy():
-    """What --help needs is what `import moerank.cli` loads."""
-    code = "import sys, moerank.cli; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-    project = Path(moerank.__file__).parents[1]
-    call = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=project)
-    loaded = call.stdout.split()
-    assert "typer" in loaded
-    assert not {"numpy", "numba", "pandas", "pymoo", "sklearn", "matplotlib", "pydantic"} & set(loaded)

@@ -55,12 +55,14 @@ def test_what_counts_as_less_than_0_when_it_is_missing_goes_where_trees_say():
         np.testing.assert_array_equal(scores(PluginModel(*files.values(), follows_missing), X), right)
     old = scores(PluginModel(*files.values(), False), X)
     assert (old != right).tolist() == [True, False, False, False]
-    assert "take 3.8 or later" in exported(model, write=opensearch).next_step
-    assert "take 3.8 or later" not in exported(replace(model, missing=1.0), write=opensearch).next_step
-    with pytest.raises(ValueError, match="a missing value counts as -1, and no query has a score below 0; say with"):
+    assert "Use OpenSearch 3.8 or later" in exported(model, write=opensearch).next_step
+    assert "Use OpenSearch 3.8 or later" not in exported(replace(model, missing=1.0), write=opensearch).next_step
+    with pytest.raises(
+        ValueError, match="missing values count as -1, but scores of queries are at least 0; define a query"
+    ):
         exported(replace(GUIDE, missing=-1.0))
     told = {name: {"elasticsearch": {"template": "{}"}} for name in GUIDE.names}
-    sentence = "A query of --features that does not match counts as 0, not as -1: let all match."
+    sentence = "A query of --features that does not match counts as 0, not as -1: all must match."
     assert sentence in exported(replace(GUIDE, missing=-1.0), told).next_step
     assert "does not match" not in exported(GUIDE, told).next_step
 
@@ -97,7 +99,7 @@ def test_a_file_says_what_features_are():
     assert third["template"]["function_score"]["field_value_factor"] == {"field": "f46", "missing": 0.0}
     assert PluginModel(*deployment.files.values()).names[0] == "bm25"
     assert '"params": {"keywords": "TEXT"}' in deployment.next_step
-    assert "take 3.8 or later" in exported(served("raw", "trees"), told, opensearch).next_step
+    assert "Use OpenSearch 3.8 or later" in exported(served("raw", "trees"), told, opensearch).next_step
 
 
 def test_the_next_step_names_the_files():

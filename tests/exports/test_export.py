@@ -84,22 +84,21 @@ def test_thresholds_of_scaled_values_are_rewritten_exactly():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (replace(GUIDE, weights=None), "neither a sum of weights nor one of trees, and cannot be deployed"),
-        (Model(names=(), columns=(), weights=()), "uses no feature: all documents would score alike"),
+        (replace(GUIDE, weights=None), "neither linear nor a sum of trees, and cannot be exported"),
+        (Model(names=(), columns=(), weights=()), "uses no feature; all documents would get the same score"),
         (
             replace(GUIDE, scaling=PER_QUERY),
             'scaled per query, by moerank or in the files .*; train it on raw values with normalize = "minmax" or',
         ),
         (
             replace(GUIDE, missing="query-worst"),
-            "the rule 'query-worst', which looks at other documents .*; train with a number, as missing = 0",
+            "the rule 'query-worst' for missing values depends on .*; train with a number, such as missing = 0",
         ),
     ],
 )
-@pytest.mark.parametrize("format", FORMATS)
-def test_what_no_system_can_serve_is_refused(tmp_path, model, message, format):
+def test_what_no_system_can_serve_is_refused(tmp_path, model, message):
     with pytest.raises(ValueError, match=message):
-        mr.export(model, format, tmp_path / "model")
+        mr.export(model, "solr", tmp_path / "model")
     assert os.listdir(tmp_path) == []
 
 
@@ -114,9 +113,7 @@ def test_a_tree_of_any_depth_is_written_or_refused(tmp_path, format):
     if format in ("onnx", "python", "json"):
         assert mr.export(model, format, tmp_path / "model").files
         return
-    with pytest.raises(
-        ValueError, match="a tree is hundreds of splits deep, which no reader of JSON takes; train with"
-    ):
+    with pytest.raises(ValueError, match="a tree is hundreds of splits deep, which readers of JSON refuse; train with"):
         mr.export(model, format, tmp_path / "model")
 
 
@@ -126,7 +123,7 @@ def test_names_collide_only_where_they_are_rewritten(tmp_path, format):
     if format in ("onnx", "python", "json"):
         assert mr.export(model, format, tmp_path / "model").files
         return
-    with pytest.raises(ValueError, match=r"'a b' and 'a\.b' are both called 'a_b'"):
+    with pytest.raises(ValueError, match=r"'a b' and 'a\.b' would both be called 'a_b'"):
         mr.export(model, format, tmp_path / "model")
     told = {"a.b": {"name": "second"}}
     content = b"".join(mr.export(model, format, tmp_path / "model", features=told).files.values())
@@ -141,10 +138,10 @@ def test_what_cannot_be_exported_is_said(train, solver, tmp_path):
         (solver, {"member": len(solver.front_)}, f"member must be at most {len(solver.front_) - 1}"),
         (solver, {"member": -1}, "member must be at least 0"),
         (mr.RankRLS(), {}, "RankRLS is not fitted"),
-        (KernelRankSVM().fit(train), {}, "neither a sum of weights nor one of trees"),
+        (KernelRankSVM().fit(train), {}, "neither linear nor a sum of trees"),
         (mr.RankRLS().fit(mr.query_level_norm(train)), {}, "scaled per query"),
         (mr.RankRLS().fit(train.declared("query")), {}, "scaled per query"),
-        (ranker, {"name": "Shop"}, "name must be of small letters"),
+        (ranker, {"name": "Shop"}, "name must consist of small letters"),
     ]:
         with pytest.raises(ValueError, match=message):
             mr.export(given, **{"format": "solr", "out": tmp_path / "x.json"} | arguments)
@@ -156,11 +153,11 @@ def test_nothing_that_is_there_is_written_over(tmp_path):
     for _ in range(2):  # the same again is no harm
         written = mr.export(GUIDE, "solr", path)
     other = replace(GUIDE, weights=(1.0, 1.0, 1.0))
-    with pytest.raises(ValueError, match=r"m\.json is there and holds something else; remove it, or choose another"):
+    with pytest.raises(ValueError, match=r"m\.json exists with other content; remove it, or choose another"):
         mr.export(other, "solr", path)
     path.unlink()
     (path.parent / "m-features.json").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"m-features\.json is there and holds something else"):
+    with pytest.raises(ValueError, match=r"m-features\.json exists with other content"):
         mr.export(GUIDE, "solr", path)
     assert not path.exists()
     (path.parent / "m-features.json").unlink()

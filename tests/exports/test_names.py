@@ -22,15 +22,15 @@ def test_every_name_becomes_a_plain_one_that_is_kept_from_then_on(name):
 
 @pytest.mark.parametrize("name", ["a b", 'a"b', "a\\b", "a\nb", "a\x7fb", "a\x00b"])
 def test_two_features_of_one_name_are_refused_with_the_remedy(name):
-    with pytest.raises(ValueError, match="are both called 'a_b' there; name one of them") as caught:
+    with pytest.raises(ValueError, match="would both be called 'a_b'; rename one of them") as caught:
         names_there(["a_b", name], [None, None])
-    key, value = re.search(r"as \[(.*)\] with (.*), and give it", str(caught.value), re.DOTALL).groups()
+    key, value = re.search(r"--features: \[(.*)\] with (.*)$", str(caught.value), re.DOTALL).groups()
     told = tomllib.loads(f"[{key}]\n{value}")
     assert names_there(["a_b", name], [None, read_features(told)[name].name]) == ("a_b", "a_b_2")
 
 
 def test_a_given_name_may_be_that_of_another_feature():
-    with pytest.raises(ValueError, match="the features 'y' and 'x' are both called 'x' there"):
+    with pytest.raises(ValueError, match="the features 'y' and 'x' would both be called 'x'"):
         names_there(["y", "x"], ["x", None])
     assert names_there(["y", "x"], ["x", "y"]) == ("x", "y")
 
@@ -62,5 +62,7 @@ def test_files_that_say_something_else_are_refused_with_the_place(tmp_path, text
 @pytest.mark.parametrize("name", ["", "A", "2", "a b", "a-b", "ä", "a\n"])
 def test_a_model_is_named_as_every_system_can(name):
     check_name("moerank_2")
-    with pytest.raises(ValueError, match="name must be of small letters, digits and _, a letter first, not"):
+    with pytest.raises(
+        ValueError, match="name must consist of small letters, digits and _, and begin with a letter, not"
+    ):
         check_name(name)

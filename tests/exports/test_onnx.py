@@ -71,8 +71,6 @@ def test_what_single_precision_cannot_hold_is_refused():
     for change, message in [
         ({"weights": (1e39, 1.0, 1.0)}, "the weight of 'bm25' is 1e\\+39, too large for single precision"),
         ({"scaling": replace(GUIDE.scaling, scale=(1.0, 1e-46, 1.0))}, "the scale of 'price' is 1e-46, which is 0 in"),
-        ({"scaling": replace(GUIDE.scaling, offset=(1.0, 1.0, -1e40))}, "the offset of 'age' is -1e\\+40"),
-        ({"missing": 1e40}, "the value of what is missing is 1e\\+40"),
     ]:
         with pytest.raises(ValueError, match=message):
             exported(replace(GUIDE, **change))

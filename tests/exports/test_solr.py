@@ -42,11 +42,6 @@ def test_solr_scores_as_the_model_does(kind, name):
     assert (np.abs(found - right) <= tolerance(model, X)).all()
 
 
-def test_the_worked_example():
-    X = np.array([[3.2, 20, 45], [3.2, np.nan, 45], [3.2, 20, np.nan]])
-    np.testing.assert_allclose(scores(read(GUIDE), X), [2.1, 2.6, -12.9], rtol=3e-7)
-
-
 def test_files_have_solrs_normalisers_and_types():
     model = replace(served("minmax", "linear"), missing=0.5)
     files = {path: json.loads(content) for path, content in exported(model).files.items()}
@@ -93,7 +88,10 @@ def test_a_file_says_what_features_are():
     assert SolrModel(*deployment.files.values()).names[:2] == ["bm25", "price_net"]
     assert "'rq={!ltr model=moerank reRankDocs=100 efi.price=TEXT efi.user_query=TEXT}'" in deployment.next_step
     assert "'BM25 of title' is bm25, 'price.net' is price_net" in deployment.next_step
-    assert "fields of these names, as --features says nothing else: gr__e, two_lines" in deployment.next_step
+    assert (
+        "Features without a definition in --features are fields of these names: gr__e, two_lines"
+        in deployment.next_step
+    )
 
 
 def test_the_next_step_names_the_files():
@@ -101,9 +99,9 @@ def test_the_next_step_names_the_files():
     assert "curl -X PUT -H 'Content-type: application/json' http://localhost:8983/solr/COLLECTION/" in step
     assert "/schema/feature-store --data-binary @out/m-features.json\n" in step
     assert "/schema/model-store --data-binary @out/m.json\n" in step
-    assert "A document without a value counts as having 0 there, though the training data had every value." in step
-    assert "under three digits of 'x0'" in exported(served("far from 0", "linear")).next_step
-    assert "under three digits" not in step
+    assert "A missing value counts as 0 in the engine, although the training data had no missing value." in step
+    assert "fewer than three digits of 'x0'" in exported(served("far from 0", "linear")).next_step
+    assert "fewer than three digits" not in step
 
 
 @pytest.mark.parametrize(
@@ -116,7 +114,7 @@ def test_the_next_step_names_the_files():
         ),
         ({"scaling": FittedScaling("minmax", (0, -1e39, 0), (1, 1, 1))}, "the offset of 'price' is -1e\\+39"),
         ({"scaling": FittedScaling("minmax", (0, 0, 3e38), (1, 1, 3e38))}, "the maximum of 'age' is 6e\\+38"),
-        ({"missing": 1e40}, "the value of what is missing is 1e\\+40"),
+        ({"missing": 1e40}, "the number for missing values is 1e\\+40"),
     ],
 )
 def test_numbers_beyond_single_precision_are_refused(change, message):

@@ -98,7 +98,7 @@ def test_a_file_says_what_features_are():
 
 
 def test_profile_and_trees_are_two_files():
-    with pytest.raises(ValueError, match=r"moerank\.json is the file of the trees; choose another file"):
+    with pytest.raises(ValueError, match=r"moerank\.json is the name of the file of the trees; choose another file"):
         vespa(deployable(served("raw", "trees"), "moerank", {}), MODEL)
     assert vespa(deployable(GUIDE, "moerank", {}), MODEL)
 

@@ -100,18 +100,7 @@ def query_renamed(content, at, rng):
     ids = re.findall(rb"qid:(\S+)", content)
     if not ids:
         return content
-    new = rng.choice(
-        [
-            b"WT04-132",
-            b"007",
-            b"7",
-            b"-0",
-            "\N{LATIN SMALL LETTER E WITH ACUTE}".encode(),
-            b"9" * 20,
-            b"x" * 101,
-            b"a:b",
-        ]
-    )
+    new = rng.choice([b"WT04-132", b"007", b"7", b"-0", "é".encode(), b"9" * 20, b"x" * 101, b"a:b"])
     return content.replace(b"qid:" + rng.choice(ids) + b" ", b"qid:" + new + b" ")
 
 
@@ -153,11 +142,8 @@ def judged(path, content, *, missing=None, dtype=np.float64, beside=None):
     beside : list of int, optional
         The counts of documents of the queries that stand in a file beside it.
     """
-    expected = (
-        content
-        if content is None
-        else read_slowly(content, nulls=missing is not None, with_queries=beside is None, dtype=dtype)
-    )
+    rules = {"nulls": missing is not None, "with_queries": beside is None, "dtype": dtype}
+    expected = None if content is None else read_slowly(content, **rules)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

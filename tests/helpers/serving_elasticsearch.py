@@ -5,19 +5,14 @@ import math
 
 import numpy as np
 
+from helpers.serving_solr import RefusedError, require
+
+__all__ = ["PluginModel", "RefusedError"]
+
 f = np.float32
 
 OBJECTIVES = ("binary:logitraw", "rank:ndcg", "rank:map", "rank:pairwise", "reg:linear")
 LOGISTIC = ("binary:logistic", "reg:logistic")
-
-
-class RefusedError(Exception):
-    """The plugin would not take this."""
-
-
-def require(condition, message):
-    if not condition:
-        raise RefusedError(message)
 
 
 def is_number(value):

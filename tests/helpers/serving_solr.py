@@ -21,7 +21,7 @@ NORMALIZERS = {
 
 
 class RefusedError(Exception):
-    """Solr would not take this."""
+    """The search engine would not take this."""
 
 
 def require(condition, message):

@@ -1,5 +1,3 @@
-import csv
-import io
 import re
 import shutil
 import subprocess
@@ -137,9 +135,3 @@ def test_the_table_of_pairs_holds_every_test_of_every_problem(tiny_study, monkey
         assert mine.drop(columns=["problem", "measure"]).equals(report.query_pairs(problem))
     monkeypatch.setattr(tiny_study, "results", lambda: both[:1])
     assert Report(tiny_study).pairs.columns.tolist() == rows.columns.tolist()
-
-
-def test_csv_is_the_frame(tiny_study):
-    rows = list(csv.DictReader(io.StringIO(tiny_study.frame().to_csv(index=False))))
-    assert len(rows) == len(tiny_study.cells())
-    assert float(rows[0]["test MAP"]) == tiny_study.frame()["test MAP"][0]

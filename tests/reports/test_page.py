@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from helpers.further_objective import cost
 
+from moerank.figures.of_study import FIGURES
 from moerank.reports.page import html_report, run_lengths
 from moerank.reports.report import Report
 from moerank.reports.tables import markdown_report
@@ -94,12 +95,7 @@ def test_the_page_holds_every_member_of_every_run(page, report):
             assert [fronts["names"][column] for column in columns] == result.names(ranker.features)
             values = [ranker.scores[part][name] for part in ("train", "validation", "test") for name in result.metrics]
             assert [score / 10_000 for score in scores] == [round(value, 4) for value in values]
-
-
-def test_members_take_few_letters(page, report):
-    """Of 650 runs with twenty members each that is a third of what a page may have."""
-    n_members = sum(len(result.front) for result in report.results)
-    assert len(Reader(page).scripts[0]) < 80 * n_members
+    assert len(Reader(page).scripts[0]) < 80 * sum(len(result.front) for result in report.results)  # a member is short
 
 
 @pytest.mark.parametrize("columns", [[], [0], [5], [0, 1, 2], [3, 4, 9], [0, 2, 3, 4, 11, 13]])
@@ -111,6 +107,7 @@ def test_run_lengths_say_which_columns_there_are(columns):
 
 
 def test_hostile_names_are_only_text(tiny_study, monkeypatch):
+    monkeypatch.setattr("moerank.reports.report.FIGURES", {"frequency": FIGURES["frequency"]})  # with their names
     evil = '</script><script>alert("1")</script>&<b>'
     results = tiny_study.results()
     for result in results:
@@ -123,7 +120,7 @@ def test_hostile_names_are_only_text(tiny_study, monkeypatch):
 
 def test_no_text_shows_what_was_to_be_filled_in(page, report):
     words = re.sub(r"<style>.*?</style>|<svg.*?</svg>|<script.*?</script>", "", page, flags=re.S)
-    assert not re.search(r"\{[A-Za-z_.]+\}", words + markdown_report(report))
+    assert not re.search(r"\{[A-Za-z_.]+\}|\bnan\b|\bNone\b", words + markdown_report(report))
 
 
 def test_names_in_the_page_are_its_only_ones(page):
@@ -132,13 +129,11 @@ def test_names_in_the_page_are_its_only_ones(page):
     assert set(re.findall(r'href="#([^"]+)"', page)) | set(re.findall(r"url\(#([^)]+)\)", page)) <= set(names)
 
 
-def test_the_same_study_gives_the_same_page(page, tiny_study):
-    assert html_report(Report(tiny_study)) == page
-
-
-def test_every_figure_has_a_caption(page, shown):
-    n_figures = sum(len(section.figures) for section in shown)
-    assert page.count("<figcaption>") == page.count("<figure ") == n_figures
+def test_the_same_study_gives_the_same_page_with_a_caption_for_each_figure(tiny_study, monkeypatch):
+    monkeypatch.setattr("moerank.reports.report.FIGURES", {name: FIGURES[name] for name in ("cost", "ranks")})
+    first, second = (html_report(Report(tiny_study)) for _ in range(2))
+    assert first == second
+    assert first.count("<figcaption>") == first.count("<figure ") == 2
 
 
 def test_the_words_of_figures_are_words(page):
@@ -203,11 +198,11 @@ def test_the_page_runs_in_a_browser(kind, tmp_path, request):
     (tmp_path / "page.html").write_text(page.replace("</body>", probe + "</body>"), encoding="utf-8")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     command += ["--disable-background-networking", "--enable-logging=stderr", "--virtual-time-budget=20000"]
-    command += ["--window-size=500,900"]
-    run = subprocess.run(
-        [*command, "--dump-dom", (tmp_path / "page.html").as_uri()], capture_output=True, text=True, timeout=120
-    )
-    shown = re.search(r'<pre id="probe">(.+?)</pre>', run.stdout, re.DOTALL)
+    command += ["--window-size=500,900", "--dump-dom", (tmp_path / "page.html").as_uri()]
+    for _ in range(3):  # a busy machine may not finish the picture of points in the virtual time
+        run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        if shown := re.search(r'<pre id="probe">(.+?)</pre>', run.stdout, re.DOTALL):
+            break
     assert shown is not None, run.stderr
     found = json.loads(unescape(shown[1]))
     result = next(r for r in report.results if (r.solver, r.fold, r.seed) == ("mofsrank", 2, 1))

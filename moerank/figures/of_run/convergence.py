@@ -13,16 +13,10 @@ __all__ = ["FIGURE"]
 
 
 def convergence_figure(result: Result) -> Figure:
-    """Draw the hypervolume over the generations, one panel per stage.
-
-    Raises
-    ------
-    ValueError
-        If the solver has no generations.
-    """
+    """Draw the hypervolume over the generations, one panel per stage; a solver without generations is a ValueError."""
     stages = result.convergence
     if not stages:
-        raise ValueError(f"{result.solver} has no generations, so there is no convergence to draw")
+        raise ValueError(f"{result.solver} has no generations, and so no convergence to draw")
     with in_style():
         figure = Figure(figsize=(WIDTH, 0.6 + 1.0 * len(stages)), layout="constrained")
         panels = figure.subplots(len(stages), squeeze=False)[:, 0]

@@ -16,13 +16,13 @@ from moerank.studies.result import Result
 __all__ = ["FIGURE"]
 
 MOST_ROWS = 50
-"""More features than these would not fit a page: the most used are shown."""
+"""Largest number of features on a page; the most used are shown."""
 
 MOST_TICKS = 12
 
 
 def features_figure(result: Result) -> Figure:
-    """Draw the pixels the front uses if the features are the pixels of an image, else a matrix features × members."""
+    """Draw the pixels that a front uses if features are the pixels of an image, else a matrix features × members."""
     used = np.zeros((len(result.feature_names), len(result.front)), bool)
     for column, member in enumerate(result.front):
         used[member.features, column] = True
@@ -55,14 +55,14 @@ def _matrix(result: Result, used: Mask) -> Figure:
 
 
 def _image(result: Result, used: Mask, grid: tuple[int, int]) -> Figure:
-    """Make each pixel of the image as dark as many members use it, and frame those of the chosen member."""
+    """Draw the share of members that use each pixel in grey, and frame the pixels of the chosen member."""
     figure = Figure(figsize=(WIDTH, 0.82 * WIDTH * grid[0] / grid[1]), layout="constrained")
     axes = figure.subplots()
     share = axes.imshow(used.mean(axis=1).reshape(grid), cmap="Greys", vmin=0, vmax=1)
     for feature in result.best.features:
         row, column = divmod(feature, grid[1])
         frame = Rectangle((column - 0.38, row - 0.38), 0.76, 0.76, fill=False, edgecolor=CHOSEN, linewidth=1.3)
-        frame.set_path_effects([withStroke(linewidth=3.0, foreground="white")])  # seen on black as well, in grey too
+        frame.set_path_effects([withStroke(linewidth=3.0, foreground="white")])  # visible on black, and in grey
         axes.add_patch(frame)
     axes.set_xticks(range(grid[1]), [str(number + 1) for number in range(grid[1])])
     axes.set_yticks(range(grid[0]), [str(number + 1) for number in range(grid[0])])

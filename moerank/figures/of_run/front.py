@@ -20,13 +20,12 @@ _DASHES = (":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def front_figure(result: Result) -> Figure:
-    """Draw number of features against the metric, for the same members on all three parts.
+    """Draw the number of features against the metric, for the same members on all three parts.
 
-    If the features were not counted by the search, the first objective beside the error takes the place of their
-    number, as their cost. Horizontal lines are the test values of all features and of FSMRank, where they were
-    measured. The band around the test values is that of their differences from all features, so a member whose band
-    meets that line is not shown to be worse or better. The chosen member stands in a grey band, with its test value.
-    Members of more than two objectives are points: several may have one number of features.
+    If the search did not minimise the number of features, the first other objective takes its place. Horizontal lines
+    are the test values of all features and of FSMRank. The band around the test values is the confidence interval of
+    their differences from all features: a member whose band meets that line is not shown to differ. The chosen member
+    has a grey bar. Members of more than two objectives are points.
     """
     metric, counted = result.metrics[0], _counted(result)
     title = title_of(counted, metric)
@@ -60,7 +59,7 @@ def front_figure(result: Result) -> Figure:
 
 
 def _counted(result: Result) -> str:
-    """Return the objective that the metric is drawn against."""
+    """Return the objective of the x axis."""
     others = [name for name in result.objectives if name != "error"]
     return "features" if "features" in others or not others else others[0]
 
@@ -74,7 +73,7 @@ def _put_band(axes: Axes, x: list[float], front: list[Member], metric: str, n_qu
     errors = [member.paired_error for member in front]
     if None in errors:
         return
-    from scipy import stats  # takes a second to load
+    from scipy import stats  # slow to load
 
     half = stats.t.ppf(0.975, n_queries - 1) * np.array(errors, float)
     values = np.array([member.scores["test"][metric] for member in front])

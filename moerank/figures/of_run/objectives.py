@@ -1,8 +1,9 @@
-"""Objectives: members of a front in each pair of its objectives, if there are further ones."""
+"""Objectives: members of a front in each pair of more than two objectives."""
 
 from __future__ import annotations
 
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,24 +26,19 @@ NOTE = "Training queries; every objective is minimised."
 
 
 def objectives_figure(result: Result) -> Figure:
-    """Draw a panel for each pair of objectives, one objective per column and per row, members as points.
+    """Draw a panel for each pair of objectives, with members as points.
 
-    Filled and joined by a staircase are the members that no other one beats in the pair; the others are open. The
-    chosen one is a diamond.
-
-    Raises
-    ------
-    ValueError
-        If there is one objective.
+    Members that are non-dominated in the pair are filled and joined by a staircase, the others are open. The chosen
+    member is a diamond. A single objective is a ValueError.
     """
     names = result.objectives
     if len(names) < 2:
-        raise ValueError(f"{', '.join(names)} is a single objective: there is no pair to draw")
+        raise ValueError(f"{', '.join(names)} is a single objective, which makes no pair to draw")
     points = front_points(result)
     titles = [title_of(name, result.metrics[0]) for name in names]
     n = len(names) - 1
     with in_style():
-        corner = n > 1  # the panels are below the diagonal, so that the legend has room above it
+        corner = n > 1  # panels are below the diagonal, and the legend is above it
         height = ROW * n + 0.25 + (0.0 if corner else 0.3) + 0.15
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         grid = figure.subplots(n, n, squeeze=False, sharex="col", sharey="row")
@@ -72,27 +68,12 @@ def _members(axes: Axes, points: Matrix, chosen: int) -> None:
     axes.margins(0.1)
     best = non_dominated(points)
     rest = np.setdiff1d(np.arange(len(points)), best)
-    axes.plot(
-        *points[rest].T, linestyle="none", marker="o", markerfacecolor="white", markeredgecolor=GREY, label="member"
-    )
-    axes.plot(
-        *points[best].T,
-        drawstyle="steps-post",
-        color="black",
-        marker="o",
-        linewidth=0.8,
-        label="non-dominated\nin this pair",
-    )
-    axes.plot(
-        *points[[chosen]].T,
-        linestyle="none",
-        marker="D",
-        markersize=6,
-        color=CHOSEN,
-        markeredgecolor="black",
-        label="chosen",
-        clip_on=False,
-    )
+    open_: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markeredgecolor": GREY}
+    filled: dict[str, Any] = {"drawstyle": "steps-post", "color": "black", "linewidth": 0.8}
+    diamond: dict[str, Any] = {"linestyle": "none", "markersize": 6, "color": CHOSEN, "markeredgecolor": "black"}
+    axes.plot(*points[rest].T, marker="o", label="member", **open_)
+    axes.plot(*points[best].T, marker="o", label="non-dominated\nin this pair", **filled)
+    axes.plot(*points[[chosen]].T, marker="D", label="chosen", clip_on=False, **diamond)
 
 
 def _ticks(axes: Axes, *, whole: list[bool]) -> None:

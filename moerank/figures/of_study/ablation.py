@@ -1,4 +1,4 @@
-"""Ablations: MOFSRank's front beside those without one of its parts."""
+"""Ablations: fronts of MOFSRank with all stages and without one of them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,11 @@ FRONTS, TRAINING, TEST = (
 
 
 def ablation_figure(view: View) -> Figure:
-    """Draw the fronts of one run over each other, and the least error with at most k features over all runs.
+    """Draw the fronts of one run in one panel, and the least error with at most k features over all runs.
 
-    The first panel has all members of the fronts, as Figures 4 to 6 of Cheng et al. (2018). In the others the member
-    with at most k features is the one that is best in training, for training and test queries. Solvers are MOFSRank and
-    those of its ablations that there are, else mofsrank-paper and its own, unless others are asked for. The fold is
-    that of the first panel.
-
-    Raises
-    ------
-    NoResultsError
-        If MOFSRank or all of its ablations are missing, and no solvers were named.
+    The first panel shows all members of the fronts on the selected fold, as Figures 4 to 6 of Cheng et al. (2018). The
+    others show the training and test error of the member with at most k features that is best in training. By default
+    the solvers are MOFSRank and its ablations, or else mofsrank-paper and its own.
     """
     there = view.solvers or view.results.solvers
     bases = [base for base in BASES if base in there and ablations(base).keys() & {*there}]
@@ -45,7 +39,7 @@ def ablation_figure(view: View) -> Figure:
     titles = {known.get(solver, solver): folds for solver, folds in shown.by_solver().items()}
     fold = view.fold_of(shown)
     columns = {FRONTS.format(fold): "", TRAINING: "train", TEST: "test"}
-    # Members that no other one beats in more than two objectives are no line in two.
+    # A front of more than two objectives is no line in two of them.
     style = {"linestyle": "none"} if shown.further_objectives else {"drawstyle": "steps-post"}
 
     def draw(axes: Axes, column: str, look: Look) -> None:
@@ -65,7 +59,7 @@ def ablation_figure(view: View) -> Figure:
             height=1.25,
             xlabel="Number of features, at most",
             ylabel=f"1 − {view.metric} (lower is better)",
-            same_x=False,  # the members of a front end long before all features
+            same_x=False,  # fronts have far fewer members than there are features
             notes=[errors_noted(shown, view.metric), two_of(shown)],
         )
         panels.draw(draw)
@@ -74,8 +68,8 @@ def ablation_figure(view: View) -> Figure:
 
 FIGURE = StudyFigure(
     ablation_figure,
-    caption="Fronts of one run with and without each part of MOFSRank; then the error of the best ranker in "
-    "training with at most so many features, means over folds and seeds, where all runs offer one.",
+    caption="Fronts of one run with and without each part of MOFSRank; then the error of the best ranker in training "
+    "with at most so many features, means over folds and seeds, for the sizes that all runs offer.",
     section="ablations",
     takes=("fold",),
 )

@@ -22,27 +22,20 @@ from moerank.studies.results import Runs, mean_by_size, offers_sizes
 __all__ = ["FIGURE"]
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
-"""Markers of published results, distinct from those of solvers."""
+"""Markers of published results, different from those of solvers."""
 
 NAME_SIZE = 6
 NAME_LENGTH = 26
-"""Characters of a line below a column."""
+"""Largest number of characters of a line below a column."""
 
 
 def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) -> Figure:
-    """Draw the test metric of the best with at most k features, chosen by validation, as a mean over folds and seeds.
+    """Draw the test metric of the rankers with at most k features that validation chooses, means over folds and seeds.
 
-    Up to eight solvers share a panel, in which one that selects nothing is a point at the number of features it uses.
-    More have a panel for each family, see `panels.by_family`, and a last panel has a column for each ranker that
-    selects nothing, the best first, with the number of features it uses. Published results with a number of features
-    are grey, each with its own marker, in the panel of their solver; those of one method are joined, as a front.
-
-    Parameters
-    ----------
-    view : View
-    limits : tuple of float, optional
-        Of the y axis, which all panels share; by default those of `limits.limits_of`. The note below the figure says
-        what is beyond; of a ranker in the last panel the value is written there.
+    Up to eight solvers share a panel, in which a ranker without selection is a point. More have a panel for each
+    family, see `panels.by_family`, and a last panel with a column for each ranker without selection. Published results
+    are grey in the panel of their solver; a line joins those of one method. `limits` are those of the y axis, by
+    default from `style.limits_of`; a note names the solvers with values beyond them.
     """
     found, metric = view.results.by_solver(), view.metric
     means = {solver: means.mean(f"test {metric}")[0] for solver, means in view.results.means().items()}
@@ -95,7 +88,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
 
 
 def _size(folds: Runs) -> float:
-    """Mean number of features of a solver that offers one size."""
+    """Return the mean number of features of a solver that offers one size."""
     return float(np.mean([len(run.best.features) for runs in folds.values() for run in runs]))
 
 
@@ -105,7 +98,7 @@ def _home(entry: Published, groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def _columns(axes: Axes, points: Mapping[str, tuple[float, float]], low: float) -> None:
-    """Draw a column for each ranker that selects nothing, the best first; a value below the axis is written there."""
+    """Draw a column for each ranker without selection, the best first; values below the axis are written as text."""
     order = sorted(points, key=lambda solver: -points[solver][1])
     values = [points[solver][1] for solver in order]
     axes.vlines(range(len(order)), 0.0, values, color="0.85", linewidth=0.6)
@@ -121,22 +114,17 @@ def _columns(axes: Axes, points: Mapping[str, tuple[float, float]], low: float) 
                 ha="center",
                 va="bottom",
             )
-    names = [_column_name(solver, points[solver][0]) for solver in order]
+    names = [fill(f"{solver} ({points[solver][0]:.0f})", NAME_LENGTH) for solver in order]
     axes.set_xticks(range(len(order)), names, rotation=90, fontsize=NAME_SIZE)
     axes.set_xlim(-0.6, len(order) - 0.4)
     axes.tick_params(axis="x", length=0)
     axes.set_title(f"{FAMILIES['ranker']} (features used)", loc="left", fontsize=7, fontweight="bold")
 
 
-def _column_name(solver: str, size: float) -> str:
-    """Return the name below a column, with the number of features."""
-    return fill(f"{solver} ({size:.0f})", NAME_LENGTH)
-
-
 FIGURE = StudyFigure(
     accuracy_figure,
-    caption="Test value of the ranker that validation data would choose among those with at most so many features; "
-    "means over folds and seeds, where all runs offer one.",
+    caption="Test value of the ranker with at most so many features that validation data choose; means over folds and "
+    "seeds, for the sizes that all runs offer.",
     section="results",
     place=1,
     takes=("metric",),

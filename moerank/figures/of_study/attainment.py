@@ -1,4 +1,4 @@
-"""Attainment surfaces: fronts that a quarter, half and three quarters of the runs reach."""
+"""Attainment surfaces: the fronts that a quarter, half and three quarters of the runs reach."""
 
 from __future__ import annotations
 
@@ -18,24 +18,19 @@ from moerank.studies.results import NoResultsError, front_points
 __all__ = ["FIGURE"]
 
 MOST_SHADED = 4
-"""More bands in a panel than these are drawn fainter."""
+"""Largest number of bands in a panel that are not drawn fainter."""
 
 
 def attainment_figure(view: View) -> Figure:
-    """Draw the median attainment surface of the objectives over the seeds, with the band between the quartiles.
+    """Draw the median attainment surface of number of features and error over the seeds, with a band of the quartiles.
 
-    Solvers without several seeds on the fold, and those that offer one size, have no surface; the note below the figure
-    names them. More than five are divided by family into panels.
-
-    Raises
-    ------
-    NoResultsError
-        If no solver is left, or the objectives are not number of features and error.
+    A note names the solvers without several seeds on the fold, and those that offer one size. More than five solvers
+    are divided by family into panels.
     """
     objectives = view.results.objectives
     if tuple(objectives) != FRONT:
         raise NoResultsError(
-            f"attainment surfaces are of number of features and error, those of {view.where} of {', '.join(objectives)}"
+            f"attainment surfaces show number of features and error, but {view.where} has {', '.join(objectives)}"
         )
     found, fold = view.results.by_solver(), view.fold_of(view.results)
     seeded = {solver: folds[fold] for solver, folds in found.items() if len(folds.get(fold, ())) > 1}
@@ -74,7 +69,7 @@ def attainment_figure(view: View) -> Figure:
 
 
 def staircase(surface: Matrix, k: Integers) -> Vector:
-    """Return the least second objective among points whose first is at most k; NaN if there is none."""
+    """Return the least second objective of the points whose first is at most k; NaN without any."""
     steps = np.searchsorted(surface[:, 0], k, side="right")
     return np.where(steps > 0, np.minimum.accumulate(surface[:, 1])[steps - 1], np.nan)
 

@@ -23,12 +23,12 @@ from moerank.studies.results import Runs
 __all__ = ["FIGURE"]
 
 LEAST = 1e-3
-"""Least processor seconds on the logarithmic scale; shorter times are too uncertain."""
+"""Least processor seconds on the logarithmic scale; shorter times are not reliable."""
 
 NAME_SIZE = 6
 MARKER = 3.5
 FAR = 12.0
-"""Points from its marker at which a name needs a line to it."""
+"""Distance in points from which a line joins a name with its marker."""
 
 NOTE = "Filled, joined by the line: solvers that no other one beats in both."
 
@@ -36,13 +36,11 @@ Place: TypeAlias = tuple[float, float]
 
 
 def cost_figure(view: View) -> Figure:
-    """Draw processor time of tuning and training on one fold against the test metric, means over folds and seeds.
+    """Draw the processor time of tuning and training against the test metric, means over folds and seeds.
 
-    A staircase joins the solvers that no other one beats in both; their markers are filled. Up to eight solvers have
-    a marker each. More have that of their family, and only those on the staircase stand with their names.
-
-    Solvers whose metric is `limits.far_below` those of the others are at the lower edge, with their names and an arrow,
-    and the note below the figure has their values.
+    A staircase joins the non-dominated solvers, whose markers are filled. Up to eight solvers have a marker each. More
+    have that of their family, and only those on the staircase have a name. Solvers `style.far_below` the others are at
+    the lower edge, with their names and an arrow; a note has their values.
     """
     found, metric = view.results.by_solver(), view.metric
     means = view.results.means()
@@ -78,7 +76,7 @@ def cost_figure(view: View) -> Figure:
         (axes,) = panels.axes.values()
         axes.set_xscale("log")
         times = [time for time, _ in places.values()]
-        if max(times) < 100.0 * min(times):  # powers of ten would be one number or two
+        if max(times) < 100.0 * min(times):  # powers of ten would be one or two ticks
             axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
@@ -91,13 +89,13 @@ def cost_figure(view: View) -> Figure:
 
 
 def _seconds(folds: Runs) -> float:
-    """Mean processor seconds of a run, at least `LEAST`."""
+    """Return the mean processor seconds of a run, at least `LEAST`."""
     runs = [run for seeds in folds.values() for run in seeds]
     return max(LEAST, float(np.mean([run.times.processor.tuning + run.times.processor.solver for run in runs])))
 
 
 def _unbeaten(places: Mapping[str, Place]) -> list[str]:
-    """Return the solvers that no other one equals or beats in both respects, the fastest first."""
+    """Return the solvers that no other solver equals or beats in both objectives, the fastest first."""
     best: list[str] = []
     for solver in sorted(places, key=lambda name: (places[name][0], -places[name][1])):
         if not best or places[solver][1] > places[best[-1]][1]:
@@ -106,8 +104,8 @@ def _unbeaten(places: Mapping[str, Place]) -> list[str]:
 
 
 def _name(figure: Figure, axes: Axes, names: Mapping[str, str], places: Mapping[str, Place], stairs: Matrix) -> None:
-    """Write names at the nearest places where they cover neither a marker nor another name nor the staircase."""
-    figure.draw_without_rendering()  # positions of the axes are known from here on
+    """Write names at the nearest places where they cover no marker, no other name and no part of the staircase."""
+    figure.draw_without_rendering()  # determines the positions of the axes
     point = figure.dpi / 72.0
     half = (MARKER + 1.0) * point / 2.0
     frame, pixels = axes.get_window_extent(), axes.transData.transform
@@ -120,14 +118,11 @@ def _name(figure: Figure, axes: Axes, names: Mapping[str, str], places: Mapping[
         label.remove()
         box = box.translated(-box.x0 - box.width / 2.0, -box.y0 - box.height / 2.0).translated(*pixels(places[solver]))
         offsets = _offsets(box.width, box.height, point)
+        moved = ((offset, box.translated(*offset)) for offset in offsets)
         free = (
             offset
-            for offset in offsets
-            if frame.containsx(box.x0 + offset[0])
-            and frame.containsx(box.x1 + offset[0])
-            and frame.containsy(box.y0 + offset[1])
-            and frame.containsy(box.y1 + offset[1])
-            and not box.translated(*offset).count_overlaps(taken)
+            for offset, here in moved
+            if frame.contains(*here.min) and frame.contains(*here.max) and not here.count_overlaps(taken)
         )
         dx, dy = next(free, offsets[0])
         taken.append(box.translated(dx, dy))
@@ -146,7 +141,7 @@ def _name(figure: Figure, axes: Axes, names: Mapping[str, str], places: Mapping[
 
 
 def _offsets(width: float, height: float, point: float) -> list[tuple[float, float]]:
-    """Return offsets of a name from its marker in pixels, on growing ellipses, above it first."""
+    """Return offsets of a name from its marker in pixels, on growing ellipses, beginning above it."""
     return [
         ((radius * point + width / 2.0) * cos(turn * pi / 8.0), (radius * point + height / 2.0) * sin(turn * pi / 8.0))
         for radius in range(3, 120, 2)

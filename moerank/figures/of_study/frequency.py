@@ -1,4 +1,4 @@
-"""Feature frequency: share of folds and seeds in which each solver chooses a feature, and stability of its choice."""
+"""Feature frequency: share of folds and seeds in which each solver selects a feature, and stability of selections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import named
-from moerank.figures.style import WIDTH, fit_height, in_style, lines_of, put_note, shorten
+from moerank.figures.style import WIDTH, fit_height, in_style, put_note
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 
 __all__ = ["FIGURE"]
@@ -20,23 +20,17 @@ LABEL_LENGTH = 30
 """Characters of a line of a solver's label."""
 
 LETTER, STABILITY_WIDTH = 0.048, 0.75
-"""Inches of a letter of a label, about, and of the column beside the map."""
+"""Approximate inches of a letter of a label, and inches of the column beside the map."""
 
 COLUMN = 0.085
-"""Inches of a feature, so that the names below do not touch."""
+"""Inches of a feature, enough for its name below."""
 
 
 def frequency_figure(view: View) -> Figure:
-    """Draw a map solver × feature, the most used features first; beside it the stability of the solvers.
+    """Draw a map solver × feature, the most used features first, beside the stability of each solver.
 
-    Stability is the mean pairwise Jaccard index of the runs' choices, 1 if all choose the same, and in brackets that
-    corrected for chance, 0 as for random choices of the same sizes; – for a single run. Solvers that offer one size in
-    every run are left out; the note below the figure names them.
-
-    Raises
-    ------
-    NoResultsError
-        If no solver is left.
+    Stability is the mean pairwise Jaccard index of the selections of the runs, and in brackets the index corrected for
+    chance, which is 0 for random selections. The note below the figure names the solvers without a selection.
     """
     found = view.results.by_solver()
     names = view.results[0].feature_names
@@ -57,8 +51,8 @@ def frequency_figure(view: View) -> Figure:
         room = WIDTH - LETTER * max(len(line) for label in labels for line in label.split("\n")) - STABILITY_WIDTH
         used = int((share > 0).any(axis=0).sum())
         order = np.argsort(-share.sum(axis=0), kind="stable")[: min(used, int(room / COLUMN))]
-        below = [shorten(names[i]) for i in order]
-        rows = len(labels) * (0.15 + 0.1 * (max(map(lines_of, labels)) - 1))
+        below = [name if len(name) <= 30 else f"{name[:29]}…" for name in (names[i] for i in order)]
+        rows = len(labels) * (0.15 + 0.1 * max(label.count("\n") for label in labels))
         figure = Figure(figsize=(WIDTH, 1.0 + rows), layout="constrained")
         axes = figure.subplots()
         image = axes.imshow(share[:, order], cmap="Greys", vmin=0, vmax=1, aspect="auto")
@@ -87,7 +81,7 @@ def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:
 
 FIGURE = StudyFigure(
     frequency_figure,
-    caption="Share of the runs in which a solver chooses a feature; the mean Jaccard index of the choices of two "
-    "runs, and in brackets how far it is beyond chance.",
+    caption="Share of the runs in which a solver selects a feature; mean Jaccard index of the selections of two runs, "
+    "and in brackets the index corrected for chance.",
     section="features",
 )

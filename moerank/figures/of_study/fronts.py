@@ -1,4 +1,4 @@
-"""Fronts of several solvers on one fold, the same members on training, validation and test queries."""
+"""Fronts of several solvers on one fold: the same members on training, validation and test queries."""
 
 from __future__ import annotations
 
@@ -18,16 +18,10 @@ TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
 
 
 def fronts_figure(view: View) -> Figure:
-    """Draw what each solver offers on one fold, with its first seed: a panel for each part of the data.
+    """Draw the front of each solver on one fold, with its first seed: a panel for each part of the data.
 
-    The limits of each part are those of `limits.limits_of`; the note below the figure says what is beyond. Solvers that
-    offer a single size there, or have not run, have no front; the note names them. More than five are divided by family
-    into rows of panels. Of more objectives the number of features and the error are shown, members as points.
-
-    Raises
-    ------
-    NoResultsError
-        If no solver is left.
+    A note names the solvers without a front, and those with values beyond `style.limits_of`. More than five solvers are
+    divided by family into rows of panels. Members of more than two objectives are points.
     """
     metric, fold = view.metric, view.fold_of(view.results)
     runs, without_front = fronts_of_fold(view)
@@ -41,7 +35,7 @@ def fronts_figure(view: View) -> Figure:
 
     def draw(axes: Axes, column: str, look: Look) -> None:
         if look.faint and style:
-            return  # points that nothing joins
+            return  # points without a line
         sizes = [len(member.features) for member in runs[look.label].front]
         look.plot(axes, sizes, values[parts[column]][look.label], **style)
         axes.set_ylim(*limits[parts[column]])
@@ -64,7 +58,7 @@ def fronts_figure(view: View) -> Figure:
 
 FIGURE = StudyFigure(
     fronts_figure,
-    caption="What each solver offers on one fold with its first seed: the same rankers on all three parts.",
+    caption="The front of each solver on one fold with its first seed: the same rankers on all three parts.",
     section="results",
     place=2,
     takes=("fold",),

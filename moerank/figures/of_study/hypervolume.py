@@ -16,17 +16,11 @@ __all__ = ["FIGURE"]
 
 
 def hypervolume_figure(view: View) -> Figure:
-    """Draw the hypervolume of each stage's front: mean over folds and seeds, and how much the seeds differ as a band.
+    """Draw the hypervolume of each stage's front: the mean over folds and seeds, with a band of their quartiles.
 
-    The band is between the quartiles of all runs after the mean of each run's fold is moved to the mean of all folds:
-    some folds are easier for every solver, which would hide what a search does. Where runs ended after
-    different numbers of generations, the lines end with the shortest. Solvers that are no search have no line; the note
-    below the figure names them. More than eight are divided into rows of panels.
-
-    Raises
-    ------
-    NoResultsError
-        If no solver is a search.
+    For the band the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
+    The lines end with the shortest run. A note names the solvers without a search. More than eight searches are divided
+    into rows of panels.
     """
     found = view.results.by_solver()
     runs = {

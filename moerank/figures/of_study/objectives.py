@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import fronts_of_fold, named, non_dominated, pairs_of, title_of
+from moerank.figures.notes import fronts_of_fold, named, non_dominated, title_of
 from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
 from moerank.figures.style import in_style
-from moerank.studies.results import NoResultsError, Results, front_points
+from moerank.studies.results import NoResultsError, front_points
 
 __all__ = ["FIGURE"]
 
 MOST_COLUMNS = 3
-"""More pairs of objectives than these have no room side by side."""
+"""Largest number of pairs of objectives side by side."""
 
 
 def objectives_figure(view: View) -> Figure:
-    """Draw what each solver offers on the training part of one fold, with its first seed: a panel for each pair.
+    """Draw the training front of each solver on one fold, with its first seed: a panel for each pair of objectives.
 
-    A staircase joins the members of a solver that no other one of it beats in the pair; all are points. Solvers that
-    offer a single size there, or have not run, have no front; the note below the figure names them. More than five are
-    divided by family into rows of panels, in which three pairs have room; the note names the others.
-
-    Raises
-    ------
-    NoResultsError
-        If no solver is left, or there is one objective.
+    A staircase joins the members of a solver that are non-dominated in the pair. The note below the figure names the
+    solvers without a front. More than five solvers are divided by family into rows of panels with at most three pairs;
+    the note names the other pairs.
     """
     fold, objectives = view.fold_of(view.results), view.results.objectives
     if len(objectives) < 2:
-        raise NoResultsError(f"the study of {view.where} has one objective: there is no pair to draw")
+        raise NoResultsError(f"the study of {view.where} has one objective, and so no pair to draw")
     runs, without_front = fronts_of_fold(view)
     groups = by_family(list(runs), FEW_LINES)
-    pairs, left_out = pairs_of(objectives), []
+    pairs, left_out = list(combinations(objectives, 2)), []
     words = {name: title_of(name, view.metric) for name in objectives}
     xlabel, ylabel = "", f"Objectives in training, fold {fold} (lower is better)"
     if len(pairs) == 1:
@@ -70,17 +66,12 @@ def objectives_figure(view: View) -> Figure:
     return panels.figure
 
 
-def _further(results: Results) -> bool:
-    """Whether there is more to see than in the fronts of size and error."""
-    return bool(results.further_objectives)
-
-
 FIGURE = StudyFigure(
     objectives_figure,
-    caption="What each solver offers on the training data of one fold with its first seed, in each pair of the "
-    "objectives; the staircase joins what no other ranker of the solver beats in the pair.",
+    caption="The front of each solver on the training data of one fold with its first seed, in each pair of the "
+    "objectives; the staircase joins the rankers of a solver that are non-dominated in the pair.",
     section="results",
     place=6,
     takes=("fold",),
-    reported=_further,
+    reported=lambda results: bool(results.further_objectives),
 )

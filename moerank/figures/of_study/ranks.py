@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import named
-from moerank.figures.style import GREY, WIDTH, fit_height, in_style, lines_of, put_note
+from moerank.figures.style import GREY, WIDTH, fit_height, in_style, put_note
 from moerank.studies.comparison import solver_ranks
 
 __all__ = ["FIGURE"]
@@ -27,14 +27,9 @@ BAR = 0.055
 
 
 def ranks_figure(view: View) -> Figure:
-    """Draw mean ranks over folds, the best first, with bars beside solvers closer than the critical difference.
+    """Draw the mean ranks of at least three solvers over the folds of one or all problems, the best first.
 
-    The folds are those of all problems, or of the one that is asked for; the ranks those among the solvers asked for.
-
-    Raises
-    ------
-    NoResultsError
-        If there are fewer than three solvers or two folds.
+    Bars beside the names join solvers whose ranks are closer than the critical difference.
     """
     ranks = solver_ranks(view.results, view.metric)
     test = ranks.test
@@ -49,7 +44,7 @@ def ranks_figure(view: View) -> Figure:
     with in_style():
         names = [f"{solver} ({rank:.2f})" for solver, rank in zip(ranks.solvers, test.ranks, strict=True)]
         rows = [fill(name, LABEL_LENGTH) for name in names]
-        heights = np.array([ROW + LINE * (lines_of(row) - 1) for row in rows])
+        heights = np.array([ROW + LINE * row.count("\n") for row in rows])
         y = np.cumsum(heights) - heights / 2.0
         figure = Figure(figsize=(WIDTH, heights.sum()), layout="constrained")
         axes, bars = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 0.05 + BAR * len(groups)))
@@ -72,7 +67,7 @@ def ranks_figure(view: View) -> Figure:
 
 
 def _groups(ranks: list[float], critical: float) -> list[tuple[int, int]]:
-    """First and last of every longest run of ranks that spans less than the critical difference."""
+    """Return the first and last of each maximal group of ranks that spans less than the critical difference."""
     groups: list[tuple[int, int]] = []
     for first in range(len(ranks)):
         last = max(i for i in range(first, len(ranks)) if ranks[i] - ranks[first] < critical)
@@ -83,7 +78,7 @@ def _groups(ranks: list[float], critical: float) -> list[tuple[int, int]]:
 
 FIGURE = StudyFigure(
     ranks_figure,
-    caption="Mean ranks of the solvers over folds, 1 is best; bars join what the data cannot tell apart.",
+    caption="Mean ranks of the solvers over folds, 1 is best; bars join solvers without a detectable difference.",
     section="tests",
     takes=("metric",),
     of_problem=False,
