@@ -14,9 +14,9 @@ from moerank.cli.options import AsJson, Data
 from moerank.cli.run import connected
 
 if TYPE_CHECKING:
-    from moerank.metrics import Metric
     from moerank.data import RankingData
     from moerank.data.missing import MissingRule
+    from moerank.metrics import Metric
     from moerank.studies.problem import Problem
 
 __all__ = ["DESCRIBE_EXAMPLES", "cache", "describe"]

@@ -3,13 +3,12 @@ import pytest
 from scipy import stats
 from sklearn.base import clone
 
-from moerank.statistics import p_differs
 from moerank.data import load_planted_fold
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.mofsrank.front import advice_against, choose_member, knee
-from moerank.statistics import smallest_within_error
+from moerank.statistics import p_differs, smallest_within_error
 
 SIZES = np.array([1, 2, 6, 9])
 
