@@ -82,7 +82,7 @@ def by_family(solvers: Sequence[str], together: int = MOST_LINES) -> dict[str, l
     members_of = {family: [solver for solver in solvers if family_of(solver) == family] for family in FAMILIES}
     searches = members_of["evolutionary"]
     panels = [(FAMILIES["evolutionary"], searches)]
-    parts = {*BASES, *(name for base in BASES for name in ablations(base))}
+    parts = {BASES[0], *ablations()}
     own = [solver for solver in searches if solver.partition("[")[0] in parts]
     rest = [solver for solver in searches if solver not in own]
     if _n_parts(own) + _n_parts(rest) == _n_parts(searches) > 1:
