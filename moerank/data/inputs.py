@@ -373,13 +373,28 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
     if len(missing):
         row = missing[0]
         raise ValueError(f"{name}: qid[{row}] is {np.asarray(given)[row]}; every row needs the id of its query")
+    listed = np.asarray(given)
     try:
         queries = np.asarray(qid)
-        if queries.dtype == object:
-            np.sort(queries)  # texts and numbers have no common order
+        if listed.dtype == object:
+            np.sort(listed)  # texts and numbers have no common order
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
-    return queries
+    if queries.dtype.kind == "f" and len(large := np.flatnonzero(np.abs(queries) >= LARGEST_EXACT)):
+        raise ValueError(
+            f"{name}: qid[{large[0]}] is {queries[large[0]]:.0f} as a float, which stands for several integers; give "
+            "integers or texts"
+        )
+    return listed if queries.dtype.kind in "US" and listed.dtype == object and _ends_in_nul(listed) else queries
+
+
+LARGEST_EXACT = 2.0**53
+"""From here on a float stands for several integers."""
+
+
+def _ends_in_nul(qid: Array) -> bool:
+    """Return whether a text ends in NUL, which numpy's texts of fixed width lose."""
+    return any(entry.endswith("\0" if isinstance(entry, str) else b"\0") for entry in qid)
 
 
 def _is_missing(values: Array) -> Mask:
@@ -409,7 +424,7 @@ def checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tu
         return None
     if len(names) != n_features:
         raise ValueError(f"{name}: X has {n_features} columns but feature_names has {len(names)} entries")
-    if len(set(names)) != n_features:
+    if len({str(entry) for entry in names}) != n_features:
         raise ValueError(f"{name}: feature_names must be distinct")
     return tuple(str(entry) for entry in names)
 

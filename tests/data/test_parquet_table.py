@@ -168,3 +168,9 @@ def test_folds_of_parquet_files(tmp_path):
         pq.write_table(pa.table({**PLAIN, "a": [value] * 3}), tmp_path / f"{part}.parquet")
     parts = load_table_fold(tmp_path, label="label", query="query")
     assert [part.X[0, 0] for part in parts] == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(("wrong", "shown"), [(float("nan"), "nan"), (2.0**53, r"9\.0072e\+15")])
+def test_floats_that_are_no_ids_are_refused_by_their_row(table, wrong, shown):
+    with pytest.raises(ValueError, match=rf"row 3: the query id {shown} in the column 'query' is NaN, or a float"):
+        table(PLAIN | {"query": [1.0, 1.0, wrong]})

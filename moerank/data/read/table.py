@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers
-from moerank.data.inputs import arrow_numbers
+from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.cache import remembered
@@ -355,6 +355,14 @@ def _ids(column: pa.Array, path: Path, name: str, row: int) -> Array:
     if column.null_count:
         wrong = row + column.is_null().to_numpy(zero_copy_only=False).argmax() + 1
         raise WrongValueError(f"{path}, row {wrong:,}: no query id in the column {name!r}; every row needs one")
+    if pa.types.is_floating(column.type):
+        numbers = column.to_numpy(zero_copy_only=False)
+        if not (exact := np.abs(numbers) < LARGEST_EXACT).all():
+            wrong = int(exact.argmin())
+            raise WrongValueError(
+                f"{path}, row {row + wrong + 1:,}: the query id {numbers[wrong]:g} in the column {name!r} is NaN, or a "
+                "float that stands for several integers; make integers or texts"
+            )
     if not pa.types.is_integer(column.type):
         column = column.cast(pa.string())
     ids: Array = column.to_numpy(zero_copy_only=False)
