@@ -36,7 +36,16 @@ from moerank.mofsrank.instance_selection import Unit, train_on_units
 from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
 from moerank.mofsrank.stage import Stage
-from moerank.rankers import AnyRanker, FitnessBackend, Population, RankRLS, as_backend, nested_masks, side_by_side
+from moerank.rankers import (
+    AnyRanker,
+    FitnessBackend,
+    Population,
+    RankRLS,
+    as_backend,
+    nested_masks,
+    side_by_side,
+    varying_for,
+)
 from moerank.rankers.rank_rls import TARGETS
 from moerank.selectors.filter import single_feature_values
 from moerank.training.losses import UNIT
@@ -140,6 +149,7 @@ class FeatureSelection(Stage):
         )
         self.pair_masks = pair_masks
         self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]
+        self._counted = varying_for(self.backend, train) | self.strings.included
         self.unit = unit
         self.adaptive = adaptive
         self.form = form
@@ -207,6 +217,13 @@ class FeatureSelection(Stage):
             alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features, UNIT
         return moments.gram + alpha * np.eye(self.train.n_features), moments.moment(target)
 
+    def feature_mask(self, X: Mask) -> Mask:
+        """Return the features that count for each individual, shape (n_individuals, n_features): no constant ones."""
+        return self.strings.columns(X) & self._counted
+
+    def _is_empty(self, X: Mask) -> Mask:
+        return np.logical_not(np.any(self.feature_mask(X), axis=1))
+
     def rankers(self, X: Mask) -> Population:
         """Return each individual's ranker, the most accurate over the pair subsets."""
         return self._candidates(X).population
@@ -234,7 +251,8 @@ class FeatureSelection(Stage):
         errors = errors.reshape(len(X), n_subsets)
         best = trained.take(np.arange(len(X)) * n_subsets + errors.argmin(axis=1))
         least = errors.min(axis=1)
-        return Candidates(self.train, self.metric, feature_mask, lambda: best, errors=least, backend=self.backend)
+        counted = feature_mask & self._counted
+        return Candidates(self.train, self.metric, counted, lambda: best, errors=least, backend=self.backend)
 
     def _train(self, masks: Mask) -> Population:
         """Train each set of features on each subset of the instances, its rankers one after the other."""

@@ -105,7 +105,7 @@ class StagedSearch:
             workers=settings.workers,
         )
         found = self._search("feature_selection", stage, chosen)
-        return Front(found.F, stage.strings.columns(found.X), stage.rankers(found.X))
+        return Front(found.F, stage.feature_mask(found.X), stage.rankers(found.X))
 
     def combine(self, front: Front) -> Front:
         """Stage 3: the front, its members and their combined rankers."""
@@ -143,7 +143,7 @@ class StagedSearch:
             population=REFIT_POPULATION, termination=("n_eval", evaluations), initial=stage.strings.bits(members)
         )
         found = self._search(REFIT_SEARCH, stage, chosen, algorithm="staircase")
-        return found.F, stage.strings.columns(found.X)
+        return found.F, stage.feature_mask(found.X)
 
     def _feature_selection(self, backend: FitnessBackend, **others: Any) -> FeatureSelection:
         settings = self.settings
