@@ -286,9 +286,10 @@ def train_population(
                 f"{type(backend).__name__}.fit_population must return weights of shape ({size}, {train.n_features}), "
                 f"not {found.shape}"
             )
-        # Features of 10²⁵ overflow in the squares of a solver: such a ranker scores every document alike.
-        finite = np.isfinite(found).all(axis=1, keepdims=True)
-        return LinearPopulation(np.ascontiguousarray(np.where(finite, found, 0.0), dtype=np.float64))
+        if not np.isfinite(found).all():
+            # Features of 10²⁵ overflow in the squares of a solver: such a ranker scores every document alike.
+            found = np.where(np.isfinite(found).all(axis=1, keepdims=True), found, 0.0)
+        return LinearPopulation(np.ascontiguousarray(found, dtype=np.float64))
     if isinstance(found, Population):
         return found
     if not callable(getattr(found, "scores", None)):
