@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -12,13 +13,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Matrix, Vector
-from moerank.data import FeatureCosts, RankingData
+from moerank.data import RankingData
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.front import Final, Front, advice_against, best_of_each_size, choose_member
-from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
+from moerank.mofsrank.limits import Costs, Features, FeatureStrings, GroupCosts, Groups, allowed_features, with_costs
 from moerank.mofsrank.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
 from moerank.mofsrank.refit import refit_front
 from moerank.mofsrank.searching import StagedSearch
@@ -55,6 +56,7 @@ def tuned_backend(backend: FitnessBackend, train: RankingData, validation: Ranki
     return cast(FitnessBackend, copy)
 
 
+@dataclass(eq=False, repr=False)
 class MOFSRank(RankingEstimator):
     """Select features for ranking: instance selection, feature selection, ensemble.
 
@@ -186,60 +188,32 @@ class MOFSRank(RankingEstimator):
 
     on_shards = True
 
-    def __init__(
-        self,
-        backend: FitnessBackend | AnyRanker | None = None,
-        metric: Metric | str | None = None,
-        *,
-        instance_selection: StageArgument = True,
-        feature_selection: StageArgument = True,
-        ensemble: StageArgument = True,
-        objectives: Sequence[ObjectiveLike] = FRONT,
-        max_features: int | None = None,
-        max_cost: float | None = None,
-        include: Sequence[int | str] | int | str = (),
-        exclude: Sequence[int | str] | int | str = (),
-        costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = None,
-        groups: Sequence[Any] | Mapping[Any, Any] | None = None,
-        group_costs: Mapping[Any, float] | None = None,
-        adaptive_mutation: bool = True,
-        algorithm: str | Factory = "nsga2",
-        final: Final = "auto",
-        refit: AnyRanker | str | Mapping[str, Any] | None = None,
-        margin: float = MARGIN,
-        tune: bool = True,
-        random_state: int | None = None,
-        workers: int = 1,
-        journal: str | Path | None = None,
-        resume: bool = False,
-        progress: StageProgress | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.backend = backend
-        self.metric = metric
-        self.instance_selection = instance_selection
-        self.feature_selection = feature_selection
-        self.ensemble = ensemble
-        self.objectives = objectives
-        self.max_features = max_features
-        self.max_cost = max_cost
-        self.include = include
-        self.exclude = exclude
-        self.costs = costs
-        self.groups = groups
-        self.group_costs = group_costs
-        self.adaptive_mutation = adaptive_mutation
-        self.algorithm = algorithm
-        self.final = final
-        self.refit = refit
-        self.margin = margin
-        self.tune = tune
-        self.random_state = random_state
-        self.workers = workers
-        self.journal = journal
-        self.resume = resume
-        self.progress = progress
-        self.verbose = verbose
+    backend: FitnessBackend | AnyRanker | None = None
+    metric: Metric | str | None = None
+    _: KW_ONLY
+    instance_selection: StageArgument = True
+    feature_selection: StageArgument = True
+    ensemble: StageArgument = True
+    objectives: Sequence[ObjectiveLike] = FRONT
+    max_features: int | None = None
+    max_cost: float | None = None
+    include: Features = ()
+    exclude: Features = ()
+    costs: Costs | None = None
+    groups: Groups | None = None
+    group_costs: GroupCosts | None = None
+    adaptive_mutation: bool = True
+    algorithm: str | Factory = "nsga2"
+    final: Final = "auto"
+    refit: AnyRanker | str | Mapping[str, object] | None = None
+    margin: float = MARGIN
+    tune: bool = True
+    random_state: int | None = None
+    workers: int = 1
+    journal: str | Path | None = None
+    resume: bool = False
+    progress: StageProgress | None = None
+    verbose: bool = False
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; if `deep`, settings of the stages as well, as ``feature_selection__generations``."""
@@ -335,8 +309,7 @@ class MOFSRank(RankingEstimator):
     def forest_(self) -> Forest:
         """The trees of the chosen member, if it has any, over all columns of the training table."""
         rankers: Any = self.front_rankers_
-        forest: Forest = rankers.forest(self.chosen_)
-        return forest
+        return rankers.forest(self.chosen_)
 
     def verdict(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None

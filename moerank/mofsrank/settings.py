@@ -38,11 +38,7 @@ from moerank.evolution import (
     ALGORITHMS,
     BIT_SEARCHES,
     CROSSOVER,
-    DECAY,
     DENSITY,
-    FORM,
-    IMPORTANCE,
-    REDUNDANCY,
     Decay,
     Factory,
     Form,
@@ -255,10 +251,10 @@ class FeatureSelectionSettings(StageSettings):
     """
 
     by_group: bool = False
-    form: Form = FORM
-    decay: Decay = DECAY
-    importance: Importance = IMPORTANCE
-    redundancy: Redundancy = REDUNDANCY
+    form: Form = "additive"
+    decay: Decay = "inverse"
+    importance: Importance = "share"
+    redundancy: Redundancy = "share"
 
 
 class EnsembleSettings(StageSettings):
