@@ -20,25 +20,6 @@ from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
 from moerank.evolution.archive import DigestDuplicates
 
-__all__ = [
-    "BitSearch",
-    "Selected",
-    "Start",
-    "beside_size",
-    "crowding_distances",
-    "first_of_equals",
-    "front_numbers",
-    "group_numbers",
-    "hamming_distances",
-    "random_members",
-    "random_strings",
-    "random_subsets",
-    "select_by_crowding",
-    "standings",
-    "tournament",
-    "uniform_children",
-]
-
 Start: TypeAlias = Mask | Population | Sampling
 """An initial population: bool rows (n, n_var), a pymoo Population, which may be evaluated, or a pymoo Sampling."""
 

@@ -194,7 +194,7 @@ class SparseBitFlip(Mutation):
     >>> population = Population.new("X", [np.zeros(1000, bool)] * 4)
     >>> mutated = SparseBitFlip(0.01).do(Problem(n_var=1000), population, random_state=np.random.default_rng(0))
     >>> mutated.get("X").sum(axis=1).tolist()
-    [11, 8, 5, 4]
+    [5, 15, 7, 14]
     """
 
     dtype: type[np.generic] = np.bool_

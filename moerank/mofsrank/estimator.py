@@ -237,7 +237,7 @@ class MOFSRank(RankingEstimator):
         return as_metric(self.metric, NDCG(10))
 
     def _check_parameters(self) -> None:
-        self._settings = Settings.of(self)
+        self._settings = Settings.of(self.get_params(deep=False))
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         if self.final == "validation" and validation is None:

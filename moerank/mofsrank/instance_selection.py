@@ -30,16 +30,6 @@ from moerank.mofsrank.objectives import Candidates, ObjectiveLike
 from moerank.mofsrank.stage import PIECE, Stage
 from moerank.rankers import AnyRanker, FitnessBackend, LinearPopulation, Population, as_backend, train_population
 
-__all__ = [
-    "MOST_PAIRS",
-    "InstanceSelection",
-    "Unit",
-    "default_unit",
-    "n_pairs_kept",
-    "spread_along_front",
-    "train_on_units",
-]
-
 Unit: TypeAlias = Literal["pair", "document", "query"]
 """Unit of selection. A document keeps the pairs with other kept documents, a query keeps all of its pairs."""
 

@@ -19,18 +19,6 @@ from moerank.data.costs import known_costs
 from moerank.data.inputs import column_mask, in_column_order, listed
 from moerank.evolution import KeepAsIs
 
-__all__ = [
-    "UNLIMITED",
-    "Costs",
-    "FeatureLimits",
-    "FeatureStrings",
-    "Features",
-    "GroupCosts",
-    "Groups",
-    "allowed_features",
-    "with_costs",
-]
-
 Features: TypeAlias = Sequence[int | str] | int | str
 """Features by their columns, counted from 0, or by their names."""
 
