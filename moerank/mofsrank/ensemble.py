@@ -45,10 +45,7 @@ class Ensemble(Stage):
     train : RankingData
     coefs : array-like, shape (n_members, n_features)
         The rankers of the front, 0 off their features.
-    metric : Metric, default NDCG(10)
-    objectives : sequence of str or Objective, default ("features", "error")
-        Minimised; see `moerank.mofsrank.objectives`.
-    limits, by_group : optional
+    metric, objectives, limits, by_group, crossover, mutation, workers
         See `FeatureSelection`. An included feature counts, and costs, even if its weight is 0. With `by_group` all
         features of a group count if one of them has a weight.
     backend : fitness backend, optional
@@ -59,10 +56,6 @@ class Ensemble(Stage):
     count : {"weights", "bits"}, default "weights"
         Count features with a weight, or ones among the bits, as the paper does. The counts differ where the members
         with a weight for a feature have weight 0 themselves.
-    crossover, mutation : float
-        See `Stage`.
-    workers : int, default 1
-        Threads; the result does not depend on it.
 
     Notes
     -----

@@ -51,17 +51,13 @@ class FeatureSelection(Stage):
 
     Parameters
     ----------
-    train : RankingData
-        Training data with at least one preference pair.
-    backend : ranker, default RankRLS()
-        See `InstanceSelection`.
-    metric : Metric, default NDCG(10)
+    train, backend, metric, crossover, mutation, workers
+        See `InstanceSelection`; `mutation` is the basic probability pm of the adaptive mutation.
     pair_masks : ndarray of bool, shape (n_subsets, n_units), optional
         Instance subsets of the first stage; None trains on all pairs.
     unit : {"pair", "document", "query"}, default "pair"
-        Unit of the columns of `pair_masks`; see `InstanceSelection`.
+        Unit of the columns of `pair_masks`.
     objectives : sequence of str or Objective, default ("features", "error")
-        Minimised; see `moerank.mofsrank.objectives`.
     limits : FeatureLimits, optional
         Limits that every string keeps. The repair of `operators` enforces them, and other strings are refused.
     by_group : bool, default False
@@ -74,10 +70,6 @@ class FeatureSelection(Stage):
         The reading of equations (3)–(4) and of the factor α(t); see `AdaptiveBitFlip`.
     importance, redundancy : str
         The reading of equations (5) and (6); see `importance_degrees` and `redundancy_degrees`.
-    crossover, mutation : float
-        See `Stage`; `mutation` is the basic probability pm of the adaptive mutation.
-    workers : int, default 1
-        Threads; the result does not depend on it.
 
     Notes
     -----

@@ -184,7 +184,7 @@ def test_changed_bytes_never_change_the_result(path, nsga2):
     content = path.read_bytes()
     rng = np.random.default_rng(0)
     refused = 0
-    for _ in range(400):
+    for _ in range(200):
         changed = bytearray(content)
         for at in rng.integers(len(content), size=rng.integers(1, 4)):
             changed[at] ^= 1 << int(rng.integers(8))
@@ -196,7 +196,7 @@ def test_changed_bytes_never_change_the_result(path, nsga2):
             assert str(path) in str(error)
         else:
             assert_same_result(result, undisturbed)
-    assert refused > 300  # what changes in the last record alone is cut off
+    assert refused > 150  # what changes in the last record alone is cut off
 
 
 class Fading(Mutation):
