@@ -100,7 +100,7 @@ class Journal:
         self._lines: BufferedReader | None = None
 
     def exists(self) -> bool:
-        """Whether there is something to go on from."""
+        """Whether the file exists."""
         return self.path.exists()
 
     def remove(self) -> None:

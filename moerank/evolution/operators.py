@@ -153,7 +153,7 @@ class UniformCrossover(Crossover):
         random_state: Generator,
         **kwargs: object,
     ) -> Population:
-        """Cross the pairs of individuals `pop`, or those that the index pairs `parents` take from `pop`."""
+        """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
         matings = pop if parents is None else [pop[pair] for pair in parents]
         taking_place = random_state.random(len(matings)) < self.prob.get()
         first, second = [], []

@@ -37,9 +37,9 @@ class PRDH(BitSearch):
     2. N parents by tournament (front, then crowding distance); uniform crossover of all pairs, each bit flips with
        probability 1/d; a string without ones becomes a random one; of equal children one is evaluated.
     3. Selection among the parents and children, of equal strings one. The first front is kept whole.
-    4. In every later front, in each group of equal objective vectors, keep what is non-dominated for (max o₁, max o₂):
-       o₁ is the mean Hamming distance to the members of the first front nearest in size, o₂ the mean, over its members
-       nearest in error, of the share of their ones in which the string differs from them.
+    4. In every later front, in each group of equal objective vectors, keep the non-dominated strings, o₁ and o₂
+       maximised: o₁ is the mean Hamming distance to the members of the first front nearest in size, o₂ the mean, over
+       its members nearest in error, of the share of their ones in which the string differs from them.
     5. The smallest string (of equals the one of least error) gives the limit: a string of a larger error is infeasible.
     6. Where N or more are feasible, NSGA-II's selection among them, else the N smallest strings, whatever their error;
        these stand in tournaments by their size.
@@ -84,7 +84,7 @@ class PRDH(BitSearch):
 
 
 def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
-    """Return the rows without those that, behind the first front, are too like others of equal objectives."""
+    """Return the rows without strings behind the first front that are too like others of equal objectives."""
     front, groups = front_numbers(F), group_numbers(F)
     first = front == 0
     crowd = np.flatnonzero(~first & (np.bincount(groups)[groups] > 1))

@@ -56,9 +56,9 @@ class Staircase(BitSearch):
 
     Notes
     -----
-    1. Start: half of the strings from the problem, if it has a method ``starting_strings(n)`` that returns at most n of
-       them (n, n_var); the others, or all, are random: a size uniform in 1 … d, or up to what the problem calls its
-       ``most_ones``, then any subset of it.
+    1. Start: half of the strings from the method ``starting_strings(n)`` of the problem, if it has one that returns at
+       most n of them (n, n_var); the others, or all, are random: a size uniform in 1 … d, or up to the attribute
+       ``most_ones`` of the problem, then any subset of it.
     2. The gap of a member is how far it lies above the staircase. With one objective e beside the size, it is e − N(k),
        N(k) the least e among members of at most its k ones. With several, each divided by its span: the least amount
        that all of them would have to fall by for no member of at most k ones to be better in all; with one objective

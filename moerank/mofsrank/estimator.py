@@ -266,8 +266,7 @@ class MOFSRank(RankingEstimator):
                 front = stages.combine(front)
             self.refit_ = None
             if (plan := read_refit(self.refit, self.random_state_)) is not None:
-                served = refit_front(plan, stages, front, held_out)
-                self.refit_, front, reference = served.ranker, served.front, served.reference
+                self.refit_, front, reference = refit_front(plan, stages, front, held_out)
             self.instance_unit_ = stages.instance_unit
             self.fronts_, self.history_ = stages.fronts, stages.history
             self.n_evaluations_ = stages.n_evaluations

@@ -1,4 +1,4 @@
-"""Training of a ranker on the members of a front, with a search of its own if there is a budget for it."""
+"""Training of a ranker on the features of each member of a front, with a search before if it has a budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from moerank.mofsrank.settings import RefitPlan
 from moerank.rankers import LambdaMART, Population, train_on, train_on_subsets, varying_for
 from moerank.rankers.arguments import read_masks
 
-__all__ = ["CrossFitting", "OutOfFold", "Served", "refit_front"]
+__all__ = ["CrossFitting", "OutOfFold", "refit_front"]
 
 
 EARLY = 4
@@ -151,20 +151,13 @@ def _scored(ranker: Any, part: RankingData, held_out: RankingData, mask: Mask) -
     return np.ravel(trained.predict(copy(held_out).with_features(mask).X))
 
 
-@dataclass(frozen=True, eq=False)
-class Served:
-    """The ranker with its parameters, the front with its rankers, and the same ranker on all features.
-
-    The objectives of the front stay those of the search. The number of trees of LambdaMART is the largest.
-    """
-
-    ranker: Any
-    front: Front
-    reference: Population
-
-
-def refit_front(plan: RefitPlan, stages: StagedSearch, front: Front, validation: RankingData | None) -> Served:
+def refit_front(
+    plan: RefitPlan, stages: StagedSearch, front: Front, validation: RankingData | None
+) -> tuple[Any, Front, Population]:
     """Train a ranker on the features of each member of a front, and on all features.
+
+    Returns the ranker with its parameters (of LambdaMART the largest number of trees), the front with its rankers and
+    the objectives of the search, and the ranker on all features.
 
     The steps, by their names in `progress`:
 
@@ -195,4 +188,4 @@ def refit_front(plan: RefitPlan, stages: StagedSearch, front: Front, validation:
         progress=lambda share, number: tell("refit", share, number, number),
     )
     members, last = np.arange(len(masks)), np.array([len(masks)])
-    return Served(ranker, Front(F, masks, rankers.take(members)), rankers.take(last))
+    return ranker, Front(F, masks, rankers.take(members)), rankers.take(last)

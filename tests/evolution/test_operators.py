@@ -14,7 +14,6 @@ from scipy import stats
 from moerank.data import make_planted
 from moerank.evolution import (
     DensitySampling,
-    DigestDuplicates,
     Journal,
     MixedCrossover,
     MixedMutation,
@@ -263,31 +262,3 @@ def test_mutation_changes_each_entry_with_the_same_probability():
     )
     changes = changes_of(reals, mutated[:, N_BITS:]), changes_of(reals, theirs)
     assert stats.ks_2samp(*changes).pvalue > 1e-3
-
-
-class MixedProblem(Problem):
-    def __init__(self, n_bits, n_reals):
-        super().__init__(n_var=n_bits + n_reals, n_obj=2)
-        self.n_bits = n_bits
-
-    def _evaluate(self, X, out, *args, **kwargs):
-        assert np.isin(X[:, : self.n_bits], (0.0, 1.0)).all()
-        out["F"] = np.column_stack([X.sum(axis=1), ((1 - X) ** 2).sum(axis=1)])
-
-
-@pytest.mark.parametrize(("n_bits", "n_reals"), [(6, 4), (1, 1), (30, 1)])
-def test_whole_searches_depend_on_the_seed_alone(n_bits, n_reals):
-    def run():
-        algorithm = NSGA2(
-            20,
-            sampling=MixedSampling(n_bits),
-            crossover=MixedCrossover(n_bits),
-            mutation=MixedMutation(n_bits),
-            eliminate_duplicates=DigestDuplicates(),
-        )
-        return search(MixedProblem(n_bits, n_reals), algorithm, 10, seed=2).pop.get("X")
-
-    first = run()
-    np.random.seed(99)  # noqa: NPY002 — the global state must not matter
-    np.testing.assert_array_equal(first, run())
-    assert len(np.unique(first, axis=0)) == 20
