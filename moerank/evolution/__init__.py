@@ -1,9 +1,5 @@
 """Evolutionary search beyond pymoo: operators for long bit strings, sparse searches, and a loop that can resume."""
 
-from moerank.evolution.adaptive import DECAY as DECAY
-from moerank.evolution.adaptive import FORM as FORM
-from moerank.evolution.adaptive import IMPORTANCE as IMPORTANCE
-from moerank.evolution.adaptive import REDUNDANCY as REDUNDANCY
 from moerank.evolution.adaptive import AdaptiveBitFlip as AdaptiveBitFlip
 from moerank.evolution.adaptive import Decay as Decay
 from moerank.evolution.adaptive import Form as Form
@@ -14,6 +10,7 @@ from moerank.evolution.adaptive import redundancy_degrees as redundancy_degrees
 from moerank.evolution.algorithms import ALGORITHMS as ALGORITHMS
 from moerank.evolution.algorithms import BIT_SEARCHES as BIT_SEARCHES
 from moerank.evolution.algorithms import Factory as Factory
+from moerank.evolution.algorithms import Operators as Operators
 from moerank.evolution.algorithms import make_algorithm as make_algorithm
 from moerank.evolution.archive import Archive as Archive
 from moerank.evolution.archive import DigestDuplicates as DigestDuplicates

@@ -5,33 +5,30 @@ Feature j flips in generation t with probability, equations (3) and (4),
     pⱼ(t) = min(1, pm + α(t) Imp(j))    where feature j is not selected,
     pⱼ(t) = min(1, pm + α(t) Red(j))    where it is,                        α(t) = 1/t,
 
-with Imp(j) its share of the accuracies of all features alone (5) and Red(j) its share of all absolute correlations
-between two features (6). Both sum to 1, so they are of the size of pm = 1/n_features. The paper's formulas are known
-by their description only; `form`, `decay`, `importance` and `redundancy` offer the readings that fit it.
+with Imp(j) its share of the accuracies of all single features (5) and Red(j) its share of all absolute correlations
+between two features (6). Both sum to 1, so they are of the size of pm = 1/n_features. Only a description of the paper's
+formulas is known; `form`, `decay`, `importance` and `redundancy` offer the readings that agree with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pymoo.core.algorithm import Algorithm
 from pymoo.core.mutation import Mutation
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Mask, Matrix, Vector
+from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.correlation import feature_correlations
 from moerank.evolution.operators import own_stream
 
 __all__ = [
-    "DECAY",
-    "FORM",
-    "GEOMETRIC_RATIO",
-    "IMPORTANCE",
-    "REDUNDANCY",
     "AdaptiveBitFlip",
     "Decay",
     "Form",
@@ -47,14 +44,8 @@ Decay: TypeAlias = Literal["inverse", "exp", "geometric", "linear"]
 Importance: TypeAlias = Literal["share", "accuracy", "scaled"]
 Redundancy: TypeAlias = Literal["share", "mean", "selected"]
 
-FORM: Form = "additive"
-DECAY: Decay = "inverse"
-IMPORTANCE: Importance = "share"
-REDUNDANCY: Redundancy = "share"
-"""The readings of equations (3) to (6) that are taken unless the user says otherwise."""
-
 GEOMETRIC_RATIO = 0.9
-"""The factor c of ``decay="geometric"``, α(t) = cᵗ: α has fallen below 1/100 after 44 generations."""
+"""Factor c of ``decay="geometric"``, α(t) = cᵗ, which is below 1/100 after 44 generations."""
 
 _FORMS: dict[str, Callable[[float, float, Vector], Vector]] = {
     "additive": lambda pm, alpha, degree: pm + alpha * degree,
@@ -69,7 +60,7 @@ _DECAYS: dict[str, Callable[[int, float], float]] = {
 }
 
 
-def importance_degrees(accuracy: ArrayLike, importance: Importance = IMPORTANCE) -> Vector:
+def importance_degrees(accuracy: ArrayLike, importance: Importance = "share") -> Vector:
     """Return Imp of equation (5), from the ranking accuracy that each feature reaches alone.
 
     Parameters
@@ -77,14 +68,14 @@ def importance_degrees(accuracy: ArrayLike, importance: Importance = IMPORTANCE)
     accuracy : array-like, shape (n_features,)
         Ranking accuracy of each single feature, 0 or more. If all are 0 the importance is 0.
     importance : {"share", "accuracy", "scaled"}, default "share"
-        Share of the sum of all accuracies, the accuracy itself, or the accuracy scaled from the smallest to the
-        largest, 0 to 1.
+        Share of the sum of all accuracies, the accuracy itself, or the accuracy scaled to [0, 1].
 
     Examples
     --------
     >>> importance_degrees([0.75, 0.25, 0]).tolist()
     [0.75, 0.25, 0.0]
     """
+    check_choice(get_args(Importance), importance=importance)
     values = np.asarray(accuracy, np.float64)
     if importance == "accuracy":
         return values
@@ -95,7 +86,7 @@ def importance_degrees(accuracy: ArrayLike, importance: Importance = IMPORTANCE)
 
 
 def redundancy_degrees(
-    X: RankingData | ArrayLike, redundancy: Redundancy = REDUNDANCY, bit_of: ArrayLike | None = None
+    X: RankingData | ArrayLike, redundancy: Redundancy = "share", bit_of: ArrayLike | None = None
 ) -> Matrix:
     """Return Red of equation (6), from the absolute Pearson correlations between two features.
 
@@ -104,11 +95,11 @@ def redundancy_degrees(
     X : RankingData, or array-like, shape (n_documents, n_features)
         Feature values. A constant feature correlates with nothing. If no two features correlate, Red is 0.
     redundancy : {"share", "mean", "selected"}, default "share"
-        A feature's share of the correlations between all features; the mean of its correlations with the others; or
-        its share of the correlations between the features that an individual selects, for which the correlations
-        themselves are returned, shape (n_bits, n_bits).
+        Share of a feature in the correlations between all features; mean of its correlations with the others; or share
+        in the correlations between the features of an individual, for which the correlations are returned, shape
+        (n_bits, n_bits).
     bit_of : array-like of int, shape (n_features,), optional
-        The bit of each feature where bits stand for groups: the correlations of their features are added up.
+        The bit of each feature where bits stand for groups, whose correlations are added up.
 
     Notes
     -----
@@ -119,6 +110,7 @@ def redundancy_degrees(
     >>> redundancy_degrees([[0, 0, 1], [1, 2, 1], [2, 4, 1]]).round(12).tolist()
     [0.5, 0.5, 0.0]
     """
+    check_choice(get_args(Redundancy), redundancy=redundancy)
     if not isinstance(X, RankingData):
         X = np.asarray(X)
         X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
@@ -140,32 +132,27 @@ def _shares(values: Vector) -> Vector:
 
 
 def _shares_of_selected(X: Mask, correlation: Matrix) -> Matrix:
-    """Return each selected feature's share of the correlations between the features of its individual, 0 elsewhere."""
+    """Return the share of each selected feature in the correlations within its individual, 0 for other features."""
     sums = np.where(X, X.astype(np.float64) @ correlation, 0.0)
     totals = sums.sum(axis=1, keepdims=True)
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
 class AdaptiveBitFlip(Mutation):
-    """Bit flip whose probability depends on the feature, on whether it is selected, and on the generation.
+    """Bit flip with probabilities that depend on the feature, its bit and the generation.
 
     Parameters
     ----------
     importance, redundancy : array-like, shape (n_features,)
-        Imp and Red, 0 or more; see :func:`importance_degrees` and :func:`redundancy_degrees`. A matrix of correlations
-        (n_features, n_features) makes Red the share among the features that an individual selects.
+        Imp and Red, 0 or more; see :func:`importance_degrees` and :func:`redundancy_degrees`. For a matrix of
+        correlations (n_features, n_features) Red is the share among the features of an individual.
     form : {"additive", "convex", "product"}, default "additive"
-        pm + α·d, (1 − α)·pm + α·d or pm·(1 + α·d), with d = Imp(j) for a bit that is 0 and Red(j) for one that is 1.
+        pm + α·d, (1 − α)·pm + α·d or pm·(1 + α·d), with d = Imp(j) for a zero and Red(j) for a one.
     decay : {"inverse", "exp", "geometric", "linear"}, default "inverse"
         α(t) = 1/t, exp(−t), 0.9ᵗ, or 1 − progress of the termination (not reproducible if that measures time);
         t = 1 for the first mating.
     base : float, optional
         The basic probability pm, by default 1 / n_var.
-
-    Raises
-    ------
-    ValueError
-        If `form` or `decay` is unknown, or the degrees are negative or not one per feature.
 
     Examples
     --------
@@ -178,8 +165,8 @@ class AdaptiveBitFlip(Mutation):
         self,
         importance: ArrayLike,
         redundancy: ArrayLike,
-        form: Form = FORM,
-        decay: Decay = DECAY,
+        form: Form = "additive",
+        decay: Decay = "inverse",
         base: float | None = None,
     ) -> None:
         super().__init__()
@@ -193,17 +180,16 @@ class AdaptiveBitFlip(Mutation):
             )
         if not (self.importance.min(initial=0.0) >= 0 and self.redundancy.min(initial=0.0) >= 0):
             raise ValueError("AdaptiveBitFlip: importance and redundancy must be 0 or more")
-        for name, value, known in (("form", form, _FORMS), ("decay", decay, _DECAYS)):
-            if value not in known:
-                raise ValueError(f"AdaptiveBitFlip: {name} must be one of {', '.join(known)}, not {value!r}")
+        check_choice(_FORMS, form=form)
+        check_choice(_DECAYS, decay=decay)
         self.form = form
         self.decay = decay
         self.base = base
 
     def probabilities(self, X: Mask, generation: int, progress: float = 0.0) -> Vector:
-        """Return the flip probability of every bit of `X` in `generation` ≥ 1, shape of `X`.
+        """Return the flip probabilities of the bits of `X` in `generation` ≥ 1, shape of `X`.
 
-        `progress` of the search, in [0, 1], matters for ``decay="linear"`` only.
+        `progress` of the search, in [0, 1], is for ``decay="linear"`` alone.
         """
         pm = 1 / X.shape[1] if self.base is None else self.base
         alpha = _DECAYS[self.decay](generation, progress)
@@ -228,16 +214,15 @@ class AdaptiveBitFlip(Mutation):
         problem: Problem,
         X: Mask,
         *args: object,
-        algorithm: Any = None,
+        algorithm: Algorithm | None = None,
         random_state: np.random.Generator,
         **kwargs: object,
     ) -> Mask:
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:
             raise TypeError(
-                "AdaptiveBitFlip has to know how far the search is, which pymoo's MOEAD does not tell its operators; "
+                "AdaptiveBitFlip must know how far the search is, which pymoo's MOEAD does not tell its operators; "
                 'take make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
             )
         probability = self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)
-        flipped: Mask = X ^ (random_state.random(X.shape) < probability)
-        return flipped
+        return X ^ (random_state.random(X.shape) < probability)

@@ -20,12 +20,13 @@ from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
 
-__all__ = ["ALGORITHMS", "BIT_SEARCHES", "Factory", "make_algorithm"]
+__all__ = ["ALGORITHMS", "BIT_SEARCHES", "Factory", "Operators", "make_algorithm"]
 
 Operators: TypeAlias = dict[str, Any]
+"""Operators of pymoo by the names of the arguments of its algorithms."""
 
 Factory: TypeAlias = Callable[[int, Operators], Algorithm]
-"""Makes a pymoo algorithm from the size of the population and a stage's operators."""
+"""Function of the size of the population and the operators of a stage that returns a pymoo algorithm."""
 
 
 def _plain(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
@@ -39,7 +40,7 @@ def _with_directions(path: str, population: int, operators: Operators, n_objecti
 def _spea2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
     from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
 
-    # The survival in SPEA2's default argument is shared by all its instances and remembers earlier runs.
+    # All instances share the survival of the default argument, which remembers earlier runs.
     return SPEA2(pop_size=population, survival=SPEA2Survival(normalize=True), **operators)
 
 
@@ -47,7 +48,7 @@ def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Algor
     from pymoo.algorithms.moo.age2 import AGEMOEA2, AGEMOEA2Survival
 
     def pairwise_distances(front: Matrix, p: float) -> Matrix:
-        # A front that is one point is at its own ideal point, and pymoo divides by the distance from there.
+        # pymoo divides by the distance from the ideal point, which is 0 for a front of one point.
         at_ideal = ~front.any(axis=1, keepdims=True)
         return AGEMOEA2Survival.pairwise_distances(np.where(at_ideal, 1e-9, front), p)
 
@@ -62,7 +63,7 @@ def _moead(population: int, operators: Operators, n_objectives: int) -> Algorith
     # MOEA/D replaces neighbours one by one and has no elimination of duplicates.
     kept = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
     algorithm = ParallelMOEAD(_directions(population, n_objectives), n_neighbors=min(20, population), **kept)
-    # Adaptive mutation needs the algorithm, which MOEA/D alone does not pass to its operators.
+    # Adaptive mutation needs the algorithm, which only MOEA/D does not pass to its operators.
     algorithm.mating.do = partial(algorithm.mating.do, algorithm=algorithm)
     return algorithm
 
@@ -78,7 +79,7 @@ def _imported(path: str) -> Any:
 
 
 def _directions(population: int, n_objectives: int) -> Matrix:
-    """Return at most `population` directions spread evenly over the objectives, as many as can be."""
+    """Return the largest set of at most `population` evenly spread directions."""
     from pymoo.util.ref_dirs import get_reference_directions
 
     if n_objectives == 1:
@@ -96,7 +97,7 @@ BIT_SEARCHES: dict[str, type[BitSearch]] = {
     "prdh": PRDH,
     "mffs": MFFS,
 }
-"""Searches with variations of their own, made for strings of which each bit selects a feature."""
+"""Searches with their own variation, for strings in which each bit selects a feature."""
 
 ALGORITHMS: dict[str, Callable[[int, Operators, int], Algorithm]] = {
     "nsga2": partial(_plain, "nsga2:NSGA2"),
@@ -110,7 +111,7 @@ ALGORITHMS: dict[str, Callable[[int, Operators, int], Algorithm]] = {
 }
 
 DECOMPOSING = ("rvea", "moead")
-"""Algorithms that give each individual a direction of its own: with one objective there is only one."""
+"""Algorithms that need several directions, and so several objectives."""
 
 
 def make_algorithm(algorithm: str | Factory, population: int, operators: Operators, n_objectives: int = 2) -> Algorithm:
@@ -122,16 +123,14 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
         A name from `ALGORITHMS`, or your own factory ``(population, operators) -> algorithm``.
     population : int, at least 2
     operators : dict
-        As a stage's ``operators()`` returns them. The searches in `BIT_SEARCHES` take the sampling and the repair
-        alone; without a sampling they start as their papers have it.
+        Result of ``operators()`` of a stage. The searches in `BIT_SEARCHES` take the sampling and the repair alone;
+        without a sampling they start as in their papers.
     n_objectives : int, default 2
-        For the algorithms that spread directions over the objectives.
 
     Raises
     ------
     ValueError
-        For an unknown name, the nearest one being suggested, and for an algorithm that is not made for so many
-        objectives.
+        For an unknown name, with the nearest one, and for a number of objectives that the algorithm is not made for.
     """
     check_at_least(2, population=population)
     if callable(algorithm):

@@ -1,4 +1,4 @@
-"""The exact archive of a search, and the digests by which equal individuals are found."""
+"""Exact archive of a search, and elimination of duplicates by digests."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ __all__ = ["Archive", "DigestDuplicates", "row_digests"]
 
 
 class Archive:
-    """Non-dominated members among everything added, one for each distinct objective vector.
+    """Non-dominated individuals, one for each distinct objective vector.
 
-    Objectives are minimised, and no member is ever dropped to save room. Of several individuals with the same F the
-    one added first is kept, so that the content depends on the order of evaluation alone. pymoo's archive, when full,
-    drops members at random.
+    Objectives are minimised, and no member is dropped to save room. Of individuals with equal objectives the first one
+    is kept. pymoo's archive, when full, drops members at random.
 
     Attributes
     ----------
     X : ndarray, shape (n_members, n_var)
-        The individuals, in the order they were added; bool rows are held packed and unpacked here.
+        The individuals in the order of addition.
     F : ndarray of float64, shape (n_members, n_objectives)
         Their objective values; read-only.
 
     Notes
     -----
-    Adding n individuals to m members takes O((n + m) log(n + m)) for two or three objectives, and memory for the
-    members alone.
+    Adding n individuals to m members takes O((n + m) log(n + m)) for two or three objectives.
 
     Examples
     --------
@@ -61,12 +59,9 @@ class Archive:
         return np.array(rows) if rows else np.empty((0, 0))
 
     def add(self, X: Sequence[Array] | Array, F: Array) -> None:
-        """Take in the individuals `X`, shape (n, n_var), whose objective values are `F`, shape (n, n_objectives).
+        """Add the individuals `X`, shape (n, n_var), with the objectives `F`, shape (n, n_objectives).
 
-        Raises
-        ------
-        ValueError
-            If X and F differ in length, F has another number of objectives than before, or F holds NaN.
+        Raises a ValueError if X and F differ in length, F has another number of objectives than before, or holds NaN.
         """
         F = np.asarray(F, np.float64)
         if F.ndim != 2 or len(X) != len(F) or (len(self) and F.shape[1] != self.F.shape[1]):
@@ -84,11 +79,11 @@ class Archive:
             )
         n_old = len(self)
         merged = np.concatenate((self.F.reshape(n_old, F.shape[1]), F))
-        # Of equal vectors moocore keeps the first: the member before the newcomer.
+        # Of equal vectors moocore keeps the first, so members stay.
         kept = np.flatnonzero(moocore.is_nondominated(merged))
         if len(kept) == n_old and (kept < n_old).all():
             return
-        # New list and array, as the old ones may still stand in a history.
+        # A new list and array, because a history may hold the old ones.
         self._rows = [self._rows[i] if i < n_old else self._stored(X[i - n_old]) for i in kept.tolist()]
         self.F = merged[kept]
         self.F.setflags(write=False)
@@ -101,14 +96,11 @@ class Archive:
 
 
 class DigestDuplicates(DuplicateElimination):
-    """Drop individuals whose row equals one that came before, or one of the other populations.
+    """Elimination of individuals with equal rows by digests.
 
-    A drop-in for pymoo's ``DefaultDuplicateElimination``: a seeded run keeps the same individuals. It costs one
-    pass over each new row, where the default computes all distances in double precision (seconds per generation at
-    500,000 bits).
-
-    The digests of the last call are remembered, as pymoo asks about the same parents again and again. So a row must
-    not be changed in place once it has been through here; pymoo and the operators of this package never do.
+    A seeded search keeps the same individuals as with pymoo's ``DefaultDuplicateElimination``, which computes all
+    distances in double precision (seconds per generation at 500,000 bits). The digests of the last call are remembered,
+    so rows must not be changed in place; pymoo and the operators of this package never do.
 
     Examples
     --------
@@ -119,11 +111,11 @@ class DigestDuplicates(DuplicateElimination):
 
     def __init__(self) -> None:
         super().__init__()
-        # id of a row -> the row and its digest; holding the row keeps its id from being given away.
+        # id of a row -> the row, which keeps its id taken, and its digest
         self._remembered: dict[int, tuple[Array, bytes]] = {}
 
     def do(self, pop: Population, *args: object, **kwargs: object) -> Population:
-        """Return `pop` without duplicates of its own earlier members and of the populations in `args`."""
+        """Return `pop` without duplicates of its earlier members and of the populations in `args`."""
         alive = {id(individual.X) for population in (pop, *args) for individual in population}
         self._remembered = {key: entry for key, entry in self._remembered.items() if key in alive}
         return super().do(pop, *args, **kwargs)
@@ -137,7 +129,7 @@ class DigestDuplicates(DuplicateElimination):
         return is_duplicate
 
     def digests(self, population: Iterable[Individual]) -> list[bytes]:
-        """Return the digest of each individual's row (`row_digests`); rows of the last call cost nothing."""
+        """Return the digest of the row of each individual (`row_digests`)."""
         digests = []
         for individual in population:
             row = individual.X
@@ -151,18 +143,9 @@ class DigestDuplicates(DuplicateElimination):
 
 
 def row_digests(X: Iterable[Array]) -> list[bytes]:
-    """Return a 16-byte digest of each row: equal rows have equal digests, and different rows different ones.
+    """Return a 16-byte blake2b digest of each row, the same for equal rows, with −0 equal to 0.
 
-    Parameters
-    ----------
-    X : array or sequence of rows, shape (n, n_var)
-        bool rows are packed to bits first; other rows count by their values, with −0 equal to 0.
-
-    Returns
-    -------
-    list of bytes, length n
-        blake2b digests. That two different rows share one has a probability of about n² / 2¹²⁹. They do not depend
-        on the machine's load or on Python's hash seed, so they can be kept in files.
+    Two different rows of n share a digest with a probability of about n² / 2¹²⁹. Digests can be kept in files.
 
     Examples
     --------

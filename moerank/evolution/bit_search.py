@@ -1,4 +1,4 @@
-"""Searches made for bit strings: their common frame, and the steps that several of them share."""
+"""Base class of searches for bit strings, and the steps that several of them share."""
 
 from __future__ import annotations
 
@@ -20,25 +20,6 @@ from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
 from moerank.evolution.archive import DigestDuplicates
 
-__all__ = [
-    "BitSearch",
-    "Selected",
-    "Start",
-    "beside_size",
-    "crowding_distances",
-    "first_of_equals",
-    "front_numbers",
-    "group_numbers",
-    "hamming_distances",
-    "random_members",
-    "random_strings",
-    "random_subsets",
-    "select_by_crowding",
-    "standings",
-    "tournament",
-    "uniform_children",
-]
-
 Start: TypeAlias = Mask | Population | Sampling
 """An initial population: bool rows (n, n_var), a pymoo Population, which may be evaluated, or a pymoo Sampling."""
 
@@ -46,18 +27,18 @@ Start: TypeAlias = Mask | Population | Sampling
 class BitSearch(Algorithm):
     """A pymoo algorithm whose individuals are bool strings, kept as the rows of one array.
 
-    A subclass fills in three steps: `_start` draws the first strings, `_mate` makes the next batch, `_survive` selects
-    the next population. They read the population from `X` and `F` and draw from ``self.random_state`` alone.
+    A subclass implements three steps: `_start` draws the first strings, `_mate` makes the next batch, and `_survive`
+    selects the next population. They read the population from `X` and `F` and draw from ``self.random_state`` alone.
 
     Parameters
     ----------
     pop_size : int, at least 2, default 100
-        Strings in the population, and in a batch.
+        Number of strings in the population, and in a batch.
     sampling : ndarray of bool, Population or Sampling, optional
-        Strings that come first in the initial population, all of them even if they are more than `pop_size`. If they
-        are fewer, the search's own start gives the rest. Individuals that are evaluated are not evaluated again.
+        First strings of the initial population, all of them even if there are more than `pop_size`. If there are fewer,
+        `_start` draws the rest. Evaluated individuals are not evaluated again.
     repair : pymoo Repair, optional
-        Applied to each batch before it is evaluated.
+        Applied to each batch before its evaluation.
     **settings
         Passed on to pymoo's Algorithm.
 
@@ -71,14 +52,13 @@ class BitSearch(Algorithm):
     Raises
     ------
     ValueError
-        For a problem with constraints: these searches compare objectives only. For more or fewer objectives than
-        `n_objectives`. For strings that are not bool or of another length than the problem's. For an initial population
-        that holds nothing but empty strings.
+        For a problem with constraints, a number of objectives outside `n_objectives`, strings of another type or length
+        than the problem's, and an initial population of empty strings alone.
 
     Notes
     -----
-    An empty string is never evaluated. Of equal strings in a batch, after the repair, one is evaluated, unless
-    `sends_copies`. A batch that comes out empty ends the search, as in pymoo.
+    Empty strings are never evaluated. Of equal strings in a batch, after the repair, one is evaluated, unless
+    `sends_copies`. An empty batch ends the search, as in pymoo.
 
     Examples
     --------
@@ -100,10 +80,10 @@ class BitSearch(Algorithm):
     """
 
     sends_copies: ClassVar[bool] = False
-    """Whether the method evaluates a string as often as it stands in a batch."""
+    """Whether equal strings of a batch are all evaluated."""
 
     n_objectives: ClassVar[tuple[int, int | None]] = (1, None)
-    """How many objectives the method needs at least, and can take at most."""
+    """Smallest and largest number of objectives of the method."""
 
     def __init__(
         self,
@@ -131,14 +111,14 @@ class BitSearch(Algorithm):
 
     @abstractmethod
     def _survive(self, X: Mask, F: Matrix) -> Integers:
-        """Return the rows of the survivors; X and F hold the population, then the batch just evaluated.
+        """Return the rows of the survivors; X and F hold the population, then the evaluated batch.
 
-        `self.X` and `self.F` are still those of the population, without rows when the initial one comes in.
+        `self.X` and `self.F` hold the population, without rows for the initial batch.
         """
 
     @classmethod
     def check_objectives(cls, n_objectives: int) -> None:
-        """Raise a ValueError if the method is not made for so many objectives."""
+        """Raise a ValueError for a number of objectives that the method is not made for."""
         least, most = cls.n_objectives
         if n_objectives < least or (most is not None and n_objectives > most):
             raise ValueError(
@@ -185,7 +165,7 @@ class BitSearch(Algorithm):
             self.opt = self.pop[best[first_of_equals(self.X[best])]]
 
     def _given(self) -> Population:
-        """Return the individuals that the caller gave for the initial population."""
+        """Return the given individuals of the initial population."""
         if self.sampling is None:
             return Population.empty()
         population = Initialization(self.sampling, repair=self.repair).do(
@@ -194,7 +174,7 @@ class BitSearch(Algorithm):
         return self._not_empty(population)
 
     def _individuals(self, X: Mask) -> Population:
-        """Return repaired individuals of the rows that are not empty."""
+        """Return repaired individuals of the non-empty rows."""
         X = X[X.any(axis=1)]
         population = Population.empty(len(X))
         for individual, row in zip(population, X, strict=True):  # a few times faster than pymoo's Population.new
@@ -209,7 +189,7 @@ class BitSearch(Algorithm):
 
     def _batch(self, population: Population) -> Population | None:
         """Return the individuals of a batch to evaluate, or None and end the search if there are none."""
-        # This also makes the digests of the batch, which the search loop wants, and forgets those of the last one.
+        # This also makes the digests of the batch for the search loop, and forgets those of the last batch.
         distinct = self.eliminate_duplicates.do(population)
         if len(distinct):
             return population if self.sends_copies else distinct
@@ -220,7 +200,6 @@ class BitSearch(Algorithm):
 
 
 def _rows(population: Population, n_var: int) -> Mask:
-    """Return the strings of a population as one array."""
     if not len(population):
         return np.empty((0, n_var), np.bool_)
     X = np.array([individual.X for individual in population])
@@ -233,15 +212,7 @@ def _rows(population: Population, n_var: int) -> Mask:
 
 
 class Selected(NamedTuple):
-    """The survivors of a selection.
-
-    Attributes
-    ----------
-    kept : ndarray of int64, shape (n_kept,)
-        Rows of the survivors, ascending.
-    standing : ndarray of int64, shape (n_kept,)
-        The smaller the better; see `standings`.
-    """
+    """The rows of the survivors of a selection, ascending, and their standings."""
 
     kept: Integers
     standing: Integers
@@ -263,17 +234,16 @@ def select_by_crowding(F: Matrix, n: int) -> Selected:
 
 
 def front_numbers(F: Matrix) -> Integers:
-    """Return the number of each point's non-dominated front, from 0 on; equal points share theirs."""
-    numbers: Integers = np.asarray(moocore.pareto_rank(F), np.int64)
-    return numbers
+    """Return the number of the non-dominated front of each point, from 0 on; equal points have the same."""
+    return np.asarray(moocore.pareto_rank(F), np.int64)
 
 
 def crowding_distances(F: Matrix, front: Integers) -> Vector:
     """Return the crowding distance of each point within its own front, shape (n,).
 
-    The sum over the objectives of the gap between a point's two neighbours, as a share of the span of its front; a
-    point at an end is infinitely far, and an objective that does not vary within a front adds nothing in between.
-    O(n_objectives n log n), all fronts in one sort. K. Deb et al., IEEE Trans. Evol. Comput. 6(2), 2002, III-B.
+    The sum over the objectives of the gap between the two neighbours of a point, as a share of the span of its front,
+    0 for a span of 0; the ends are infinitely far. O(n_objectives n log n), all fronts in one sort. K. Deb et al., IEEE
+    Trans. Evol. Comput. 6(2), 2002, III-B.
     """
     distance = np.zeros(len(F))
     for values in F.T:
@@ -291,7 +261,7 @@ def crowding_distances(F: Matrix, front: Integers) -> Vector:
 
 
 def standings(front: Integers, crowding: Vector) -> Integers:
-    """Return the standing of each point, from 0 on: by front, then by crowding distance; equals share a number."""
+    """Return the standing of each point, from 0 on, by front, then crowding distance; equal points have the same."""
     order = np.lexsort((-crowding, front))
     front, crowding = front[order], crowding[order]
     further = np.append(False, (front[1:] != front[:-1]) | (crowding[1:] != crowding[:-1]))
@@ -301,16 +271,15 @@ def standings(front: Integers, crowding: Vector) -> Integers:
 
 
 def tournament(standing: NDArray[np.number], n: int, random_state: np.random.Generator) -> Integers:
-    """Return the winners of `n` tournaments of two: the smaller standing wins, of equals the one drawn first."""
+    """Return the winners of `n` tournaments of two: the smaller standing, or of equal ones the first."""
     first, second = random_state.integers(len(standing), size=(2, n))
-    winners: Integers = np.where(standing[second] < standing[first], second, first)
-    return winners
+    return np.where(standing[second] < standing[first], second, first)
 
 
 def uniform_children(parents: Mask, random_state: np.random.Generator) -> Mask:
     """Return two children of each pair by uniform crossover and bit flips with probability 1 / n_bits.
 
-    Row i of the first half is paired with row i of the second half. A child without ones becomes a random string.
+    Row i of the first half is paired with row i of the second half. An empty child becomes a random string.
     """
     first, second = np.split(parents, 2)
     exchanged = (first ^ second) & (random_state.random(first.shape, np.float32) < 0.5)
@@ -328,7 +297,7 @@ def random_strings(n: int, n_bits: int, largest: int, random_state: np.random.Ge
 
 
 def random_subsets(strings: Mask, sizes: Integers, random_state: np.random.Generator) -> Mask:
-    """Return for each string a random subset of its ones with so many members, all of them equally likely.
+    """Return for each string a random subset of its ones of the given size, all subsets equally likely.
 
     Examples
     --------
@@ -338,23 +307,21 @@ def random_subsets(strings: Mask, sizes: Integers, random_state: np.random.Gener
     """
     lots = np.where(strings, random_state.random(strings.shape), 2.0)
     last = np.sort(lots, axis=1)[np.arange(len(strings)), sizes - 1]
-    subsets: Mask = lots <= np.where(sizes > 0, last, -1.0)[:, None]
-    return subsets
+    return lots <= np.where(sizes > 0, last, -1.0)[:, None]
 
 
 def random_members(strings: Mask, n: int, random_state: np.random.Generator) -> Integers:
-    """Return `n` random ones of each string, none of them empty, drawn with replacement, shape (n, n_strings)."""
+    """Return `n` random ones of each non-empty string, drawn with replacement, shape (n, n_strings)."""
     rows, bits = np.nonzero(strings)
     sizes = np.bincount(rows, minlength=len(strings))
     places = (random_state.random((n, len(strings))) * sizes).astype(np.int64)
-    members: Integers = bits[np.cumsum(sizes) - sizes + places]
-    return members
+    return bits[np.cumsum(sizes) - sizes + places]
 
 
 def beside_size(X: Mask, F: Matrix) -> Integers:
-    """Return the numbers of the objectives that are not the size of the strings, whatever their order.
+    """Return the numbers of the objectives other than the size of the strings; all if all are the size.
 
-    An objective is the size if it is proportional to the number of ones, within a billionth. If all are, all count.
+    An objective is the size if it is proportional to the number of ones, within a billionth.
 
     Examples
     --------
@@ -363,24 +330,17 @@ def beside_size(X: Mask, F: Matrix) -> Integers:
     """
     sizes = np.count_nonzero(X, axis=1)[:, None]
     proportional = np.isclose(F * sizes[0], F[0] * sizes, rtol=1e-9, atol=0.0).all(axis=0)
-    others: Integers = np.flatnonzero(~proportional | proportional.all())
-    return others
+    return np.flatnonzero(~proportional | proportional.all())
 
 
 def hamming_distances(A: Mask, B: Mask) -> NDArray[np.float32]:
-    """Return in how many bits the rows of `A` and of `B` differ, shape (n_a, n_b); exact below 2²⁴ bits."""
+    """Return the Hamming distances between the rows of `A` and `B`, shape (n_a, n_b); exact below 2²⁴ bits."""
     a, b = A.astype(np.float32), B.astype(np.float32)
-    distances: NDArray[np.float32] = a.sum(axis=1)[:, None] + b.sum(axis=1) - 2 * (a @ b.T)
-    return distances
+    return a.sum(axis=1)[:, None] + b.sum(axis=1) - 2 * (a @ b.T)
 
 
 def first_of_equals(rows: Array) -> Integers:
-    """Return the numbers of the rows that equal none before them, ascending.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (n, n_columns)
-        Strings of bool, or objectives.
+    """Return the numbers of the rows, of bool or objectives, that equal no earlier row, ascending.
 
     Examples
     --------
@@ -388,12 +348,11 @@ def first_of_equals(rows: Array) -> Integers:
     [0, 1]
     """
     _, first = np.unique(_as_single_values(rows), return_index=True)
-    numbers: Integers = np.sort(first)
-    return numbers
+    return np.sort(first)
 
 
 def group_numbers(rows: Array) -> Integers:
-    """Return a number from 0 on for each row of bool or objectives, the same for equal rows and for these alone."""
+    """Return a number from 0 on for each row of bool or objectives, the same for equal rows alone."""
     _, numbers = np.unique(_as_single_values(rows), return_inverse=True)
     return numbers
 

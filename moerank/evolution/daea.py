@@ -1,4 +1,4 @@
-"""DAEA (Xu, Xue, Zhang 2021): mates are neighbours, and near copies among equal objective vectors have to go."""
+"""DAEA (Xu, Xue, Zhang 2021): mating of neighbours, and removal of near duplicates among equal objective vectors."""
 
 from __future__ import annotations
 
@@ -19,14 +19,9 @@ from moerank.evolution.bit_search import (
 __all__ = ["DAEA"]
 
 
-NEIGHBOURS = 0.2
-"""Share of the population that are a member's neighbours; at least four are."""
-
-NEARBY = 0.8
-"""Probability that the second parent is a neighbour of the first."""
-
-BALANCED = 0.2
-"""Probability that a child's mutation flips as many ones as zeros on average."""
+NEIGHBOURS = 0.2  # share of the population, at least four
+NEARBY = 0.8  # probability that the second parent is a neighbour of the first
+BALANCED = 0.2  # probability of a mutation that flips as many ones as zeros on average
 
 
 class DAEA(BitSearch):
@@ -62,17 +57,6 @@ class DAEA(BitSearch):
     ----------
     H. Xu, B. Xue, M. Zhang: A duplication analysis-based evolutionary algorithm for biobjective feature selection.
     IEEE Trans. Evolutionary Computation 25(2), 2021.
-
-    Examples
-    --------
-    >>> from pymoo.core.problem import Problem
-    >>> from pymoo.optimize import minimize
-    >>> class Knapsack(Problem):
-    ...     def _evaluate(self, X, out, *args, **kwargs):
-    ...         out["F"] = np.column_stack([X.sum(axis=1), ~X @ np.array([8, 4, 2, 1])])
-    >>> result = minimize(Knapsack(n_var=4, n_obj=2), DAEA(pop_size=8), ("n_gen", 10), seed=1)
-    >>> sorted(result.F.tolist())
-    [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
 
     def _start(self, n: int) -> Mask:
@@ -95,7 +79,7 @@ class DAEA(BitSearch):
         return rest[_select_by_size(F[rest], np.count_nonzero(X[rest], axis=1), self.pop_size)]
 
     def _second_parents(self) -> Integers:
-        """Return a member for each member of the population, another one unless there is none."""
+        """Return another member for each member of the population; a single member is its own mate."""
         n = len(self.X)
         if n == 1:
             return np.zeros(1, np.int64)
@@ -123,7 +107,7 @@ class DAEA(BitSearch):
         return children ^ (self.random_state.random((n, d)) < probability)
 
     def _near_duplicates(self, X: Mask, F: Matrix) -> Mask:
-        """Return which strings are to be removed from their groups of equal objective vectors."""
+        """Return the mask of the near duplicates that leave their groups of equal objective vectors."""
         removed = np.zeros(len(X), np.bool_)
         groups = group_numbers(F)
         shared = np.flatnonzero(np.bincount(groups)[groups] > 1)
@@ -143,14 +127,14 @@ class DAEA(BitSearch):
 
 
 def _select_by_size(F: Matrix, sizes: Integers, n: int) -> Integers:
-    """Return the rows of `n` strings, front by front, the sizes of the last front's as different as can be."""
+    """Return the rows of `n` strings, front by front; from the last front those of the rarest sizes."""
     front = front_numbers(F)
     n_up_to = np.cumsum(np.bincount(front))
     last = int(np.searchsorted(n_up_to, n))
     selected, candidates = np.flatnonzero(front < last), np.flatnonzero(front == last)
     far = np.argsort(-crowding_distances(F, front)[candidates], kind="stable")
     candidates = candidates[far]
-    # A string meets as many of its size as stand in the fronts before and among the candidates preferred to it.
+    # The number of strings of its size in the fronts before, and among the candidates before it.
     same = sizes[candidates][:, None] == sizes[candidates]
     met = (sizes[candidates][:, None] == sizes[selected]).sum(axis=1) + np.tril(same, -1).sum(axis=1)
     taken = candidates[np.argsort(met, kind="stable")[: n - len(selected)]]

@@ -1,11 +1,11 @@
-"""Journals of searches: every evaluated batch in an append-only file, read without running anything in it.
+"""Journals of searches: append-only files of all evaluated batches, which run no code when they are read.
 
 The first line is JSON: format, versions of the writers, and the configuration of the search with digests of its data.
-Each further line stands for a batch of individuals: JSON ``[seconds, digests, values]`` and a check sum. The seconds
-are those of the search so far, interruptions not counted; the digests (`row_digests`) name the individuals, and the
-values are their F, G and H. The check sum is blake2b over the check sum of the line before and this line, so that no
-record is lost, moved or taken from another journal without notice. Check sums are no secret: deliberate changes are
-found when a resumed search measures its archive again, see `search`.
+Each further line is a batch of individuals: JSON ``[seconds, digests, values]`` and a check sum. The seconds are those
+of the search so far, without interruptions; the digests (`row_digests`) name the individuals; the values are their F, G
+and H. The check sum is blake2b over the check sum of the line before and this line, so that no record can be lost,
+moved or taken from another journal without notice. Check sums are no secret: a deliberate change is found when a
+resumed search measures its archive again, see `search`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from importlib.metadata import version
 from io import BufferedReader, FileIO
 from math import inf
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -31,11 +31,14 @@ from moerank.version import VERSION
 
 __all__ = ["Journal", "Record"]
 
+NAME = "moerank journal"
+"""Name of the file format."""
+
 FORMAT = 2
-"""Number of the file format; raised whenever an older file cannot be read any more."""
+"""Version of the file format; older formats are refused."""
 
 LONGEST_HEADER, LONGEST_RECORD = 2**20, 2**28
-"""Bytes of a line; longer ones are refused."""
+"""Largest number of bytes of a line."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Record:
     Attributes
     ----------
     elapsed : float
-        Seconds of the search until its objectives were known.
+        Seconds of the search up to the evaluation.
     digests : list of bytes, length n
     values : ndarray, shape (n, width)
         F, G and H side by side.
@@ -67,22 +70,17 @@ class Journal:
         Settings that determine the run (problem, data, solver, parameters), as JSON values. A journal of another
         configuration is refused.
     every : float, default 2.0
-        Seconds between two moments at which the file is forced to the disk. Each record is handed to the operating
-        system at once, so a killed process loses nothing that it evaluated, and a power cut at most these seconds.
+        Seconds between two writes to the disk. Each record is given to the operating system at once, so that a killed
+        process loses no evaluation, and a power cut loses at most these seconds.
 
     Attributes
     ----------
     n_records : int
         Records read and written so far.
     resumed : bool
-        Whether any were read.
+        Whether any record was read.
     repeating : bool
-        Whether the last batch was read, not written: the search is not yet where it was interrupted.
-
-    Raises
-    ------
-    TypeError
-        If the configuration holds other than JSON values.
+        Whether the search is not yet where it was interrupted.
 
     Examples
     --------
@@ -94,7 +92,7 @@ class Journal:
 
     def __init__(self, path: str | Path, configuration: dict[str, object], *, every: float = 2.0) -> None:
         self.path = Path(path)
-        # Through JSON and back, so that a tuple here equals the list that it becomes in the file.
+        # Through JSON and back: a tuple becomes a list in the file.
         self.configuration = json.loads(json.dumps(configuration))
         self.every = every
         self.n_records = 0
@@ -102,7 +100,7 @@ class Journal:
         self._lines: BufferedReader | None = None
 
     def exists(self) -> bool:
-        """Whether there is something to go on from."""
+        """Whether the file exists."""
         return self.path.exists()
 
     def remove(self) -> None:
@@ -110,25 +108,20 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
     def open(self, about: dict[str, object], width: int) -> None:
-        """Open the file for a search of `width` values per individual, or begin it where there is none.
+        """Open or begin the file of a search of `width` values per individual; `about` joins the configuration.
 
-        Raises a ValueError if the file is no journal, or one of other versions or of another configuration; `about`
-        joins the configuration.
+        Raises a ValueError if the file is no journal, or a journal of other versions or of another configuration.
         """
         if self.exists() and not self.path.is_file():
             raise ValueError(f"{self.path} is not a journal of moerank but something else than a file; move it away")
-        here: dict[str, Any] = {
-            "format": "moerank journal",
-            "versions": _versions(),
-            "configuration": about | self.configuration,
-        }
+        here = {"format": NAME, "versions": _versions(), "configuration": about | self.configuration}
         header = json.dumps(here, sort_keys=True).encode() + b"\n"
         self._file = FileIO(self.path, "a+")
         self._file.seek(0)
         self._lines = BufferedReader(self._file)
         self._width = width
         self.n_records, self._end, self._elapsed, self._last_sync = 0, 0, 0.0, -inf
-        self.resumed, self.repeating = False, self._begins_with(header, here)
+        self.resumed, self.repeating = False, self._begins_with(header)
         if self.repeating:
             self._accept(header, _sum(header))
         else:
@@ -136,9 +129,9 @@ class Journal:
             self._write(header, _sum(header))
 
     def read(self, asked: int | None = None) -> Record | None:
-        """Return the next record, or None where the journal ends; a record that is torn there is cut off.
+        """Return the next record, or None at the end; a torn last record is cut off.
 
-        Raises a ValueError if the record is damaged, or does not hold as many individuals as are `asked` for.
+        Raises a ValueError if the record is damaged, or has another number of individuals than `asked`.
         """
         if not self.repeating or self._lines is None:
             return None
@@ -169,10 +162,10 @@ class Journal:
         return record
 
     def append(self, record: Record) -> None:
-        """Write a record after all others.
+        """Write a record at the end.
 
-        Raises a ValueError if its values cannot be kept or another process writes to the same file, and an OSError that
-        names file, reason and remedy if it cannot be written.
+        Raises a ValueError for NaN and for a file that another process changed, and an OSError that names file, reason
+        and remedy if the file cannot be written.
         """
         if (undefined := np.isnan(record.values).any(axis=1)).any():
             i = int(undefined.argmax())
@@ -189,7 +182,7 @@ class Journal:
         self.n_records += 1
 
     def differs(self, how: str, number: int | None = None) -> NoReturn:
-        """Refuse the journal because the search does not go as the last record says, or that of a given number."""
+        """Refuse the journal because the search differs from a record, by default the last one read."""
         raise ValueError(
             f"record {number or self.n_records} of journal {self.path} belongs to another search: {how}; resume it "
             "with the data, the problem and the machine it was written with, or remove it to begin anew"
@@ -232,8 +225,8 @@ class Journal:
             f"{self._end} to go on from what is before, or remove it to begin anew"
         )
 
-    def _begins_with(self, header: bytes, here: dict[str, Any]) -> bool:
-        """Whether the file has this header, False if only a beginning of it was written; refuse any other."""
+    def _begins_with(self, header: bytes) -> bool:
+        """Whether the file has this header; False if it was not written to its end; refuse another header."""
         assert self._lines is not None
         line = self._lines.readline(LONGEST_HEADER)
         if line == header:
@@ -241,8 +234,8 @@ class Journal:
         if len(line) <= len(header) and header.startswith(line.rstrip(b"\0")):
             return False
         try:
-            there = json.loads(line)
-            if there["format"] != here["format"]:
+            here, there = json.loads(header), json.loads(line)
+            if there["format"] != NAME:
                 raise ValueError
             versions, configuration = (_differences(there[key], here[key]) for key in ("versions", "configuration"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -259,14 +252,18 @@ class Journal:
 
 
 def _sum(*pieces: bytes) -> bytes:
-    """Return the check sum as text, with the end of the line."""
+    """Return the check sum as text with a newline."""
     return blake2b(b"".join(pieces), digest_size=16).hexdigest().encode() + b"\n"
 
 
 def _versions() -> dict[str, object]:
-    python = ".".join(platform.python_version_tuple()[:2])
-    others = {"pymoo": version("pymoo"), "numpy": np.__version__, "python": python}
-    return {"journal format": FORMAT, "moerank": VERSION, **others}
+    return {
+        "journal format": FORMAT,
+        "moerank": VERSION,
+        "pymoo": version("pymoo"),
+        "numpy": np.__version__,
+        "python": ".".join(platform.python_version_tuple()[:2]),
+    }
 
 
 def _differences(there: dict[str, object], here: dict[str, object]) -> str:

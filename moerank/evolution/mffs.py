@@ -1,4 +1,4 @@
-"""MFFS (Jiao, Xue, Zhang 2023): two weighted sums of size and error are minimised beside the front, and help it."""
+"""MFFS (Jiao, Xue, Zhang 2023): a search for the front, helped by the minimisation of two weighted sums."""
 
 from __future__ import annotations
 
@@ -26,11 +26,8 @@ from moerank.evolution.bit_search import (
 __all__ = ["MFFS"]
 
 
-WEIGHTS = (0.01, 0.99)
-"""Weights of the error in the two sums at first."""
-
-PATIENCE = 5
-"""Generations after which new weights are taken if the best of both sums are still the same."""
+WEIGHTS = (0.01, 0.99)  # first weights of the error in the two sums
+PATIENCE = 5  # generations without better sums before the weights change
 
 
 class MFFS(BitSearch):
@@ -48,11 +45,11 @@ class MFFS(BitSearch):
     X, F : ndarray
         The members of all three populations.
     front_rows : ndarray of int64
-        The rows of `X` in the population that searches for the front.
+        The rows of the population that searches for the front.
     sum_rows : list of two ndarray of int64
-        Those in the populations of the sums, the best first.
+        The rows of the populations of the sums, the best first.
     weights : ndarray, shape (2,)
-        The weights of the error in them.
+        The weights of the error in the sums.
 
     Notes
     -----
@@ -83,16 +80,6 @@ class MFFS(BitSearch):
     ----------
     R. Jiao, B. Xue, M. Zhang: Benefiting from single-objective feature selection to multiobjective feature selection: a
     multiform approach. IEEE Trans. Cybernetics 53(12), 2023.
-
-    Examples
-    --------
-    >>> from pymoo.optimize import minimize
-    >>> class Knapsack(Problem):
-    ...     def _evaluate(self, X, out, *args, **kwargs):
-    ...         out["F"] = np.column_stack([X.sum(axis=1), ~X @ np.array([8, 4, 2, 1])])
-    >>> result = minimize(Knapsack(n_var=4, n_obj=2), MFFS(pop_size=8), ("n_gen", 10), seed=1)
-    >>> sorted(result.F.tolist())
-    [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
 
     n_objectives = (2, 2)
@@ -154,7 +141,7 @@ class MFFS(BitSearch):
         self.front_rows, self.standing = candidates[selected.kept], selected.standing
 
     def _select_sums(self, f: Matrix, candidates: list[Integers]) -> None:
-        """Keep the least sums of each; the point z, which they are measured from, changes no order."""
+        """Keep the least sums of each; the point z changes no order, and is left out."""
         self.sum_rows, self.sums = [], []
         for weight, rows, size in zip(self.weights, candidates, self.sizes[1:], strict=True):
             g = (1 - weight) * f[rows, 0] + weight * f[rows, 1]
@@ -184,7 +171,7 @@ class MFFS(BitSearch):
         self.weights = weights.round(2)
 
     def _one_and_zero_flipped(self, strings: Mask) -> Mask:
-        """Return the strings with a random one and a random zero flipped in each, where it has such."""
+        """Flip a random one and a random zero of each string, where it has any."""
         flipped = strings.copy()
         for bit in (strings, ~strings):
             able = np.flatnonzero(bit.any(axis=1))
@@ -193,10 +180,9 @@ class MFFS(BitSearch):
 
 
 def _among(X: Mask, others: Mask) -> Mask:
-    """Return which rows of `X` are among the others."""
+    """Whether each row of `X` is among the others."""
     numbers = group_numbers(np.concatenate((X, others)))
-    found: Mask = np.isin(numbers[: len(X)], numbers[len(X) :])
-    return found
+    return np.isin(numbers[: len(X)], numbers[len(X) :])
 
 
 def _mean_distance(X: Mask) -> float:
@@ -206,7 +192,7 @@ def _mean_distance(X: Mask) -> float:
 
 
 def _unlike(X: Mask, F: Matrix, n: int, distance: float) -> Integers:
-    """Return the rows of the first fronts, `n` or more if there are so many, equal objectives far from each other."""
+    """Return `n` or more rows of the first fronts, without rows near others of equal objectives; see step 4."""
     front, groups, sizes = front_numbers(F), group_numbers(F), np.count_nonzero(X, axis=1)
     first = front == 0
     selected = first.copy()
@@ -227,19 +213,18 @@ def _unlike(X: Mask, F: Matrix, n: int, distance: float) -> Integers:
 def _distances_within_size(X: Mask, sizes: Integers, rows: Integers, selected: Mask, first: Mask) -> Vector:
     """Return the Hamming distance of each row to the nearest selected string of its size.
 
-    Where none has its size, to the nearest among those of the first front whose sizes are nearest.
+    Without such a string, the distance to the nearest of the first front's strings of the nearest sizes.
     """
     distances = hamming_distances(X[rows], X)
     apart = np.abs(sizes[rows][:, None] - sizes)
     peers = selected & (apart == 0)
     nearest = first & (apart == np.where(first, apart, apart.max() + 1).min(axis=1, keepdims=True))
     peers = np.where(peers.any(axis=1, keepdims=True), peers, nearest)
-    least: Vector = np.where(peers, distances, np.inf).min(axis=1)
-    return least
+    return np.where(peers, distances, np.inf).min(axis=1)
 
 
 def _far(distances: Vector, groups: Integers, least: float) -> Mask:
-    """Return which strings are at least so far, and of a group in which none is the one that is the farthest."""
+    """Whether each string is at least so far, or the farthest of a group without such strings."""
     far = distances >= least
     farthest = np.lexsort((-distances, groups))
     farthest = farthest[first_of_equals(groups[farthest, None])]

@@ -1,9 +1,8 @@
 """Operators for long bit strings, packed bit strings, and mixed strings of bits and reals.
 
-Bit strings are rows of a bool matrix with up to a million columns. pymoo's own binary operators draw a double or a
-permutation entry for every gene and copy the whole population five times per generation; these draw a few numbers for
-each individual, work row by row and give every child memory of its own once. All randomness comes from the
-`random_state` that pymoo hands over.
+Bit strings are rows of a bool matrix with up to a million columns. pymoo's own binary operators draw a number for every
+bit and copy the whole population five times per generation; these draw a few numbers for each individual and copy a row
+once. All randomness comes from the `random_state` that pymoo passes.
 """
 
 from __future__ import annotations
@@ -54,25 +53,20 @@ CROSSOVER = 0.9
 """Probability that two parents are crossed, as in NSGA-II."""
 
 DENSITY = (0.05, 0.5)
-"""Range of the shares of ones in an initial population; started at one half a search never gets down."""
+"""Range of the shares of ones in an initial population; from one half a search never gets down."""
 
 
 class DensitySampling(Sampling):
-    """Random bit strings whose share of ones differs from individual to individual.
+    """Random bit strings with a share of ones drawn for each individual.
 
-    Each individual draws its density log-uniformly from [`low`, `high`], then each bit independently with that
-    probability; an individual that came out empty gets one random bit. Selection hardly changes the density of a
-    long string within a hundred generations, so the densities a search can use must be there from the start.
+    The share is drawn log-uniformly from [`low`, `high`], then each bit independently with that probability; an empty
+    individual gets one random bit. Selection hardly changes the share within a hundred generations of long strings, so
+    an initial population must have all useful ones.
 
     Parameters
     ----------
     low, high : float, default 0.05 and 0.5
-        Range of the densities, 0 < low <= high <= 1.
-
-    Raises
-    ------
-    ValueError
-        If the range is empty or leaves (0, 1].
+        Range of the shares, 0 < low <= high <= 1.
 
     Examples
     --------
@@ -99,7 +93,7 @@ class DensitySampling(Sampling):
 
 
 class SubsetSizeSampling(Sampling):
-    """Random subsets with a uniform number of members: a size from 1 … n_var, then any subset of that size.
+    """Random subsets with a uniform size from 1 … n_var, then any subset of that size.
 
     Parameters
     ----------
@@ -128,13 +122,13 @@ class SubsetSizeSampling(Sampling):
 class UniformCrossover(Crossover):
     """Exchange each gene of two parents with probability one half.
 
-    One random bit per gene; the children are ``a ^ d`` and ``b ^ d`` with ``d`` the exchanged differences. Where a
-    mating does not take place they are copies of the parents. As in pymoo all first children come before all second.
+    The children are ``a ^ d`` and ``b ^ d`` with ``d`` the exchanged differences, or copies of the parents if the
+    mating does not take place. As in pymoo all first children come before all second ones.
 
     Parameters
     ----------
     prob : float, default 0.9
-        Probability that a mating takes place at all.
+        Probability that a mating takes place.
 
     Examples
     --------
@@ -153,13 +147,13 @@ class UniformCrossover(Crossover):
     def do(
         self,
         problem: Problem,
-        pop: Any,
-        parents: Any = None,
+        pop: Population,
+        parents: Integers | None = None,
         *args: object,
         random_state: Generator,
         **kwargs: object,
     ) -> Population:
-        """Cross the pairs of individuals `pop`, or those that the index pairs `parents` take from `pop`."""
+        """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
         matings = pop if parents is None else [pop[pair] for pair in parents]
         taking_place = random_state.random(len(matings)) < self.prob.get()
         first, second = [], []
@@ -171,7 +165,6 @@ class UniformCrossover(Crossover):
         return Population.new("X", first + second)
 
     def _exchange(self, a: Array, b: Array, random_state: Generator) -> tuple[Array, Array]:
-        """Return the two children of a mating that takes place."""
         random_bytes = np.frombuffer(random_state.bytes(-(-len(a) // 8)), np.uint8)
         exchanged = np.unpackbits(random_bytes, count=len(a))
         exchanged &= a.view(np.uint8) ^ b.view(np.uint8)
@@ -182,19 +175,14 @@ class UniformCrossover(Crossover):
 
 
 def own_stream(random_state: Generator) -> Generator:
-    """Return a generator that is seeded by one draw of another one.
-
-    An operator that draws from it moves the draws of the others by one, however many it needs itself: a search with
-    another mutation has the same draws everywhere else.
-    """
+    """Return a generator seeded by one draw, so that searches with other mutations have the same draws elsewhere."""
     return np.random.default_rng(random_state.integers(2**63))
 
 
 class SparseBitFlip(Mutation):
-    """Flip every bit independently with a small probability, at the cost of the flips alone.
+    """Flip every bit independently with a small probability.
 
-    The number of flips is drawn from Binomial(n_var, prob_var), then that many distinct positions: the same
-    distribution as one coin per bit, O(flips) draws in place of O(n_var).
+    The number of flips is drawn from Binomial(n_var, prob_var), then that many distinct positions: O(flips) draws.
 
     Parameters
     ----------
@@ -223,7 +211,7 @@ class SparseBitFlip(Mutation):
         random_state: Generator,
         **kwargs: object,
     ) -> Population:
-        """Mutate the individuals of `pop`, or copies of them if not `inplace`; the old rows stay as they were."""
+        """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
         if not inplace:
             pop = deepcopy(pop)
         random_state = own_stream(random_state)
@@ -240,13 +228,7 @@ class SparseBitFlip(Mutation):
 
 
 class KeepAsIs(NoRepair):
-    """The repair that leaves individuals alone; pymoo's own copies every row twice to change none.
-
-    Examples
-    --------
-    >>> from pymoo.algorithms.moo.nsga2 import NSGA2
-    >>> algorithm = NSGA2(100, sampling=DensitySampling(), repair=KeepAsIs())
-    """
+    """Repair that changes nothing; pymoo's own copies every row twice."""
 
     def do(self, problem: Problem, pop: Population, **kwargs: object) -> Population:
         """Return `pop` itself."""
@@ -291,15 +273,12 @@ def unpack_rows(rows: Sequence[Packed] | Packed, n_bits: int) -> Mask:
 
 
 class PackedProblem(Problem):  # type: ignore[misc]
-    """A problem on bool strings, asked about packed ones.
+    """A pymoo problem on packed strings, for one on bool strings.
 
-    Parameters
-    ----------
-    problem : pymoo Problem
-        With ``evaluate_rows(rows, digests)`` for packed rows, ``restore_cache`` and ``measure_again``; see `search`.
+    `problem` has ``evaluate_rows`` for packed rows, ``restore_cache`` and ``measure_again``; see `search`.
     """
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Problem) -> None:
         super().__init__(n_var=-(-problem.n_var // 8), n_obj=problem.n_obj, vtype=np.uint8)
         self.problem = problem
         self.evaluate_rows = problem.evaluate_rows
@@ -307,19 +286,18 @@ class PackedProblem(Problem):  # type: ignore[misc]
 
     def measure_again(self, X: Packed) -> Matrix:
         """Return the objectives of packed rows, without looking them up."""
-        values: Matrix = self.problem.measure_again(unpack_rows(X, self.problem.n_var))
-        return values
+        return self.problem.measure_again(unpack_rows(X, self.problem.n_var))
 
     def _evaluate(self, X: Packed, out: dict[str, object], *args: object, **kwargs: object) -> None:
         out["F"] = self.problem.evaluate(unpack_rows(X, self.problem.n_var))
 
     def __deepcopy__(self, memo: dict[int, object]) -> PackedProblem:
-        """Return itself, as the problem does."""
+        """Return the problem itself."""
         return self
 
 
 class PackedSampling(Sampling):
-    """A sampling of bool strings, packed."""
+    """Packed strings of a sampling of bool strings."""
 
     def __init__(self, sampling: Sampling) -> None:
         super().__init__()
@@ -345,7 +323,7 @@ class PackedBitFlip(SparseBitFlip):
     dtype = np.uint8
 
     def do(self, problem: PackedProblem, *args: Any, **kwargs: Any) -> Population:
-        """Mutate as `SparseBitFlip` does, with as many bits as the bool strings have."""
+        """Mutate as `SparseBitFlip` does, with the number of bits of the bool strings."""
         return super().do(problem.problem, *args, **kwargs)
 
     def _flip(self, row: Packed, positions: Integers) -> None:
@@ -353,18 +331,18 @@ class PackedBitFlip(SparseBitFlip):
 
 
 ETA = 20.0
-"""Distribution index of crossover and mutation of the reals: the larger, the closer children stay to their parents."""
+"""Distribution index of crossover and mutation of reals; larger values keep children closer to their parents."""
 
 
 class MixedSampling(Sampling):
-    """Random mixed strings: bits of a density drawn from U(0, 1) for each individual, reals from U(0, 1).
+    """Random mixed strings: bits with a share of ones drawn from U(0, 1) for each individual, reals from U(0, 1).
 
     Parameters
     ----------
     n_bits : int
-        How many of the leading entries are bits.
+        Number of leading entries that are bits.
     members : ndarray, shape (n_members, n_var), optional
-        Matrix that take the first places of the population.
+        Strings that take the first places of the population.
 
     Examples
     --------
@@ -390,14 +368,12 @@ class MixedSampling(Sampling):
 class MixedCrossover(Crossover):
     """Uniform crossover of the bits, simulated binary crossover of the reals.
 
-    The order of features means nothing: neighbouring bits need not stay together, as after a cut at one point.
-
     Parameters
     ----------
     n_bits : int
-        How many of the leading entries are bits.
+        Number of leading entries that are bits.
     prob : float, default 0.9
-        Probability that a mating takes place at all. Within one, each real is crossed with probability one half.
+        Probability that a mating takes place. Each real is then crossed with probability one half.
     """
 
     def __init__(self, n_bits: int, prob: float = CROSSOVER) -> None:
@@ -422,9 +398,9 @@ class MixedMutation(Mutation):
     Parameters
     ----------
     n_bits : int
-        How many of the leading entries are bits.
+        Number of leading entries that are bits.
     prob_var : float, optional
-        Probability that an entry changes, by default 1 / n_var, n_var being the length of the whole string.
+        Probability that an entry changes, by default 1 / n_var.
     """
 
     def __init__(self, n_bits: int, prob_var: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""PRDH (Jiao, Xue, Zhang 2024): the smallest string's error is a limit, and equal objectives need unlike strings."""
+"""PRDH (Jiao, Xue, Zhang 2024): the error of the smallest string as a limit, and unlike strings of equal objectives."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class PRDH(BitSearch):
     2. N parents by tournament (front, then crowding distance); uniform crossover of all pairs, each bit flips with
        probability 1/d; a string without ones becomes a random one; of equal children one is evaluated.
     3. Selection among the parents and children, of equal strings one. The first front is kept whole.
-    4. In every later front, in each group of equal objective vectors, keep what is non-dominated for (max o₁, max o₂):
-       o₁ is the mean Hamming distance to the members of the first front nearest in size, o₂ the mean, over its members
-       nearest in error, of the share of their ones in which the string differs from them.
+    4. In every later front, in each group of equal objective vectors, keep the non-dominated strings, o₁ and o₂
+       maximised: o₁ is the mean Hamming distance to the members of the first front nearest in size, o₂ the mean, over
+       its members nearest in error, of the share of their ones in which the string differs from them.
     5. The smallest string (of equals the one of least error) gives the limit: a string of a larger error is infeasible.
     6. Where N or more are feasible, NSGA-II's selection among them, else the N smallest strings, whatever their error;
        these stand in tournaments by their size.
@@ -53,17 +53,6 @@ class PRDH(BitSearch):
     ----------
     R. Jiao, B. Xue, M. Zhang: Solving multiobjective feature selection problems in classification via problem
     reformulation and duplication handling. IEEE Trans. Evolutionary Computation 28(4), 2024.
-
-    Examples
-    --------
-    >>> from pymoo.core.problem import Problem
-    >>> from pymoo.optimize import minimize
-    >>> class Knapsack(Problem):
-    ...     def _evaluate(self, X, out, *args, **kwargs):
-    ...         out["F"] = np.column_stack([X.sum(axis=1), ~X @ np.array([8, 4, 2, 1])])
-    >>> result = minimize(Knapsack(n_var=4, n_obj=2), PRDH(pop_size=16), ("n_gen", 10), seed=1)
-    >>> sorted(result.F.tolist())
-    [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
 
     n_objectives = (2, None)
@@ -95,7 +84,7 @@ class PRDH(BitSearch):
 
 
 def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
-    """Return the rows that stay when of equal objectives, behind the first front, only the least alike are kept."""
+    """Return the rows without strings behind the first front that are too like others of equal objectives."""
     front, groups = front_numbers(F), group_numbers(F)
     first = front == 0
     crowd = np.flatnonzero(~first & (np.bincount(groups)[groups] > 1))
@@ -110,7 +99,7 @@ def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
 
 
 def _unlikeness(X: Mask, errors: Matrix, rows: Integers, first: Mask) -> tuple[Vector, Vector]:
-    """Return o₁ and o₂ of these rows: how far they are from the first front's members near them."""
+    """Return o₁ and o₂ of these rows, their distances from the nearest members of the first front."""
     sizes = np.count_nonzero(X, axis=1)
     distances = hamming_distances(X[rows], X[first])
     by_size = np.abs(sizes[rows][:, None] - sizes[first])
@@ -122,7 +111,6 @@ def _unlikeness(X: Mask, errors: Matrix, rows: Integers, first: Mask) -> tuple[V
 
 
 def _mean_of_nearest(values: NDArray[np.floating], distances: NDArray[np.number]) -> Vector:
-    """Return each row's mean of the values whose distance is the least of the row."""
+    """Return the mean of the values of least distance in each row."""
     nearest = distances == distances.min(axis=1, keepdims=True)
-    means: Vector = (values * nearest).sum(axis=1) / nearest.sum(axis=1)
-    return means
+    return (values * nearest).sum(axis=1) / nearest.sum(axis=1)

@@ -1,4 +1,4 @@
-"""SparseEA (Tian, Zhang, Wang, Jin 2020): features that are good alone are switched on first and off last."""
+"""SparseEA (Tian, Zhang, Wang, Jin 2020): good single features are switched on first and off last."""
 
 from __future__ import annotations
 
@@ -51,17 +51,6 @@ class SparseEA(BitSearch):
     ----------
     Y. Tian, X. Zhang, C. Wang, Y. Jin: An evolutionary algorithm for large-scale sparse multiobjective optimization
     problems. IEEE Trans. Evolutionary Computation 24(2), 2020.
-
-    Examples
-    --------
-    >>> from pymoo.core.problem import Problem
-    >>> from pymoo.optimize import minimize
-    >>> class Knapsack(Problem):
-    ...     def _evaluate(self, X, out, *args, **kwargs):
-    ...         out["F"] = np.column_stack([X.sum(axis=1), ~X @ np.array([8, 4, 2, 1])])
-    >>> result = minimize(Knapsack(n_var=4, n_obj=2), SparseEA(pop_size=8), ("n_gen", 10), seed=1)
-    >>> sorted(result.F.tolist())
-    [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
 
     sends_copies = True
@@ -98,11 +87,10 @@ class SparseEA(BitSearch):
         return distinct[selected.kept]
 
     def _coins(self) -> Mask:
-        coins: Mask = self.random_state.random((self.pop_size, 1)) < 0.5
-        return coins
+        return self.random_state.random((self.pop_size, 1)) < 0.5
 
     def _flip_one(self, children: Mask, candidates: Mask, off: Mask) -> None:
-        """Flip one of the candidates of each row that has some: the better to switch on, or the worse to switch off."""
+        """Flip a candidate of each row that has any: the better of two to switch on, the worse to switch off."""
         able = np.flatnonzero(candidates.any(axis=1))
         first, second = random_members(candidates[able], 2, self.random_state)
         sign = np.where(off[able, 0], -1, 1)
@@ -111,7 +99,6 @@ class SparseEA(BitSearch):
 
 
 def _scores(X: Mask, F: Matrix) -> Integers:
-    """Return for each bit the best front among the single strings that hold it, where a repair has added others."""
+    """Return the best front of the strings with each bit; after a repair there may be several."""
     front = front_numbers(F)
-    scores: Integers = np.where(X, front[:, None], front.max() + 1).min(axis=0)
-    return scores
+    return np.where(X, front[:, None], front.max() + 1).min(axis=0)

@@ -1,4 +1,4 @@
-"""Staircase search: a front over all sizes at once, by near mates, small moves and a few strings of each size."""
+"""Staircase: a search for the front over all sizes at once, with near mates, small moves and few strings of a size."""
 
 from __future__ import annotations
 
@@ -23,50 +23,32 @@ from moerank.evolution.operators import SubsetSizeSampling
 __all__ = ["Staircase", "gaps", "select_by_gap"]
 
 
-MOST_OF_A_SIZE = 3
-"""Most members of one size."""
-
-FARTHEST_PLACE = 5
-"""Most places between a string and its near mate, in the order of size."""
+MOST_OF_A_SIZE = 3  # members of one size
+FARTHEST_PLACE = 5  # places between a string and its near mate, in the order of size
+DECIMALS = 12  # by which objectives are compared
+P_FURTHER_MOVE = 1 / 3  # probability of one more move after each
+LEAST_SHARE, MEMORY = 0.05, 0.9  # of each operator, and of earlier successes in each generation
+STALE_GENERATIONS = 12  # without progress, before the search begins anew
+FULL_SIZE_AT = 10_000  # evaluations at which the population has its nominal size
+SMALLEST_SHARE, LARGEST_SHARE = 1 / 4, 4  # sizes of the population as shares of the nominal size
+TRIES = 6  # attempts to fill a batch; in the last two each child takes two moves more
 
 OPERATORS = NEAR, ANY, MOVED, FLIP, SWAP = range(5)
-"""Ways to make a child: from a near mate, from any, from either with moves; by a flip; by an exchange of two bits."""
+"""Ways to make a child: from a near mate, from any mate, from either with moves; by a flip; by an exchange of bits."""
 
 ADD, DROP, EXCHANGE = range(3)
-"""The moves."""
-
-DECIMALS = 12
-"""Decimals by which objectives are compared."""
-
-P_FURTHER_MOVE = 1 / 3
-"""Probability of one more move after each."""
-
-LEAST_SHARE, MEMORY = 0.05, 0.9
-"""Least share of each operator, and the factor by which earlier successes fade each generation."""
-
-STALE_GENERATIONS = 12
-"""Generations without progress after which the search begins anew."""
-
-FULL_SIZE_AT = 10_000
-"""Evaluations after which the population has its nominal size."""
-
-SMALLEST_SHARE, LARGEST_SHARE = 1 / 4, 4
-"""Least and largest size of the population, as shares of its nominal size."""
-
-TRIES = 6
-"""Most attempts to fill a batch; in the last two each child takes two moves more."""
+"""Moves."""
 
 
 class Staircase(BitSearch):
-    """Search for the whole front over the number of ones at once: the staircase of the best known up to each size.
+    """Search for the staircase of the best strings up to each number of ones.
 
     Parameters
     ----------
     pop_size : int, default 100
-        Strings in the population, and in a batch, once 10,000 strings have been evaluated. Both grow with the root of
-        the number evaluated, from a quarter of that to four times as much: a small population is far better early and a
-        large one late, and how long the search will be need not be known. During the search the attribute is the
-        size now.
+        Nominal number of strings in the population, and in a batch. Both grow with the root of the number of
+        evaluations, from a quarter of it at first to four times as much, through the nominal size at 10,000: a small
+        population is far better early and a large one late. During the search the attribute is the present size.
     adaptive : bool, default True
         Choose the operators by their latest success; False gives each an equal share.
     sampling, repair, **settings
@@ -74,9 +56,9 @@ class Staircase(BitSearch):
 
     Notes
     -----
-    1. Start: half of the strings from the problem, if it has a method ``starting_strings(n)`` that returns at most n of
-       them (n, n_var); the others, or all, are random: a size uniform in 1 … d, or up to what the problem calls its
-       ``most_ones``, then any subset of it.
+    1. Start: half of the strings from the method ``starting_strings(n)`` of the problem, if it has one that returns at
+       most n of them (n, n_var); the others, or all, are random: a size uniform in 1 … d, or up to the attribute
+       ``most_ones`` of the problem, then any subset of it.
     2. The gap of a member is how far it lies above the staircase. With one objective e beside the size, it is e − N(k),
        N(k) the least e among members of at most its k ones. With several, each divided by its span: the least amount
        that all of them would have to fall by for no member of at most k ones to be better in all; with one objective
@@ -161,13 +143,13 @@ class Staircase(BitSearch):
         return np.array(rows[: self.pop_size])
 
     def _operators(self, n: int) -> Integers:
-        """Draw how each of `n` children is made."""
+        """Draw an operator for each of `n` children."""
         success = (self.survived + 0.5) / (self.used + 5) if self.adaptive else np.ones(len(OPERATORS))
         shares = LEAST_SHARE + (1 - LEAST_SHARE * len(OPERATORS)) * success / success.sum()
         return self.random_state.choice(len(OPERATORS), n, p=shares / shares.sum())
 
     def _children(self, operators: Integers, further: int) -> Mask:
-        """Return a child for each operator, with so many further moves."""
+        """Return a child for each operator, with `further` moves."""
         n, rng = len(operators), self.random_state
         parents = tournament(self.gap, n, rng)
         by_size = np.argsort(np.count_nonzero(self.X, axis=1), kind="stable")
@@ -200,7 +182,7 @@ class Staircase(BitSearch):
         keys = [_keys(individual.X[None])[0] for individual in distinct]
         new = [i for i, key in enumerate(keys) if key not in self.sent]
         self.sent.update(keys)
-        # Where a repair has left nothing new the search goes on and grows stale.
+        # After a repair that leaves nothing new, the search goes on and grows stale.
         return distinct[new] if new else distinct
 
     def _survive(self, X: Mask, F: Matrix) -> Integers:
@@ -240,10 +222,7 @@ class Staircase(BitSearch):
 
 
 def gaps(sizes: Integers, values: Matrix) -> Vector:
-    """Return the gap of each member above the staircase of the members of at most its size, shape (n,).
-
-    That is the least amount that all its values (n, n_values) would have to fall by for no such member to be less in
-    all of them; with a single value the difference from the least one.
+    """Return the gap of each member above the staircase, shape (n,); see step 2 of `Staircase`.
 
     Examples
     --------
@@ -258,15 +237,11 @@ def gaps(sizes: Integers, values: Matrix) -> Vector:
         return values[:, 0] - np.minimum.accumulate(least)[sizes]
     falls = reduce(np.minimum, (value[:, None] - value for value in values.T))  # faster than one cube of differences
     falls[sizes[None, :] > sizes[:, None]] = -np.inf
-    most: Vector = falls.max(axis=1)
-    return most
+    return falls.max(axis=1)
 
 
 def select_by_gap(sizes: Integers, values: Matrix, n: int) -> tuple[Integers, Vector]:
-    """Return the first `n` members by gap, then size, then crowding within the size, and their gaps.
-
-    At most three of a size stay, and of several with the same size and values the first. If more than `n` of these are
-    on the staircase, all of them do, so that it does not lose its far end.
+    """Return the rows of the survivors among all members, and their gaps; see step 3 of `Staircase`.
 
     Examples
     --------
@@ -287,7 +262,7 @@ def select_by_gap(sizes: Integers, values: Matrix, n: int) -> tuple[Integers, Ve
 
 
 def _values_beside_size(X: Mask, F: Matrix) -> Vector:
-    """Return the objectives that are not the size, as shares of their spans if there are several."""
+    """Return the objectives other than the size; several as shares of their spans."""
     values = F[:, beside_size(X, F)]
     if values.shape[1] == 1:
         return values
@@ -296,7 +271,7 @@ def _values_beside_size(X: Mask, F: Matrix) -> Vector:
 
 
 def _moved(X: Mask, kinds: Integers, random_state: np.random.Generator) -> Mask:
-    """Return the strings after one move each: a random zero added, a random one dropped, or both."""
+    """Return the strings after one move each: a random bit added, a random one dropped, or both."""
     X = X.copy()
     adds = np.flatnonzero((kinds != DROP) & ~X.all(axis=1))
     drops = np.flatnonzero((kinds != ADD) & X.any(axis=1))

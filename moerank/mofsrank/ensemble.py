@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,16 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Mask, Matrix
 from moerank.checks import check_choice
 from moerank.data import RankingData
-from moerank.evolution import CROSSOVER, DigestDuplicates, KeepAsIs, MixedCrossover, MixedMutation, MixedSampling
+from moerank.evolution import (
+    CROSSOVER,
+    DigestDuplicates,
+    MixedCrossover,
+    MixedMutation,
+    MixedSampling,
+    Operators,
+)
 from moerank.metrics import Metric
-from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
+from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import FitnessBackend, LinearPopulation
@@ -30,38 +37,31 @@ class Ensemble(Stage):
 
         ens_j = bit_j · Σ_k weight_k · r_k(j),                                                        (7)
 
-    with r_k the k-th member's ranker. Nothing is retrained. By default features count if their weight in the sum is not
-    zero, for a feature without a weight need not be computed.
+    with r_k the ranker of the k-th member. Nothing is trained again. By default features count if their weight in the
+    sum is not zero: other features need not be computed.
 
     Parameters
     ----------
     train : RankingData
     coefs : array-like, shape (n_members, n_features)
         The rankers of the front, 0 off their features.
-    metric : Metric, default NDCG(10)
-    objectives : sequence of str or Objective, default ("features", "error")
-        Minimised; see `moerank.mofsrank.objectives`.
-    limits, by_group : optional
-        See `FeatureSelection`. An included feature counts, and costs, even if its weight is 0; if bits stand for
-        groups, all features of a group do if one of them has a weight.
+    metric, objectives, limits, by_group, crossover, mutation, workers
+        See `FeatureSelection`. An included feature counts, and costs, even if its weight is 0. With `by_group` all
+        features of a group count if one of them has a weight.
     backend : fitness backend, optional
-        Trained the rankers; for objectives that compare with another ranker of its kind.
+        The backend of the rankers, for objectives that compare with another of its rankers.
     inject : bool, default False
-        Start with the members themselves in the population, so that the ensemble cannot do worse than they do on
-        the training data. The paper does not.
+        Put the members into the initial population, so that the training error of the front is no worse than theirs.
+        The paper does not.
     count : {"weights", "bits"}, default "weights"
-        Count features with a weight, or the bits that are set, as the paper does. The counts differ where a weight
-        vanishes: its member has none, or the weights of the members that have one are 0.
-    crossover, mutation : float
-        See `Stage`.
-    workers : int, default 1
-        Threads; the result does not depend on it.
+        Count features with a weight, or ones among the bits, as the paper does. The counts differ where the members
+        with a weight for a feature have weight 0 themselves.
 
     Notes
     -----
     X is one float matrix (n_individuals, n_bits + n_members) whose first columns are 0 or 1. The paper leaves the
-    operators open: uniform crossover and bit flips on the bits, simulated binary crossover and polynomial mutation
-    on the weights.
+    operators open; here they are uniform crossover and bit flips of the bits, simulated binary crossover and polynomial
+    mutation of the weights.
 
     References
     ----------
@@ -128,26 +128,24 @@ class Ensemble(Stage):
         """Number of distinct features, or groups of them, the bits of a string."""
         return len(self.used)
 
-    def operators(self) -> dict[str, Any]:
+    def operators(self) -> Operators:
         """Return the mixed sampling, crossover and mutation, and elimination of equal strings by digest."""
         return {
             "sampling": MixedSampling(self.n_bits, members=self.members() if self.inject else None),
             "crossover": MixedCrossover(self.n_bits, self.crossover),
             "mutation": MixedMutation(self.n_bits, self.mutation),
-            "repair": KeepLimits(self.strings, self.used) if self.strings.limits.given else KeepAsIs(),
+            "repair": self.strings.repair(self.used),
             "eliminate_duplicates": DigestDuplicates(),
         }
 
     def members(self) -> Matrix:
-        """Return the strings (n_members, n_var) that stand for the members of the front themselves."""
+        """Return the strings (n_members, n_var) of the members of the front."""
         bits = self.strings.bits(self.coefs != 0)[:, self.used]
         return np.hstack([bits, np.eye(len(self.coefs))]).astype(np.float64)
 
     def weights(self, X: Matrix) -> Matrix:
-        """Return the combined rankers (n_individuals, n_features), formula (7).
-
-        Summed member by member: a matrix product's last bits would depend on the size of the batch.
-        """
+        """Return the combined rankers (n_individuals, n_features), formula (7)."""
+        # Member by member, because the last bits of a matrix product depend on the size of the batch.
         total = np.zeros((len(X), self.train.n_features))
         for member, coefs in enumerate(self.coefs):
             total += X[:, self.n_bits + member, None] * coefs
@@ -158,12 +156,12 @@ class Ensemble(Stage):
         return self._counted(X, self.weights(X))
 
     def check(self, X: Matrix) -> None:
-        """Raise a ValueError that names the first string (n, n_var) which breaks a limit."""
+        """Raise a ValueError for the first string (n, n_var) that breaks a limit."""
         if self.strings.limits.given:
             self.strings.check(self._feature_strings(X) | self.strings.included_bits)
 
     def _feature_strings(self, X: Matrix) -> Mask:
-        """Return the bits of the strings, and zeros for the features that no member has."""
+        """Return the bits of the strings, with zeros for features that no member uses."""
         strings = np.zeros((len(X), self.strings.n_bits), np.bool_)
         strings[:, self.used] = X[:, : self.n_bits] > 0.5
         return strings

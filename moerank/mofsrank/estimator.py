@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -12,13 +13,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Matrix, Vector
-from moerank.data import FeatureCosts, RankingData
+from moerank.data import RankingData
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank.front import Final, Front, advice_against, best_of_each_size, choose_member
-from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
+from moerank.mofsrank.limits import Costs, Features, FeatureStrings, GroupCosts, Groups, allowed_features, with_costs
 from moerank.mofsrank.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
 from moerank.mofsrank.refit import refit_front
 from moerank.mofsrank.searching import StagedSearch
@@ -48,86 +49,88 @@ __all__ = ["MOFSRank", "tuned_backend"]
 
 
 def tuned_backend(backend: FitnessBackend, train: RankingData, validation: RankingData | None) -> FitnessBackend:
-    """Return a copy of the backend, its parameters chosen by validation MAP over its published grid if it has one."""
+    """Return a copy of the backend with parameters chosen by validation MAP from its published grid, if it has one."""
     copy: Any = clone(backend)
     if validation is not None and hasattr(copy, "tune"):
         copy = copy.tune(train, validation)
     return cast(FitnessBackend, copy)
 
 
+@dataclass(eq=False, repr=False)
 class MOFSRank(RankingEstimator):
     """Select features for ranking: instance selection, feature selection, ensemble.
 
     Parameters
     ----------
     backend : ranker, default RankRLS()
-        Judges each individual. One with ``fit_population``, or any in the style of scikit-learn, such as LGBMRanker or
-        XGBRanker, for ``instance_selection=False``: it is adapted by `RankerAdapter`.
+        Judges each individual by ``fit_population``. With ``instance_selection=False`` it can also be any ranker in the
+        style of scikit-learn, such as LGBMRanker or XGBRanker, which `RankerAdapter` adapts.
     metric : Metric or its name, default NDCG(10)
         The error is 1 − this metric on the training data.
     instance_selection, ensemble : bool or mapping, default True
-        False leaves the stage out; a mapping changes its settings, as ``{"generations": 20}``; so does
+        False leaves the stage out. A mapping changes its settings, as ``{"generations": 20}`` or
         ``set_params(ensemble__generations=20)``.
     feature_selection : True or mapping
         Settings of the second stage.
     objectives : sequence of str or Objective, default ("features", "error")
-        Minimised by the second and the third stage; see `moerank.mofsrank.objectives`. The first stage minimises the
-        number of preference pairs kept and the error.
+        Objectives of the second and the third stage; see `moerank.mofsrank.objectives`. The first stage minimises the
+        number of preference pairs and the error.
     max_features : int, optional
-        Most features of a selection. Like the next two a limit that every string of the second and the third stage
-        keeps; limits that no selection can keep are refused.
+        Largest number of features of a selection. Every string of the second and the third stage keeps this limit and
+        the next two; limits that no selection can keep are refused.
     max_cost : float, optional
-        Most that the features of a selection may cost together.
+        Largest cost of all features of a selection together.
     include : sequence of int or str, default ()
-        Columns, from 0, or names of features that belong to every selection, and count even if their weight is 0.
+        Columns, from 0, or names of features of every selection, which count even if their weight is 0.
     exclude : sequence of int or str, default ()
         Columns or names of features that leave the data before the search, also for the reference of the verdict.
     costs : array-like or mapping, shape (n_features,), optional
         Cost of each feature, in the order of the columns or by name, for the objective "cost" and for `max_cost`; by
         default that of the data. A `FeatureCosts` has groups, too.
     groups : sequence or mapping, optional
-        The group of features that are computed together, None for no group; left out, features cost 0 by themselves.
-        With ``feature_selection={"by_group": True}`` a group is selected as a whole.
+        Group of each feature that is computed together with others, else None. Without `costs` a feature costs 0 by
+        itself. With ``feature_selection={"by_group": True}`` groups are selected as a whole.
     group_costs : mapping, optional
         Cost of each group, paid once however many of its features are used.
     adaptive_mutation : bool, default True
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
-        Any name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
-        sparse searches among them ("staircase", "sparseea", "daea", "prdh", "mffs") search the feature strings of the
-        second stage, without adaptive mutation, and leave the other stages to NSGA-II.
+        A name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
+        sparse searches ("staircase", "sparseea", "daea", "prdh", "mffs") are for the second stage, without adaptive
+        mutation; NSGA-II searches the other stages then.
     final : {"auto", "train", "validation", "one-se", "knee"}, default "auto"
-        Which member of the last front is chosen: "train", the one with the smallest training error (the paper's rule);
-        "validation", the best by the metric on the validation data; "one-se", the smallest within one paired standard
-        error of the best; "knee", the one farthest above the line from the smallest to the best. Ties go to fewer
-        features. All but the first look at the validation data where these are given; "auto" is "validation" then.
+        Rule for the chosen member of the last front: "train", the smallest training error (the rule of the paper);
+        "validation", the best metric on the validation data; "one-se", the smallest member within one paired standard
+        error of the best; "knee", the member farthest above the line from the smallest member to the best. Ties go to
+        fewer features. "auto" is "validation" with validation data, else "train". "one-se" and "knee" take the
+        validation data if there are any.
     refit : ranker, its name or a mapping, optional
-        The ranker that serves: after the search it is trained on the features of each member of the last front, and
-        one of these rankers is chosen, judged and predicts. A name is that of a ranker in the table of solvers, as
-        "lambdamart"; validation MAP chooses its parameters from its published grid, once, with all features. The same
-        holds for an estimator with such a grid, unless ``tune=False``. Validation chooses the number of LambdaMART's
-        trees for each member. Without validation data the training metric chooses the member, as for
-        ``final="train"``: of rankers that learn their training data by heart most likely the largest. With
-        ``{"ranker": "lambdamart", "evaluations": 200}`` the search goes on before, the ranker itself being the judge;
-        see `moerank.mofsrank.refit`.
+        Ranker that is trained on the features of each member of the last front after the search. One of these rankers
+        is chosen and judged, and predicts. A name is that of a ranker in the table of solvers, as "lambdamart".
+        Validation MAP chooses its parameters from its published grid, once, with all features; also those of an
+        estimator with such a grid, unless ``tune=False``. Validation chooses the number of trees of LambdaMART for each
+        member. Without validation data the training metric chooses the member, as for ``final="train"``; rankers that
+        learn their training data by heart are then chosen for their size. With
+        ``{"ranker": "lambdamart", "evaluations": 200}`` the search goes on with this ranker as the judge before; see
+        `moerank.mofsrank.refit`.
     margin : float, default 0.005
-        Differences of the metric below it do not matter; the verdict says whether the choice is shown to lose less.
+        Differences of the metric below the margin do not matter to the verdict.
     tune : bool, default True
-        Choose the backend's regularisation before the search, with all pairs and all features, by validation MAP
+        Choose the regularisation of the backend before the search, with all pairs and all features, by validation MAP
         over its published grid. Without validation data the backend stays as it is.
     random_state : int, optional
         Seed; None draws one, kept in `random_state_`.
     workers : int, default 1
         Threads. The result is the same to the bit for any number.
     journal : path, optional
-        Beginning of the names of the files, one per stage, to which the run writes its evaluations. The files stay
-        when it ends; remove them once the result is safe.
+        Beginning of the names of the files, one per stage, to which the evaluations are written. The files stay at the
+        end; remove them once the result is safe.
     resume : bool, default False
-        Go on from the journal if there is one: the run is repeated, without training its individuals again. It needs
+        Go on from the journal if there is one: the search is repeated without training its individuals again. It needs
         the same data, arguments and `random_state`.
     progress : callable, optional
-        Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, the fraction of the stage
-        in [0, 1].
+        Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, with the fraction of the
+        stage in [0, 1].
     verbose : bool, default False
         Print pymoo's table of generations.
 
@@ -136,28 +139,28 @@ class MOFSRank(RankingEstimator):
     front_ : DataFrame
         One row for each non-dominated member of the last stage, by size: ``n_features``, ``error`` (1 − metric on
         the training data), further objectives by their names, ``validation`` (metric, NaN without data) and
-        ``features`` (tuple of columns of X). With a `refit`, ``error`` and objectives stay those of the search that
-        found the member, and ``validation`` is of the ranker that serves.
+        ``features`` (tuple of columns of X). With `refit`, ``error`` and objectives are those of the search, and
+        ``validation`` is that of the new rankers.
     front_support_ : ndarray of bool, shape (n_members, n_features)
-        The features of these members, a row for each.
+        The features of these members.
     front_coefs_ : ndarray, shape (n_members, n_features)
-        The rankers of these members; None if they have no weights.
+        Their weights; None for rankers without weights.
     front_rankers_ : Population
-        The same with a method ``scores(X)``, whether they have weights or not.
+        Their rankers, with a method ``scores(X)``.
     chosen_ : int
-        The row of `front_` that was chosen.
+        The row of the chosen member in `front_`.
     coef_ : ndarray, shape (n_features,)
-        Its ranker, 0 for features left out; only if it has weights.
+        Its weights, 0 for features left out; only of rankers with weights.
     forest_ : Forest
-        Its trees; only if it has any.
+        Its trees; only of rankers with trees.
     support_ : ndarray of bool, shape (n_features,)
     verdict_ : Verdict or None
         The chosen member against the same ranker on all allowed features, on the validation queries: optimistic, as
-        they chose it. None without validation data. `verdict` gives that on test queries.
+        they chose it. None without validation data. `verdict` judges on test queries.
     backend_ : ranker
-        The backend with the regularisation that was used.
+        The backend with its regularisation.
     refit_ : ranker or None
-        The ranker that `refit` gives, with the parameters that were used.
+        The ranker of `refit` with its parameters.
     instance_unit_ : {"pair", "document", "query"} or None
         Unit of the first stage; None without it.
     fronts_ : dict of ndarray, shape (n_members, n_objectives)
@@ -186,72 +189,44 @@ class MOFSRank(RankingEstimator):
 
     on_shards = True
 
-    def __init__(
-        self,
-        backend: FitnessBackend | AnyRanker | None = None,
-        metric: Metric | str | None = None,
-        *,
-        instance_selection: StageArgument = True,
-        feature_selection: StageArgument = True,
-        ensemble: StageArgument = True,
-        objectives: Sequence[ObjectiveLike] = FRONT,
-        max_features: int | None = None,
-        max_cost: float | None = None,
-        include: Sequence[int | str] | int | str = (),
-        exclude: Sequence[int | str] | int | str = (),
-        costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = None,
-        groups: Sequence[Any] | Mapping[Any, Any] | None = None,
-        group_costs: Mapping[Any, float] | None = None,
-        adaptive_mutation: bool = True,
-        algorithm: str | Factory = "nsga2",
-        final: Final = "auto",
-        refit: AnyRanker | str | Mapping[str, Any] | None = None,
-        margin: float = MARGIN,
-        tune: bool = True,
-        random_state: int | None = None,
-        workers: int = 1,
-        journal: str | Path | None = None,
-        resume: bool = False,
-        progress: StageProgress | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.backend = backend
-        self.metric = metric
-        self.instance_selection = instance_selection
-        self.feature_selection = feature_selection
-        self.ensemble = ensemble
-        self.objectives = objectives
-        self.max_features = max_features
-        self.max_cost = max_cost
-        self.include = include
-        self.exclude = exclude
-        self.costs = costs
-        self.groups = groups
-        self.group_costs = group_costs
-        self.adaptive_mutation = adaptive_mutation
-        self.algorithm = algorithm
-        self.final = final
-        self.refit = refit
-        self.margin = margin
-        self.tune = tune
-        self.random_state = random_state
-        self.workers = workers
-        self.journal = journal
-        self.resume = resume
-        self.progress = progress
-        self.verbose = verbose
+    backend: FitnessBackend | AnyRanker | None = None
+    metric: Metric | str | None = None
+    _: KW_ONLY
+    instance_selection: StageArgument = True
+    feature_selection: StageArgument = True
+    ensemble: StageArgument = True
+    objectives: Sequence[ObjectiveLike] = FRONT
+    max_features: int | None = None
+    max_cost: float | None = None
+    include: Features = ()
+    exclude: Features = ()
+    costs: Costs | None = None
+    groups: Groups | None = None
+    group_costs: GroupCosts | None = None
+    adaptive_mutation: bool = True
+    algorithm: str | Factory = "nsga2"
+    final: Final = "auto"
+    refit: AnyRanker | str | Mapping[str, object] | None = None
+    margin: float = MARGIN
+    tune: bool = True
+    random_state: int | None = None
+    workers: int = 1
+    journal: str | Path | None = None
+    resume: bool = False
+    progress: StageProgress | None = None
+    verbose: bool = False
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; if `deep`, settings of the stages as well, as ``feature_selection__generations``."""
+        """Return the parameters; with `deep` also settings of the stages, as ``feature_selection__generations``."""
         own = super().get_params(deep)
         return {**own, **listed_settings(own)} if deep else own
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of the backend and settings of the stages: ``set_params(ensemble__generations=5)``."""
+        """Set parameters, also of the backend, and settings of the stages: ``set_params(ensemble__generations=5)``."""
         return super().set_params(**merged_settings(self.get_params(deep=False), params))
 
     def path(self, train: RankingData) -> SelectionPath:
-        """Return for each k the member of the front with at most k features that is best by the rule of `final`.
+        """Return for each k the best member of the front with at most k features, by the metric that `final` takes.
 
         The search was fitted on `train`.
         """
@@ -263,7 +238,7 @@ class MOFSRank(RankingEstimator):
         return as_metric(self.metric, NDCG(10))
 
     def _check_parameters(self) -> None:
-        self._settings = Settings.of(self)
+        self._settings = Settings.of(self.get_params(deep=False))
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         if self.final == "validation" and validation is None:
@@ -276,14 +251,14 @@ class MOFSRank(RankingEstimator):
         kept, included = allowed_features(train, self.include, self.exclude)
         allowed = with_costs(train, self.costs, self.groups, self.group_costs).with_features(kept)
         settings = settings.model_copy(update={"include": included})
-        # Refuses limits that no selection can keep before anything takes time.
+        # Refuse limits that no selection can keep before the search.
         FeatureStrings(allowed, settings.limits, by_group=settings.feature_selection.by_group)
         check_differing(self._scored_by, allowed)
         with one_blas_thread():
             held_out = None if validation is None else validation.with_features(kept)
             self.backend_ = tuned_backend(settings.backend, allowed, held_out if self.tune else None)
             reference = train_population(self.backend_, allowed)
-            if settings.ensemble is not None:  # find out before the search, not after two stages of it
+            if settings.ensemble is not None:  # refuse rankers without weights before the search
                 require_weights(reference, self.backend_)
             stages = StagedSearch(allowed, settings.model_copy(update={"backend": self.backend_}))
             pair_masks = None if settings.instance_selection is None else stages.select_instances()
@@ -292,8 +267,7 @@ class MOFSRank(RankingEstimator):
                 front = stages.combine(front)
             self.refit_ = None
             if (plan := read_refit(self.refit, self.random_state_)) is not None:
-                served = refit_front(plan, stages, front, held_out)
-                self.refit_, front, reference = served.ranker, served.front, served.reference
+                self.refit_, front, reference = refit_front(plan, stages, front, held_out)
             self.instance_unit_ = stages.instance_unit
             self.fronts_, self.history_ = stages.fronts, stages.history
             self.n_evaluations_ = stages.n_evaluations
@@ -311,7 +285,7 @@ class MOFSRank(RankingEstimator):
         self.front_ = front.table(objectives, errors, quality)
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_ = front.population
-        # The paper's rule looks at the training data alone.
+        # The rule of the paper takes the training data alone.
         by_training = held_out is None or self.final == "train"
         if by_training and self.refit_ is not None:
             errors = errors_of(train, metric, front.population)
@@ -324,7 +298,7 @@ class MOFSRank(RankingEstimator):
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
-        elif hasattr(self, "coef_"):  # of an earlier fit
+        elif hasattr(self, "coef_"):  # from an earlier fit
             del self.coef_
         self._advice, self.verdict_ = "", None
         if validation is not None and held_out is not None:
@@ -334,20 +308,19 @@ class MOFSRank(RankingEstimator):
 
     @property
     def forest_(self) -> Forest:
-        """The trees of the chosen member, if it has any, over all columns of the training table."""
+        """The trees of the chosen member, over all columns of the training table."""
         rankers: Any = self.front_rankers_
-        forest: Forest = rankers.forest(self.chosen_)
-        return forest
+        return rankers.forest(self.chosen_)
 
     def verdict(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
     ) -> Verdict:
-        """Return how the chosen member stands against the same ranker on all features, on queries held out.
+        """Compare the chosen member with the same ranker on all features, on test queries.
 
         Parameters
         ----------
         X, y, qid
-            Test data, as `fit` takes training data: no query of them was trained on or chose anything.
+            Test data, as in `fit`. No query of them may have been used for training or choice.
 
         Returns
         -------

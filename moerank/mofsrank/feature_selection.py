@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from pymoo.core.mutation import Mutation
@@ -13,16 +12,12 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.evolution import (
     CROSSOVER,
-    DECAY,
-    FORM,
-    IMPORTANCE,
-    REDUNDANCY,
     AdaptiveBitFlip,
     Decay,
     DigestDuplicates,
     Form,
     Importance,
-    KeepAsIs,
+    Operators,
     Redundancy,
     SparseBitFlip,
     SubsetSizeSampling,
@@ -33,7 +28,7 @@ from moerank.evolution import (
 )
 from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import Unit, train_on_units
-from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings, KeepLimits
+from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import (
@@ -54,48 +49,40 @@ from moerank.training.moments import Order, PairMoments, backward_path, forward_
 __all__ = ["FeatureSelection"]
 
 MOST_BACKWARD = 1_000
-"""Largest number of features for the backward path, which takes some seconds for them."""
+"""Largest number of features for the backward path, which takes seconds then."""
 
 
 class FeatureSelection(Stage):
     """Minimise (|F|, 1 − max over S of RAcc(Train(S, F))) over the subsets F of the features.
 
-    An individual is a bit string, one bit per feature or per group of them. It is trained on every given pair subset
-    S, and the most accurate of these rankers on all training data is the ranker of the individual.
+    An individual is a bit string with a bit for each feature, or for each group of features. It is trained on every
+    given instance subset S; its ranker is the most accurate of these rankers on all training data.
 
     Parameters
     ----------
-    train : RankingData
-        Training data with at least one preference pair.
-    backend : ranker, default RankRLS()
-        One with ``fit_population``, or any in the style of scikit-learn, in a `RankerAdapter` then.
-    metric : Metric, default NDCG(10)
+    train, backend, metric, crossover, mutation, workers
+        See `InstanceSelection`; `mutation` is the basic probability pm of the adaptive mutation.
     pair_masks : ndarray of bool, shape (n_subsets, n_units), optional
-        The instance subsets of the first stage; None trains on all pairs.
+        Instance subsets of the first stage; None trains on all pairs.
     unit : {"pair", "document", "query"}, default "pair"
-        Unit of the columns of `pair_masks`; see `InstanceSelection`.
+        Unit of the columns of `pair_masks`.
     objectives : sequence of str or Objective, default ("features", "error")
-        Minimised; see `moerank.mofsrank.objectives`.
     limits : FeatureLimits, optional
-        Every string keeps them: the repair of `operators` sees to it, and other strings are refused.
+        Limits that every string keeps. The repair of `operators` enforces them, and other strings are refused.
     by_group : bool, default False
-        A bit stands for all features that are computed together, as the costs of `train` group them; then importance
-        is that of the group's best feature, redundancy the sum of its features'.
+        A bit stands for all features of a group in the costs of `train`. The importance of a group is that of its best
+        feature, its redundancy the sum of those of its features.
     adaptive : bool, default True
-        Mutate a bit the more readily the more important an absent feature is, and the more redundant a present one
-        is, as equations (3)–(6) have it; False is the plain bit flip.
+        Adaptive mutation, equations (3)–(6): absent features come in by importance, present ones go out by redundancy.
+        False is the plain bit flip.
     form, decay : str
         The reading of equations (3)–(4) and of the factor α(t); see `AdaptiveBitFlip`.
     importance, redundancy : str
         The reading of equations (5) and (6); see `importance_degrees` and `redundancy_degrees`.
-    crossover, mutation : float
-        See `Stage`; `mutation` is the basic probability pm of the adaptive mutation.
-    workers : int, default 1
-        Threads; the result does not depend on it.
 
     Notes
     -----
-    An evaluation is n_subsets trainings, each O(k³) for RankRLS with k features, and as many metrics on all
+    An evaluation takes n_subsets trainings, each O(k³) for RankRLS with k features, and as many metrics on all
     documents, which take most of the time.
 
     References
@@ -125,10 +112,10 @@ class FeatureSelection(Stage):
         limits: FeatureLimits = UNLIMITED,
         by_group: bool = False,
         adaptive: bool = True,
-        form: Form = FORM,
-        decay: Decay = DECAY,
-        importance: Importance = IMPORTANCE,
-        redundancy: Redundancy = REDUNDANCY,
+        form: Form = "additive",
+        decay: Decay = "inverse",
+        importance: Importance = "share",
+        redundancy: Redundancy = "share",
         crossover: float = CROSSOVER,
         mutation: float | None = None,
         workers: int = 1,
@@ -157,7 +144,7 @@ class FeatureSelection(Stage):
         self.importance = importance
         self.redundancy = redundancy
 
-    def operators(self) -> dict[str, Any]:
+    def operators(self) -> Operators:
         """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
         mutation: Mutation = SparseBitFlip(self.mutation)
         if self.adaptive:
@@ -176,22 +163,21 @@ class FeatureSelection(Stage):
             "sampling": SubsetSizeSampling(self.most_ones),
             "crossover": UniformCrossover(self.crossover),
             "mutation": mutation,
-            "repair": KeepLimits(self.strings) if self.strings.limits.given else KeepAsIs(),
+            "repair": self.strings.repair(),
             "eliminate_duplicates": DigestDuplicates(),
         }
 
     @property
     def most_ones(self) -> int:
-        """Ones that a string can have within the limits."""
+        """Largest number of ones of a random string."""
         return self.strings.most_ones
 
     def starting_strings(self, n: int) -> Mask:
-        """Return at most `n` nested strings to start a search from, no metric being measured.
+        """Return at most `n` nested strings to start a search from, by ridge regression on all pairs.
 
-        The first half are the beginning of the forward path of the ridge regression on all pairs, from one feature on;
-        the others are of its backward path, spread evenly over all sizes. With the pair loss of RankRLS it is its
-        own regression, with other backends alpha is a hundredth of tr(G) / n_features. O(n_features³) time; beyond
-        1,000 features there is no backward path.
+        The first half is the beginning of the forward path, from one feature on. The others are spread evenly over the
+        backward path, up to 1,000 features. The pair loss of RankRLS is its own regression; for other backends alpha is
+        a hundredth of tr(G) / n_features. O(n_features³) time; no metric is measured.
         """
         A, b = self._ridge_system()
         half = min(n // 2, self.train.n_features)
@@ -203,7 +189,7 @@ class FeatureSelection(Stage):
         return np.concatenate((forward, backward[np.unique(ends)]))
 
     def _strings_of(self, path: Order) -> Mask:
-        """Return the strings that keep the limits of the beginnings of a path, from one feature on."""
+        """Return the strings of the beginnings of a path that keep the limits, from one feature on."""
         X = self.strings.bits(nested_masks(path, self.train.n_features)) | self.strings.included_bits
         X = X[first_of_equals(X)]
         return X[self.strings.keeps_limits(X)]
@@ -225,24 +211,22 @@ class FeatureSelection(Stage):
         return np.logical_not(np.any(self.feature_mask(X), axis=1))
 
     def rankers(self, X: Mask) -> Population:
-        """Return each individual's ranker, the most accurate over the pair subsets."""
+        """Return the ranker of each individual, the most accurate over the instance subsets."""
         return self._candidates(X).population
 
     def check(self, X: Mask) -> None:
-        """Raise a ValueError that names the first string (n, n_var) which breaks a limit."""
+        """Raise a ValueError for the first string (n, n_var) that breaks a limit."""
         if self.strings.limits.given:
             self.strings.check(X)
 
     def measure(self, X: Mask) -> Matrix:
-        """Return the objectives of individuals that are not empty; see `Stage.measure`.
-
-        The threads share the individuals in training, and then the queries, as passes over all documents cost most.
-        """
+        """Return the objectives (n, n_objectives) of non-empty individuals, without looking them up."""
+        # The threads share the individuals in training, then the queries in measuring.
         return self._measure(X) if len(X) else super().measure(X)
 
     def _candidates(self, X: Mask) -> Candidates:
         n_subsets, feature_mask = len(self._subsets), self.strings.columns(X)
-        # The rankers of one individual stand side by side: they share their features, which scoring makes use of.
+        # The rankers of an individual stand side by side: scoring is faster for equal features.
         trained = side_by_side(self._in_pieces(self._train, feature_mask))
         if trained.coefs is None:
             errors = np.concatenate(self._in_pieces(partial(self._errors_of_rows, trained), np.arange(len(trained))))
@@ -255,7 +239,7 @@ class FeatureSelection(Stage):
         return Candidates(self.train, self.metric, counted, lambda: best, errors=least, backend=self.backend)
 
     def _train(self, masks: Mask) -> Population:
-        """Train each set of features on each subset of the instances, its rankers one after the other."""
+        """Train each feature mask on each instance subset; the rankers of a mask stand side by side."""
         populations = [train_on_units(self.backend, self.train, self.unit, subset, masks) for subset in self._subsets]
         order = np.arange(len(populations) * len(masks)).reshape(len(populations), -1).T.ravel()
         return side_by_side(populations).take(order)
@@ -265,7 +249,7 @@ class FeatureSelection(Stage):
 
 
 def _frozen(mask: Mask) -> Mask:
-    """Return a read-only copy, so that values remembered for a mask are found without reading it."""
+    """Return a read-only copy, so that values remembered for the mask are found without reading it."""
     copy = mask.copy()
     copy.setflags(write=False)
     return copy

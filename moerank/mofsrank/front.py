@@ -1,11 +1,11 @@
-"""Fronts of a search: their members, the choice of the final one, and their table."""
+"""Fronts of a search: their members, the choice of a final member, and their tables."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -25,15 +25,7 @@ Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee"]
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Non-dominated members.
-
-    Attributes
-    ----------
-    F : ndarray, shape (n_members, n_objectives)
-    feature_mask : ndarray of bool, shape (n_members, n_features)
-    population : Population
-        Their rankers.
-    """
+    """Objectives (n_members, n_objectives), features and rankers of the members of a front."""
 
     F: Matrix
     feature_mask: Mask
@@ -45,13 +37,13 @@ class Front:
         return np.count_nonzero(self.feature_mask, axis=1)
 
     def on_all_columns(self, kept: Mask) -> Front:
-        """Return the members of a search on the features in `kept` (n_features,) as members on all features."""
+        """Return the front over all features, for one over the features of the mask `kept`."""
         feature_mask = np.zeros((len(self.F), len(kept)), np.bool_)
         feature_mask[:, kept] = self.feature_mask
         return Front(self.F, feature_mask, on_all_columns(self.population, kept))
 
     def by_size(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> tuple[Front, Vector]:
-        """Return the members by size, error, then objectives, and their errors (1 − metric) on the training data."""
+        """Return the front by size, error, then objectives, and the errors (1 − metric) on the training data."""
         errors = self._errors(objectives, train, metric)
         order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
         return Front(self.F[order], self.feature_mask[order], self.population.take(order)), errors[order]
@@ -63,7 +55,7 @@ class Front:
         return errors_of(train, metric, self.population)
 
     def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> FrontTable:
-        """Return a row for each member, as `MOFSRank.front_` has it."""
+        """Return a row for each member, as in `MOFSRank.front_`."""
         further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
         return FrontTable(
             {
@@ -77,20 +69,10 @@ class Front:
 
 
 def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Callable[[], Matrix]) -> int:
-    """Return the number of the chosen member of a front.
+    """Return the number of the member of a front that a rule chooses; see `MOFSRank`.
 
-    "one-se" is the smallest within one paired standard error of the best, "knee" the one at the front's bend; any other
-    rule is the best, the smallest of equals.
-
-    Parameters
-    ----------
-    rule : str
-    sizes : ndarray of int, shape (n_members,), ascending
-        Number of features of each member.
-    means : ndarray, shape (n_members,)
-        The metric, larger is better, on the queries by which to choose.
-    per_query : callable
-        Returns the metric of each of these queries, shape (n_queries, n_members); called for "one-se" alone.
+    The members have ascending `sizes` and the mean metrics `means`, both of shape (n_members,). `per_query` returns the
+    metric of each query, shape (n_queries, n_members); it is called for "one-se" alone.
 
     Examples
     --------
@@ -105,7 +87,7 @@ def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Callab
 
 
 def best_of_each_size(feature_mask: Mask, rankers: Population, means: Vector) -> SelectionPath:
-    """Return for each k the member of at most k features whose mean metric is largest, the first of equals.
+    """Return for each k the member of at most k features with the largest mean metric, the first of equals.
 
     Examples
     --------
@@ -116,14 +98,14 @@ def best_of_each_size(feature_mask: Mask, rankers: Population, means: Vector) ->
     """
     sizes, k = np.count_nonzero(feature_mask, axis=1), np.arange(1, feature_mask.shape[1] + 1)
     best = np.where(sizes <= k[:, None], means, -np.inf).argmax(axis=1)
-    small = sizes[best] <= k  # some member of the front is
+    small = sizes[best] <= k  # some member has at most k features
     return SelectionPath(feature_mask[best] & small[:, None], rankers.take(np.where(small, best, -1)))
 
 
 def knee(sizes: Integers, means: Vector) -> int:
-    """Return the member that is farthest above the line from the smallest member to the best one.
+    """Return the member farthest above the line from the smallest member to the best one, or the best if none is above.
 
-    Size and metric are scaled to [0, 1] between these two. Where nothing is above that line, the best is taken.
+    Size and metric are scaled to [0, 1] between these two.
 
     References
     ----------
@@ -151,8 +133,8 @@ def knee(sizes: Integers, means: Vector) -> int:
 def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: Vector) -> str:
     """Return advice if the chosen member is worse than all features by more than a paired standard error, else "".
 
-    The metric on the validation queries is `per_query` (n_queries, n_members) for the members, of so many `sizes`, and
-    `reference` (n_queries,) for the ranker on all features.
+    `per_query` (n_queries, n_members) and `reference` (n_queries,) are the metric of the members and of the ranker on
+    all features.
     """
     gains, errors = np.transpose([mean_and_error(values - reference) for values in per_query.T])
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
@@ -170,7 +152,7 @@ PLAIN_WIDTH = 120
 
 
 class FrontTable(pd.DataFrame):
-    """A DataFrame that prints every column: those beyond the width of the terminal go below the rest.
+    """A DataFrame that prints all columns, in several blocks if they exceed the width of the terminal.
 
     Examples
     --------
@@ -184,13 +166,13 @@ class FrontTable(pd.DataFrame):
     """
 
     @property
-    def _constructor(self) -> Any:
+    def _constructor(self) -> type[FrontTable]:
         return FrontTable
 
     def __repr__(self) -> str:
-        """Return the table as text, as wide as the terminal."""
+        """Return the table as text of the width of the terminal."""
         width = shutil.get_terminal_size((PLAIN_WIDTH, 0)).columns
-        longest = max(width // 3, 20)  # of a list of features, which must leave room for the other columns
+        longest = max(width // 3, 20)  # a list of features must leave room for the other columns
         text = self.to_string(line_width=width, max_rows=pd.get_option("display.max_rows"), max_colwidth=longest)
         return str(text)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from moerank.evolution import (
     DensitySampling,
     DigestDuplicates,
     KeepAsIs,
+    Operators,
     PackedBitFlip,
     PackedCrossover,
     PackedSampling,
@@ -29,51 +30,40 @@ from moerank.mofsrank.objectives import Candidates, ObjectiveLike
 from moerank.mofsrank.stage import PIECE, Stage
 from moerank.rankers import AnyRanker, FitnessBackend, LinearPopulation, Population, as_backend, train_population
 
-__all__ = [
-    "MOST_PAIRS",
-    "InstanceSelection",
-    "Unit",
-    "count_units",
-    "default_unit",
-    "n_pairs_kept",
-    "spread_along_front",
-    "train_on_units",
-]
-
 Unit: TypeAlias = Literal["pair", "document", "query"]
-"""A pair of documents counts where both are kept, a pair of a query where the query is."""
+"""Unit of selection. A document keeps the pairs with other kept documents, a query keeps all of its pairs."""
 
 MOST_PAIRS = 5_000_000
-"""Largest number of preference pairs that have a bit each by default."""
+"""Largest number of preference pairs for which a bit stands for a pair by default."""
 
 USUAL_POPULATION = 100
-"""Strings that have to fit into memory together."""
+"""Number of strings that must fit into memory."""
 
 
 class InstanceSelection(Stage):
     """Minimise (|S|, 1 − RAcc(Train(S, all features))) over the subsets S of the preference pairs.
 
-    An individual is a bit string, one bit per preference pair in the order of ``train.pairs``, or per document or
-    query, which keep the pairs among them. RAcc is the metric on all training data of the ranker trained on the kept
-    pairs.
+    An individual is a bit string with a bit for each preference pair, in the order of ``train.pairs``, or for each
+    document or query. RAcc is the metric, on all training data, of the ranker that is trained on the kept pairs.
 
     Parameters
     ----------
     train : RankingData
         Training data with at least one preference pair.
     backend : ranker, default RankRLS()
-        One with ``fit_population``, or any in the style of scikit-learn, in a `RankerAdapter` then.
+        A fitness backend, with ``fit_population``, or a ranker in the style of scikit-learn, which `RankerAdapter`
+        adapts.
     metric : Metric, default NDCG(10)
     unit : {"pair", "document", "query"}, default "pair"
-        Unit of a bit: a pair, as in the paper; a document, where a pair counts if both its documents are kept; or a
-        query with all its pairs.
+        Unit of a bit. The paper has pairs. With "document" a pair is kept if both of its documents are, with "query"
+        if its query is.
     objectives : sequence of str or Objective, default ("pairs", "error")
         Minimised; see `moerank.mofsrank.objectives`.
     crossover, mutation : float
         See `Stage`.
     density : (float, float), default (0.05, 0.5)
-        Each individual of the initial population keeps a share of the bits that is drawn log-uniformly from this
-        range. Selection cannot bring the share far down afterwards, so the lower end decides how few pairs are kept.
+        Range of the shares of ones in the initial population, drawn log-uniformly. The search hardly lowers them
+        afterwards, so the lower end decides how few pairs are kept.
     workers : int, default 1
         Threads; the result does not depend on it.
 
@@ -118,12 +108,12 @@ class InstanceSelection(Stage):
                 f"{train.n_queries:,} bits)",
                 USUAL_POPULATION * train.n_pairs,
             )
-        n_units = count_units(train, unit)
+        n_units = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
         super().__init__(
             train,
             as_backend(backend),
             metric,
-            n_units,
+            n_units[unit],
             objectives,
             crossover=crossover,
             mutation=mutation,
@@ -133,7 +123,7 @@ class InstanceSelection(Stage):
         self.unit = unit
         self.density = density
 
-    def operators(self) -> dict[str, Any]:
+    def operators(self) -> Operators:
         """Return sparse sampling, uniform crossover, bit flips and elimination of equal strings by digest."""
         return {
             "sampling": DensitySampling(*self.density),
@@ -143,7 +133,7 @@ class InstanceSelection(Stage):
             "eliminate_duplicates": DigestDuplicates(),
         }
 
-    def packed_operators(self) -> dict[str, Any]:
+    def packed_operators(self) -> Operators:
         """Return the same operators for the packed strings of a `PackedProblem`."""
         return self.operators() | {
             "sampling": PackedSampling(DensitySampling(*self.density)),
@@ -152,7 +142,7 @@ class InstanceSelection(Stage):
         }
 
     def _is_empty(self, X: Array) -> Mask:
-        """Whether no pair is left to train on, though there may be documents or queries."""
+        """Whether no pair is left to train on."""
         if self.unit == "pair":
             return super()._is_empty(X)
         return n_pairs_kept(self.train, self.unit, self._unpacked(X)) == 0
@@ -160,7 +150,7 @@ class InstanceSelection(Stage):
     def _measure(self, X: Array) -> Matrix:
         if X.dtype == np.bool_:
             return super()._measure(X)
-        # Packed: only strings that are trained together are unpacked at a time, so that they stay in the cache.
+        # Packed strings are unpacked a few at a time, so that they stay in the cache.
         groups = (X[begin : begin + PIECE] for begin in range(0, len(X), PIECE))
         return np.concatenate([self._measure(self._unpacked(group)) for group in groups])
 
@@ -179,18 +169,12 @@ class InstanceSelection(Stage):
 
 
 def default_unit(train: RankingData) -> Unit:
-    """Return "pair" for up to five million pairs that are not in shards, else "query"."""
+    """Return "pair" for up to `MOST_PAIRS` pairs outside shards, otherwise "query"."""
     return "pair" if train.n_pairs <= MOST_PAIRS and train.n_shards == 1 else "query"
 
 
-def count_units(train: RankingData, unit: Unit) -> int:
-    """Return the number of units of the data, the length of a string."""
-    counts = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
-    return counts[unit]
-
-
 def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
-    """Return the number of preference pairs that each string of `masks` (n_individuals, n_units) keeps."""
+    """Return the number of preference pairs that each row of `masks` (n_individuals, n_units) keeps."""
     if unit == "pair":
         return np.array([np.count_nonzero(mask) for mask in masks], np.int64)
     return n_pairs_of_queries(train, masks) if unit == "query" else n_pairs_of_documents(train, masks)
@@ -199,16 +183,10 @@ def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
 def train_on_units(
     backend: FitnessBackend, train: RankingData, unit: Unit, masks: Mask | None, feature_mask: Mask | None = None
 ) -> Population:
-    """Let a backend train one ranker on the pairs that each string keeps.
+    """Train one ranker on the pairs that each row of `masks` (n_individuals, n_units) keeps.
 
-    Parameters
-    ----------
-    backend : ranker with ``fit_population``
-        One that has ``fit_queries`` or ``fit_documents``, too, trains on these without listing their pairs; for another
-        one too many pairs are refused.
-    masks : ndarray of bool, shape (n_individuals, n_units) or (n_units,)
-        One string without the first axis is shared by all; None keeps everything.
-    feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
+    A mask (n_units,) is shared by all rankers, and None keeps all pairs. A backend with ``fit_queries`` and
+    ``fit_documents`` trains without a list of pairs; for others too many pairs are refused.
     """
     if masks is None or (masks.ndim == 1 and masks.all()):
         return train_population(backend, train, feature_mask=feature_mask)
@@ -219,7 +197,7 @@ def train_on_units(
 
 
 def _pair_mask(train: RankingData, unit: Unit, masks: Mask) -> Mask:
-    """Return the preference pairs that each string keeps, shape (…, n_pairs)."""
+    """Return the masks of the pairs that each row keeps, shape (…, n_pairs)."""
     if unit == "pair":
         return masks
     n_pairs, n_strings = train.n_pairs, len(np.atleast_2d(masks))
@@ -236,19 +214,9 @@ def _pair_mask(train: RankingData, unit: Unit, masks: Mask) -> Mask:
 
 
 def spread_along_front(X: Mask, F: Matrix, most: int, *, include_all: bool) -> Mask:
-    """Choose at most `most` instance subsets, evenly spaced in the order of their size on the front.
+    """Return at most `most` subsets (n_chosen, n_units) of a front, evenly spaced by size, the smallest first.
 
-    Parameters
-    ----------
-    X, F : shapes (n_members, n_units) and (n_members, n_objectives)
-        Size is the first objective.
-    most : int, at least 1
-    include_all : bool
-        Count the subset of all instances among them, whether or not the search found it.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_chosen, n_units), the smallest subset first
+    The size is the first column of F. With `include_all` the subset of all units is one of them, found or not.
     """
     check_at_least(1, max_subsets=most)
     room = most - 1 if include_all else most

@@ -1,10 +1,10 @@
-"""Limits on the features of a selection: included and excluded features, their number, and their costs."""
+"""Limits on selections of features: included and excluded features, largest number and largest cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -17,9 +17,19 @@ from moerank.checks import check_at_least, check_not_negative
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import known_costs
 from moerank.data.inputs import column_mask, in_column_order, listed
+from moerank.evolution import KeepAsIs
 
-__all__ = ["UNLIMITED", "FeatureLimits", "FeatureStrings", "KeepLimits", "allowed_features", "with_costs"]
+Features: TypeAlias = Sequence[int | str] | int | str
+"""Features by their columns, counted from 0, or by their names."""
 
+Costs: TypeAlias = FeatureCosts | Mapping[Any, float] | ArrayLike
+"""Costs of features, in the order of the columns or by column or name."""
+
+Groups: TypeAlias = Sequence[Any] | Mapping[Any, Any]
+"""Groups of features, in the order of the columns or by column or name; any hashable objects."""
+
+GroupCosts: TypeAlias = Mapping[Any, float]
+"""Costs of groups."""
 
 ROUNDING = 1e-9
 """Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits."""
@@ -27,16 +37,16 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class FeatureLimits:
-    """Limits that every selection keeps, whatever is minimised.
+    """Limits that every selection keeps.
 
     Attributes
     ----------
     max_features : int, optional
-        Most features, those of `include` counted.
+        Largest number of features, those of `include` counted.
     max_cost : float, optional
         Largest cost of all features together; the data must have costs.
     include : sequence of int or str
-        Columns, counted from 0, or names of features that belong to every selection.
+        Columns, counted from 0, or names of the features of every selection.
 
     Examples
     --------
@@ -46,7 +56,7 @@ class FeatureLimits:
 
     max_features: int | None = None
     max_cost: float | None = None
-    include: Sequence[int | str] | int | str = ()
+    include: Features = ()
 
     def __post_init__(self) -> None:
         check_at_least(1, or_none=True, max_features=self.max_features)
@@ -54,7 +64,7 @@ class FeatureLimits:
         object.__setattr__(self, "include", listed(self.include))
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, object]:
         """The limits that are set, by name."""
         limits = {"max_features": self.max_features, "max_cost": self.max_cost, "include": self.include or None}
         return {name: limit for name, limit in limits.items() if limit is not None}
@@ -64,30 +74,21 @@ UNLIMITED = FeatureLimits()
 
 
 class FeatureStrings:
-    """The strings of a search for subsets of the features of some data.
+    """The bit strings that stand for feature subsets of some data, and the limits that they keep.
 
-    Parameters
-    ----------
-    data : RankingData
-    limits : FeatureLimits
-    by_group : bool, default False
-        A bit stands for all features of a group, or for a feature that is in none; else for one feature each.
+    With `by_group` a bit stands for all features of a group, or for a feature without a group; otherwise for one
+    feature. A ValueError refuses limits that no string can keep, unknown features, `max_cost` for data without costs,
+    and `by_group` for data without groups.
 
     Attributes
     ----------
     bit_of : ndarray of int64, shape (n_features,)
-        The bit that stands for each column. Mask are in the order of their first columns.
+        The bit that stands for each feature. Bits are in the order of their first features.
     n_bits : int
     included : ndarray of bool, shape (n_features,)
-        The features that belong to every selection; all of a group's if one does and bits stand for groups.
+        Features that belong to every selection; with `by_group`, all features of their groups.
     most_ones : int
-        Ones that a string can have, as the smallest or cheapest bits fill it.
-
-    Raises
-    ------
-    ValueError
-        For limits that no string can keep, unknown included features, a limit on costs without costs, and `by_group`
-        without groups.
+        Number of ones that fit when the smallest or cheapest bits are set first.
 
     Examples
     --------
@@ -103,26 +104,29 @@ class FeatureStrings:
         self.by_group = by_group
         self.bit_of = _bits_of_groups(data) if by_group else np.arange(data.n_features)
         self.n_bits = int(self.bit_of.max()) + 1
-        self.included = column_mask(limits.include, data.feature_names, "include")
+        included = column_mask(limits.include, data.feature_names, "include")
+        self.included_bits: Mask = np.bincount(self.bit_of, included, self.n_bits) > 0
         self.included = self.included_bits[self.bit_of]
         if limits.max_cost is not None:
             known_costs(data.costs, data.name, "max_cost")
+        # The own cost and the group of each bit, and the shared cost of each group; the last entry is for no group.
+        costs = data.costs or FeatureCosts.of(np.zeros(data.n_features))
+        group = np.full(self.n_bits, -1)
+        group[self.bit_of] = costs.group
+        self._own = np.bincount(self.bit_of, costs.own, self.n_bits)
+        self._group, self._shared = group % (len(costs.shared) + 1), np.append(costs.shared, 0.0)
+        self._width = np.bincount(self.bit_of, minlength=self.n_bits)
         self.most_ones = self.n_bits
         if limits.given:
             self._refuse_impossible()
             self.most_ones = int(np.count_nonzero(self._filled(self._cheapest_first()[None])))
 
-    @property
-    def included_bits(self) -> Mask:
-        """The bits of the features that belong to every selection, shape (n_bits,)."""
-        return np.bincount(self.bit_of, self.included, self.n_bits) > 0
-
     def columns(self, X: Mask) -> Mask:
-        """Return the features that each string selects, shape (n, n_features)."""
+        """Return the feature masks of strings, shape (n, n_features)."""
         return X[:, self.bit_of] if self.by_group else X
 
     def bits(self, feature_mask: Mask) -> Mask:
-        """Return the strings (n, n_bits) of the bits that some feature of each row belongs to."""
+        """Return strings (n, n_bits) with the bits of all features of each row."""
         if not self.by_group:
             return feature_mask
         X = np.zeros((len(feature_mask), self.n_bits), np.bool_)
@@ -131,11 +135,11 @@ class FeatureStrings:
         return X
 
     def keeps_limits(self, X: Mask) -> Mask:
-        """Return which strings keep all limits, shape (n,)."""
+        """Whether each string keeps all limits, shape (n,)."""
         return self._keep(self.columns(X))
 
     def check(self, X: Mask) -> None:
-        """Raise a ValueError that names the first string which breaks a limit; an empty one selects nothing."""
+        """Raise a ValueError for the first string that breaks a limit; empty strings pass."""
         feature_mask = self.columns(X)
         broken = ~self._keep(feature_mask) & feature_mask.any(axis=1)
         if broken.any():
@@ -146,9 +150,9 @@ class FeatureStrings:
             )
 
     def repaired(self, X: Mask, random_state: Generator) -> Mask:
-        """Return the strings with the included features, and with the others in random order as far as they fit.
+        """Return strings that keep the limits: the included features, then the others in random order while they fit.
 
-        A string that keeps the limits comes back as it was.
+        Strings that keep the limits already are not changed.
         """
         X = X | self.included_bits
         broken = np.flatnonzero(~self.keeps_limits(X))
@@ -158,8 +162,11 @@ class FeatureStrings:
             X[broken] = self._filled(np.where(np.take_along_axis(X[broken], order, axis=1), order, -1))
         return X
 
+    def repair(self, used: Integers | None = None) -> Repair:
+        """Return the repair of strings that break a limit; see `KeepLimits`."""
+        return KeepLimits(self, used) if self.limits.given else KeepAsIs()
+
     def _keep(self, feature_mask: Mask) -> Mask:
-        """Return which rows (n, n_features) keep all limits, shape (n,)."""
         limits = self.limits
         keep: Mask = np.all(feature_mask | ~self.included, axis=1)
         if limits.max_features is not None:
@@ -182,9 +189,11 @@ class FeatureStrings:
         return known_costs(self.data.costs, self.data.name, "max_cost").sums(feature_mask)
 
     def _filled(self, order: Integers) -> Mask:
-        """Return for each row the included bits and the bits of `order` (n, n_steps), −1 for none, that still fit."""
-        width = np.bincount(self.bit_of, minlength=self.n_bits)
-        own, group, shared = self._prices()
+        """Return for each row the included bits, and those of `order` (n, n_steps) that fit one after the other.
+
+        −1 stands for no bit.
+        """
+        width, own, group, shared = self._width, self._own, self._group, self._shared
         most = np.inf if self.limits.max_features is None else self.limits.max_features
         dearest = np.inf if self.limits.max_cost is None else self.limits.max_cost * (1 + ROUNDING)
         rows = np.arange(len(order))
@@ -193,7 +202,7 @@ class FeatureStrings:
         cost = np.full(len(order), own[self.included_bits].sum())
         paid = np.zeros((len(order), len(shared)), np.bool_)
         paid[:, np.unique(group[self.included_bits])] = True
-        paid[:, -1] = True  # of the features in no group, which share nothing
+        paid[:, -1] = True  # no group
         cost += np.where(paid, shared, 0.0).sum(axis=1)
         for bit in order.T:
             further = np.where(paid[rows, group[bit]], 0.0, shared[group[bit]]) + own[bit]
@@ -204,20 +213,11 @@ class FeatureStrings:
             paid[rows[fits], group[bit[fits]]] = True
         return X
 
-    def _prices(self) -> tuple[Array, Array, Array]:
-        """Return the own cost of each bit, its group, and the shared cost of each group, 0 for the last."""
-        costs = self.data.costs or FeatureCosts.of(np.zeros(self.data.n_features))
-        own = np.bincount(self.bit_of, costs.own, self.n_bits)
-        group = np.full(self.n_bits, -1)
-        group[self.bit_of] = costs.group
-        return own, group % (len(costs.shared) + 1), np.append(costs.shared, 0.0)
-
     def _cheapest_first(self) -> Integers:
-        """Return the bits in an order in which nearly the most of them fit."""
-        own, group, shared = self._prices()
-        alone = own if self.limits.max_cost is None else own + shared[group]
-        width = np.bincount(self.bit_of, minlength=self.n_bits)
-        return np.lexsort((alone, width) if self.limits.max_cost is None else (width, alone))
+        """Return the bits in an order in which nearly the largest number of them fits."""
+        if self.limits.max_cost is None:
+            return np.lexsort((self._own, self._width))
+        return np.lexsort((self._width, self._own + self._shared[self._group]))
 
     def _refuse_impossible(self) -> None:
         """Raise a ValueError if no string keeps the limits."""
@@ -233,13 +233,9 @@ class FeatureStrings:
 
 
 class KeepLimits(Repair):
-    """Repair of strings that break a limit: drops features at random, and adds the included ones.
+    """Repair that drops features at random until the limits are kept, and adds the included features.
 
-    Parameters
-    ----------
-    strings : FeatureStrings
-    used : ndarray of int, optional
-        The bits that a mixed string begins with; by default the string has all bits and nothing else.
+    `used` are the bits at the beginning of a mixed string; by default a string has all bits and nothing else.
     """
 
     def __init__(self, strings: FeatureStrings, used: Integers | None = None) -> None:
@@ -260,7 +256,7 @@ class KeepLimits(Repair):
 
 
 def _bits_of_groups(data: RankingData) -> Integers:
-    """Return the bit of each column where bits stand for groups, shape (n_features,)."""
+    """Return the bit of each feature where bits stand for groups, shape (n_features,)."""
     if data.costs is None or (data.costs.group < 0).all():
         raise ValueError(
             f"{data.name}: by_group needs groups of features: give MOFSRank(groups=…) or RankingData(costs="
@@ -271,13 +267,11 @@ def _bits_of_groups(data: RankingData) -> Integers:
     return np.array([numbers[key] for key in keys])
 
 
-def allowed_features(
-    train: RankingData, include: Sequence[int | str] | int | str, exclude: Sequence[int | str] | int | str
-) -> tuple[Mask, tuple[str, ...]]:
-    """Return which features are not excluded (n_features,), and the names of the included features.
+def allowed_features(train: RankingData, include: Features, exclude: Features) -> tuple[Mask, tuple[str, ...]]:
+    """Return the mask of the features that are not excluded, and the names of the included features.
 
-    Names, because the columns have other numbers where the excluded ones are gone. Raises a ValueError if nothing is
-    left, a feature is both, or one does not exist.
+    The included features are named because columns have other numbers without the excluded ones. Raises a ValueError if
+    no feature is left, or if a feature is in both lists or unknown.
 
     Examples
     --------
@@ -296,13 +290,13 @@ def allowed_features(
 
 def with_costs(
     train: RankingData,
-    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = None,
-    groups: Sequence[Any] | Mapping[Any, Any] | None = None,
-    group_costs: Mapping[Any, float] | None = None,
+    costs: Costs | None = None,
+    groups: Groups | None = None,
+    group_costs: GroupCosts | None = None,
 ) -> RankingData:
-    """Return the data with costs and groups as `MOFSRank` takes them; unchanged where none are given.
+    """Return the data with the costs and groups that `MOFSRank` is given; without any, the data themselves.
 
-    Raises a ValueError for groups beside a `FeatureCosts`, which has its own, and for costs that do not fit the data.
+    Raises a ValueError for groups beside a `FeatureCosts`, which has groups itself, and for costs that do not fit.
 
     Examples
     --------

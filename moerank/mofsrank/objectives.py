@@ -1,7 +1,7 @@
 """Objectives of a search: number of features, error, cost, risk, or an objective of a user.
 
-An objective is a class with two methods, see `Objective`. `MOFSRank` takes objects of such classes, and problem files
-their names, where another package offers them by the entry point ``moerank.objectives``.
+An objective is an object of a class with two methods, see `Objective`. `MOFSRank` takes such objects, problem files the
+names of objectives that packages offer by the entry point ``moerank.objectives``.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ __all__ = [
 ]
 
 FRONT = ("features", "error")
-"""The default objectives: the front is one of error against number of features."""
+"""The default objectives."""
 
 GROUP = "moerank.objectives"
-"""Entry points of further objectives: an `Objective`, or a class that makes one without arguments."""
+"""Entry points of further objectives; each is an `Objective` or a class of one without arguments."""
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ T = TypeVar("T")
 class Objective(ABC):
     """A quantity that a search minimises.
 
-    A subclass names itself and implements `values` and `bounds`. Equal objectives give equal values.
+    A subclass has a name and a title, and implements `values` and `bounds`. Equal objectives give equal values.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Objective(ABC):
 
     @abstractmethod
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
-        """Return the least and the largest possible value, for strings of `n_var` entries.
+        """Return the smallest and largest possible value, for strings of `n_var` entries.
 
         Hypervolumes are shares of the box between them. Empty or infeasible individuals score the upper bound plus one.
         """
@@ -81,39 +81,34 @@ ObjectiveLike: TypeAlias = str | Objective
 
 
 class _Once(Generic[T]):
-    """A property that is computed when it is first asked for, and kept.
-
-    `functools.cached_property` of Python 3.11 locks out all other threads while it computes, so that the pieces of a
-    batch would be measured one after the other.
-    """
+    """Cached property without a lock: `functools.cached_property` of Python 3.11 would let one thread in at a time."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self.compute = compute
         self.__doc__ = compute.__doc__
 
-    def __get__(self, instance: Any, owner: type) -> T:
+    def __get__(self, instance: Candidates, owner: type) -> T:
         value = instance.__dict__[self.compute.__name__] = self.compute(instance)
         return value
 
 
 class Candidates:
-    """Rankers on one data set, as objectives look at them; properties are computed when an objective first asks.
+    """Rankers on a data set, for objectives; properties are computed when they are first read.
 
     Parameters
     ----------
     data : RankingData
     metric : Metric
     feature_mask : ndarray of bool, shape (n_candidates, n_features)
-        The features that each ranker needs.
+        The features of each ranker.
     train : callable
         Returns the rankers, a Population.
     errors : ndarray, shape (n_candidates,), optional
-        1 − metric of each ranker on `data`, where it is known already.
+        1 − metric of each ranker on `data`, if it is known.
     n_pairs : callable, optional
-        Returns the number of preference pairs that each was trained on, shape (n_candidates,), where they have pairs
-        of their own.
+        Returns the number of preference pairs of each ranker, shape (n_candidates,), if they have their own pairs.
     backend : fitness backend, optional
-        Trained them; for objectives that compare with another ranker of its kind.
+        The backend of the rankers, for objectives that compare with another of its rankers.
     """
 
     def __init__(
@@ -145,7 +140,7 @@ class Candidates:
 
     @_Once
     def n_pairs(self) -> Integers | None:
-        """Return the number of preference pairs that each was trained on; None if they have no pairs of their own."""
+        """Return the number of preference pairs of each ranker; None if they do not have their own pairs."""
         return None if self._n_pairs is None else self._n_pairs()
 
     @_Once
@@ -171,22 +166,19 @@ class Features(Objective):
     title = "Number of features"
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
-        """Count the features of each candidate."""
         return np.count_nonzero(candidates.feature_mask, axis=1)
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
-        """Return 0 and the length of a string."""
         return 0.0, float(n_var)
 
 
 class Pairs(Objective):
-    """Number of preference pairs that the ranker is trained on."""
+    """Number of preference pairs of the ranker."""
 
     name = "pairs"
     title = "Number of preference pairs"
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
-        """Count the pairs of each candidate."""
         if candidates.n_pairs is None:
             raise ValueError(
                 'the objective "pairs" is for instance selection: these rankers have no pairs of their own'
@@ -194,7 +186,6 @@ class Pairs(Objective):
         return candidates.n_pairs
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
-        """Return 0 and the number of all pairs."""
         return 0.0, float(data.n_pairs)
 
 
@@ -205,11 +196,9 @@ class Error(Objective):
     title = "1 − metric"
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
-        """Return 1 − metric of each candidate."""
         return candidates.errors
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
-        """Return 0 and 1."""
         return 0.0, 1.0
 
 
@@ -232,18 +221,18 @@ class Cost(Objective):
 
 
 class Risk(Objective):
-    """How much a ranker loses to a baseline, query by query, more than it gains.
+    """Weighted losses of a ranker against a baseline minus its gains, query by query.
 
-    −(1 / Q) · [Σ gains − (1 + a) Σ losses] over the Q queries: with a = 0 the mean loss; the larger a, the more a query
-    that loses counts against one that gains. An individual below 0 is worth the risk.
+    −(1 / Q) · [Σ gains − (1 + a) Σ losses] over the Q queries. With a = 0 it is the mean loss; larger a weigh losses
+    more against gains. An individual below 0 is worth the risk.
 
     Parameters
     ----------
     a : float, default 1.0
         Extra weight of a loss, ≥ 0.
     baseline : array-like, shape (n_documents,), optional
-        Scores of the documents to compare with, for example of the ranker in use today; by default the scores of the
-        candidates' backend trained on all features.
+        Scores of the baseline, for example of the ranker in use today; by default those of the backend trained on all
+        features.
 
     References
     ----------
@@ -264,11 +253,11 @@ class Risk(Objective):
         return np.where(d > 0, -d, -(1.0 + self.a) * d).mean(axis=0)
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
-        """Return the values where every query gains or loses 1."""
+        """Return the values of a gain or a loss of 1 in every query."""
         return -1.0, 1.0 + self.a
 
     def _baseline(self, candidates: Candidates) -> Vector:
-        """Return the metric of each query under the baseline, remembered with the data."""
+        """Return the metric of the baseline on each query, remembered with the data."""
         data, metric, backend = candidates.data, candidates.metric, candidates.backend
         if self.baseline is not None:
             return metric.per_query(data, self.baseline)
@@ -292,19 +281,19 @@ OBJECTIVES: dict[str, Objective] = {
 
 
 def known_objectives() -> dict[str, Objective]:
-    """Return all objectives that have a name: those of this package, and those of others by their entry points."""
+    """Return the objectives of this package and of entry points by name."""
     offered = {name: entry() if isinstance(entry, type) else entry for name, entry in plugins(GROUP).items()}
     return {**offered, **OBJECTIVES}
 
 
 def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...]:
-    """Return objectives that are given by name or as they are.
+    """Return the objectives of these names; objects stay as they are.
 
     Raises
     ------
     ValueError
-        For an unknown name, the nearest one being suggested, for an object that is no `Objective`, for two of one name,
-        and for none.
+        For an unknown name, with the nearest one, for other objects than an `Objective`, for equal names, and for no
+        objective.
 
     Examples
     --------
@@ -328,14 +317,14 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
 
 
 def values_of(data: RankingData, metric: Metric, population: Population) -> Matrix:
-    """Return the metric on each query of `data` of each ranker of a population, shape (n_queries, n_individuals)."""
+    """Return the metric of each ranker of a population on each query, shape (n_queries, n_individuals)."""
     if population.coefs is None:
         return metric.per_query(data, population.scores(data.X))
-    return metric.of_linear(data, population.coefs)  # whose scores are never all held at once
+    return metric.of_linear(data, population.coefs)  # without all scores in memory
 
 
 def errors_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
-    """Return 1 − metric on `data` of each ranker of a population, shape (n_individuals,)."""
+    """Return 1 − metric of each ranker of a population, shape (n_individuals,)."""
     if population.coefs is None:
         return 1.0 - metric.batch(data, population.scores(data.X))
     return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)

@@ -1,4 +1,4 @@
-"""The ranker that serves: trained on the members of a front, after a search of its own where one is asked for."""
+"""Training of a ranker on the features of each member of a front, with a search before if it has a budget."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from moerank.mofsrank.settings import RefitPlan
 from moerank.rankers import LambdaMART, Population, train_on, train_on_subsets, varying_for
 from moerank.rankers.arguments import read_masks
 
-__all__ = ["CrossFitting", "OutOfFold", "Served", "refit_front"]
+__all__ = ["CrossFitting", "OutOfFold", "refit_front"]
 
 
 EARLY = 4
-"""Divisor of the size of a ranker for the first training of a subset."""
+"""Divisor of the size of a ranker in its first training on a subset."""
 
 
 @dataclass(frozen=True, eq=False)
 class OutOfFold:
-    """Scores (n_documents, n_individuals) of the training table X by rankers trained without the queries scored."""
+    """Scores (n_documents, n_individuals) of the training table X by rankers trained on other queries."""
 
     X: Matrix
     values: Matrix
@@ -45,25 +45,24 @@ class OutOfFold:
 
 @dataclass(eq=False)
 class CrossFitting:
-    """Let a ranker judge feature subsets out of fold, and train it in full only on subsets that do not lag early.
+    """Fitness backend that judges feature subsets by a ranker out of fold, and gives up subsets that lag early.
 
-    The training queries are dealt into two halves, and each half is scored by the ranker that was trained on the other.
-    So the error of a subset does not count documents that the ranker has learnt by heart, validation data are still
-    fresh when they choose a member, and two halves cost little more than one training on all.
+    The training queries are dealt into two halves, and each half is scored by the ranker trained on the other one, so
+    that documents learnt by heart do not count and validation data stay fresh for the choice of a member.
 
-    A ranker with a size (trees, rounds of boosting) is trained with a quarter of it first. If a rival of at most as
-    many features has a smaller error then, the subset is given up. Otherwise the ranker is trained in full, and the
-    subset has the better of the two errors. A rival dominates each subset that was given up, and the value of a subset
-    depends on itself and the rivals alone, not on its batch, so that a search can be resumed and its journal checked.
+    A ranker with a size (trees, rounds of boosting) is first trained with a quarter of it. A subset is given up if a
+    rival of at most as many features has a smaller error then; it is dominated. Otherwise the ranker is trained in
+    full, and the subset has the smaller of the two errors. An error depends on the subset and the rivals alone, not on
+    the batch, so that a search can be resumed and its journal checked.
 
     Parameters
     ----------
     ranker : estimator
-        With its settings, the size among them.
+        With its parameters.
     metric : Metric
         The error is 1 − this metric.
     rivals : ndarray of bool, shape (n_rivals, n_features)
-        Subsets that another search has found.
+        Feature subsets of another search.
     seed : int
         Deals the queries.
     workers : int, default 1
@@ -71,18 +70,16 @@ class CrossFitting:
 
     Notes
     -----
-    A subset that is given up costs two trainings on half of the queries with a quarter of the trees, another one two
-    more with all of them.
+    A subset takes two trainings on half of the queries with a quarter of the size, and two in full if it stays.
 
-    Halves were preferred to the validation data, which are few and have the member to choose, and to the training
-    error with the test values of fold 1 of MQ2008 in sight: over 79 subsets the rank correlation with the test NDCG@10
-    was .42 (.49 with thirds, at nearly twice the cost), .18 for the validation data, and .51 for the training error,
-    but of 76 trees of 3 leaves: with the larger ones that validation takes on digits it is 0 from 29 features on.
+    On fold 1 of MQ2008 the rank correlation of these errors with the test NDCG@10 over 79 subsets was .42 (with thirds
+    .49, at nearly twice the cost), that of validation .18 and that of the training error .51, but of 76 trees of 3
+    leaves. With the larger trees that validation takes on digits the training error is 0 from 29 features on.
 
     References
     ----------
-    K. Jamieson, A. Talwalkar: Non-stochastic best arm identification and hyperparameter optimization. AISTATS 2016, for
-    giving up subsets that lag with a small budget; the rivals are ours.
+    K. Jamieson, A. Talwalkar: Non-stochastic best arm identification and hyperparameter optimization. AISTATS 2016. The
+    rivals are ours.
     """
 
     ranker: Any
@@ -100,7 +97,7 @@ class CrossFitting:
         feature_mask: Mask | None = None,
         start: Matrix | None = None,
     ) -> OutOfFold:
-        """Score the training documents by each row of `feature_mask`; see `FitnessBackend`. `start` is ignored."""
+        """Score the training documents for each row of `feature_mask`; see `FitnessBackend`. `start` is ignored."""
         if pair_mask is not None:
             raise ValueError("cross-fitting deals whole queries, and takes no pair_mask")
         if train.n_queries < 2:
@@ -127,7 +124,7 @@ class CrossFitting:
         return 1.0 - self.metric.batch(train, scores)
 
     def _scores(self, ranker: Any, train: RankingData, masks: Mask) -> Matrix:
-        """Return the scores (n_documents, n_subsets) out of fold by a ranker trained on each subset."""
+        """Return the scores (n_documents, n_subsets) out of fold of a ranker on each subset."""
         scores = np.zeros((train.n_documents, len(masks)))
         for part, rows in self._halves(train):
             usable = masks & varying_for(ranker, part)
@@ -138,7 +135,7 @@ class CrossFitting:
         return scores
 
     def _halves(self, train: RankingData) -> Iterator[tuple[RankingData, Integers]]:
-        """Yield the documents of each half of the queries to train on, and the rows of the others."""
+        """Yield the documents of each half of the queries, and the rows of the other half."""
         second = np.zeros(train.n_queries, bool)
         second[Draws(self.seed).order(train.n_queries)[: train.n_queries // 2]] = True
         is_second = np.repeat(second, np.diff(train.offsets))
@@ -147,42 +144,29 @@ class CrossFitting:
 
 
 def _scored(ranker: Any, part: RankingData, held_out: RankingData, mask: Mask) -> Vector:
-    """Return the scores (n_documents,) of held-out documents by a ranker trained on a part of the features."""
-    trained: Any = train_on(ranker, part, mask)
+    """Train a ranker on a feature mask, and return its scores (n_documents,) of the held-out documents."""
+    trained = train_on(ranker, part, mask)
     if trained is None:
         return np.zeros(held_out.n_documents)
     return np.ravel(trained.predict(copy(held_out).with_features(mask).X))
 
 
-@dataclass(frozen=True, eq=False)
-class Served:
-    """A front whose members have the rankers that serve; its objectives stay those of the search.
-
-    Attributes
-    ----------
-    ranker : estimator
-        With the parameters that were used; the number of trees of LambdaMART is the largest there may be.
-    front : Front
-    reference : Population
-        The ranker on all features.
-    """
-
-    ranker: Any
-    front: Front
-    reference: Population
-
-
-def refit_front(plan: RefitPlan, stages: StagedSearch, front: Front, validation: RankingData | None) -> Served:
+def refit_front(
+    plan: RefitPlan, stages: StagedSearch, front: Front, validation: RankingData | None
+) -> tuple[Any, Front, Population]:
     """Train a ranker on the features of each member of a front, and on all features.
 
-    The steps, by the names that `progress` is told:
+    Returns the ranker with its parameters (of LambdaMART the largest number of trees), the front with its rankers and
+    the objectives of the search, and the ranker on all features.
+
+    The steps, by their names in `progress`:
 
     1. "refit_tuning": validation MAP chooses parameters from the published grid of the ranker with all features, if
-       `tune` is set or the ranker was given by its name. Without validation data, or a grid, they stay as they are.
-    2. "refit_search": with `plan.evaluations` the search goes on from the front, judged by the ranker itself; see
-       `CrossFitting`. LambdaMART has the number of trees then that validation chooses with all features.
-    3. "refit": the ranker is trained on the features of each member. LambdaMART has as many trees as validation chooses
-       for each.
+       `tune` is set or the ranker was given by its name. Without validation data or a grid they stay as they are.
+    2. "refit_search": with `plan.evaluations` the search goes on from the front with `CrossFitting` as the backend, for
+       LambdaMART with the number of trees that validation chooses with all features.
+    3. "refit": the ranker is trained on the features of each member; validation chooses the number of trees of
+       LambdaMART for each.
     """
     train, settings, ranker = stages.train, stages.settings, plan.ranker
     tell = settings.progress or (lambda stage, share, number, n_eval: None)
@@ -204,4 +188,4 @@ def refit_front(plan: RefitPlan, stages: StagedSearch, front: Front, validation:
         progress=lambda share, number: tell("refit", share, number, number),
     )
     members, last = np.arange(len(masks)), np.array([len(masks)])
-    return Served(ranker, Front(F, masks, rankers.take(members)), rankers.take(last))
+    return ranker, Front(F, masks, rankers.take(members)), rankers.take(last)

@@ -1,4 +1,4 @@
-"""The searches of the stages one after the other: problem, algorithm, journal and history of each."""
+"""Searches of the stages, one after the other, with their algorithms, journals and histories."""
 
 from __future__ import annotations
 
@@ -39,27 +39,18 @@ from moerank.rankers import FitnessBackend, LinearPopulation, require_weights
 __all__ = ["REFIT_SEARCH", "StagedSearch", "search_arguments"]
 
 REFIT_SEARCH = "refit_search"
-"""Name of the stage in which the ranker that serves goes on with the search."""
+"""Name of the search in which the ranker of `refit` judges feature subsets."""
 
 REFIT_POPULATION = 40
-"""Nominal population of that stage: the Staircase search begins with a quarter of it, in batches of ten."""
+"""Nominal population of that search, of which Staircase begins with a quarter."""
 
 
 @dataclass
 class StagedSearch:
-    """The searches of the stages, all on the same data with the same settings.
+    """Searches of the stages, on the same data with the same settings.
 
-    Attributes
-    ----------
-    train : RankingData
-    settings : Settings
-        The backend with the regularisation that is used, the seed that was drawn, and the included features by name.
-    instance_unit : {"pair", "document", "query"} or None
-        Unit of the first stage; None without it.
-    fronts, history : dict
-        The front and the generations of each stage that was searched; see `MOFSRank`.
-    n_evaluations : int
-        Individuals evaluated so far, repetitions counted.
+    In the settings the backend is tuned, the seed is drawn, and included features are named. `instance_unit`, `fronts`,
+    `history` and `n_evaluations` are as in `MOFSRank`.
     """
 
     train: RankingData
@@ -70,7 +61,7 @@ class StagedSearch:
     n_evaluations: int = 0
 
     def select_instances(self) -> Mask:
-        """Stage 1: the instance subsets (n_subsets, n_units) that the second stage trains on."""
+        """Run the first stage, and return the instance subsets (n_subsets, n_units) for the second."""
         settings, chosen = self.settings, self.settings.instance_selection
         assert chosen is not None
         self.instance_unit = default_unit(self.train) if chosen.unit == "auto" else chosen.unit
@@ -79,51 +70,40 @@ class StagedSearch:
             settings.backend,
             settings.metric,
             unit=self.instance_unit,
-            density=chosen.density,
-            crossover=chosen.crossover,
-            mutation=chosen.mutation,
             workers=settings.workers,
+            **chosen.model_dump(include={"density", "crossover", "mutation"}),
         )
         found = self._search("instance_selection", stage, chosen)
         X = found.X if found.X.dtype == np.bool_ else unpack_rows(found.X, stage.n_var)
         return spread_along_front(X, found.F, chosen.max_subsets, include_all=chosen.include_all)
 
     def select_features(self, pair_masks: Mask | None) -> Front:
-        """Stage 2: the front, its members and their rankers; without masks all train on all pairs."""
+        """Run the second stage, and return its front; without masks all rankers train on all pairs."""
         settings, chosen = self.settings, self.settings.feature_selection
-        stage = self._feature_selection(
+        stage = FeatureSelection(
+            self.train,
             settings.backend,
             pair_masks=pair_masks,
             unit=self.instance_unit or "pair",
             adaptive=settings.adaptive_mutation and not is_sparse(settings.algorithm),
-            form=chosen.form,
-            decay=chosen.decay,
-            importance=chosen.importance,
-            redundancy=chosen.redundancy,
-            crossover=chosen.crossover,
-            mutation=chosen.mutation,
             workers=settings.workers,
+            **self._shared(),
+            **chosen.model_dump(include={"form", "decay", "importance", "redundancy", "crossover", "mutation"}),
         )
         found = self._search("feature_selection", stage, chosen)
         return Front(found.F, stage.feature_mask(found.X), stage.rankers(found.X))
 
     def combine(self, front: Front) -> Front:
-        """Stage 3: the front, its members and their combined rankers."""
+        """Run the third stage on the members of a front, and return its front."""
         settings, chosen = self.settings, self.settings.ensemble
         assert chosen is not None
         stage = Ensemble(
             self.train,
             require_weights(front.population, settings.backend),
-            settings.metric,
-            objectives=settings.objectives,
-            limits=settings.limits,
-            by_group=settings.feature_selection.by_group,
             backend=settings.backend,
-            inject=chosen.inject,
-            count=chosen.count,
-            crossover=chosen.crossover,
-            mutation=chosen.mutation,
             workers=settings.workers,
+            **self._shared(),
+            **chosen.model_dump(include={"inject", "count", "crossover", "mutation"}),
         )
         archive = Archive()
         if chosen.keep_members:
@@ -132,12 +112,11 @@ class StagedSearch:
         return Front(found.F, stage.feature_mask(found.X), LinearPopulation(stage.weights(found.X)))
 
     def select_again(self, backend: FitnessBackend, front: Front, evaluations: int) -> tuple[Matrix, Mask]:
-        """Go on from the members of a front with another backend.
+        """Go on from the members of a front with another backend, and return the objectives and features found.
 
-        Returns the objectives and the features of the non-dominated members of so many evaluations. The Staircase
-        search gets furthest with few of them, whatever searched before.
+        The search is Staircase, which gets furthest with few evaluations.
         """
-        stage = self._feature_selection(backend, adaptive=False)
+        stage = FeatureSelection(self.train, backend, adaptive=False, **self._shared())
         members = spread_along_front(front.feature_mask, front.F, max(1, evaluations // 2), include_all=False)
         chosen = FeatureSelectionSettings(
             population=REFIT_POPULATION, termination=("n_eval", evaluations), initial=stage.strings.bits(members)
@@ -145,17 +124,15 @@ class StagedSearch:
         found = self._search(REFIT_SEARCH, stage, chosen, algorithm="staircase")
         return found.F, stage.feature_mask(found.X)
 
-    def _feature_selection(self, backend: FitnessBackend, **others: Any) -> FeatureSelection:
+    def _shared(self) -> dict[str, Any]:
+        """Return the arguments that the second and the third stage share."""
         settings = self.settings
-        return FeatureSelection(
-            self.train,
-            backend,
-            settings.metric,
-            objectives=settings.objectives,
-            limits=settings.limits,
-            by_group=settings.feature_selection.by_group,
-            **others,
-        )
+        return {
+            "metric": settings.metric,
+            "objectives": settings.objectives,
+            "limits": settings.limits,
+            "by_group": settings.feature_selection.by_group,
+        }
 
     def _search(
         self,
@@ -166,7 +143,7 @@ class StagedSearch:
         archive: Archive | None = None,
         algorithm: str | Factory | None = None,
     ) -> Archive:
-        """Run one stage and return the non-dominated members of all its evaluations and of a given archive."""
+        """Search a stage; return the non-dominated individuals of all evaluations and of the given archive."""
         settings = self.settings
         problem, searching, termination = search_arguments(name, stage, algorithm or settings.algorithm, chosen)
         sequence = np.random.SeedSequence(settings.random_state, spawn_key=((*STAGES, REFIT_SEARCH).index(name),))
@@ -190,7 +167,7 @@ class StagedSearch:
         return result.archive
 
     def _journal(self, name: str, stage: Stage) -> Journal | None:
-        """Return the journal of one stage, beside those of the others."""
+        """Return the journal of one stage."""
         if self.settings.journal is None:
             return None
         path = Path(self.settings.journal)
@@ -201,22 +178,18 @@ class StagedSearch:
 
 def search_arguments(
     name: str, stage: Stage, algorithm: str | Factory, settings: StageSettings
-) -> tuple[Problem, Algorithm, Any]:
-    """Return the problem that a stage poses, a fresh pymoo algorithm for it, and when the search ends.
+) -> tuple[Problem, Algorithm, object]:
+    """Return the problem of a stage, a fresh pymoo algorithm for it, and its termination.
 
-    Sparse searches are given the feature strings; the other stages are searched by NSGA-II in their place.
-
-    Raises
-    ------
-    ValueError
-        If the population does not fit in memory; the message calls the stage by `name`.
+    Sparse searches are for feature strings; NSGA-II takes their place in the other stages. Raises a ValueError that
+    names the stage if the population does not fit in memory.
     """
     population = settings.population
     check_room(f"{name}: a population of {population:,} strings of {stage.n_var:,}", population * stage.n_var)
     problem, operators = stage, stage.operators()
     if is_sparse(algorithm):
         if isinstance(stage, FeatureSelection):
-            del operators["sampling"]  # the start of the search itself comes in its place
+            del operators["sampling"]  # the search has its own
         else:
             algorithm = "nsga2"
     if settings.initial is not None:
@@ -226,8 +199,8 @@ def search_arguments(
     return problem, make_algorithm(algorithm, population, operators, stage.n_obj), _end(algorithm, settings)
 
 
-class _Checked(Sampling):  # type: ignore[misc]
-    """A sampling of the user; the stage refuses strings that break its limits and repairs none."""
+class _Initial(Sampling):  # type: ignore[misc]
+    """Sampling of the user; the stage refuses strings that break its limits, where a repair would change them."""
 
     def __init__(self, sampling: Sampling, stage: Stage) -> None:
         super().__init__()
@@ -241,9 +214,9 @@ class _Checked(Sampling):  # type: ignore[misc]
 
 
 def _checked(name: str, stage: Stage, initial: object) -> Array | Sampling:
-    """Return an initial population, which the stage takes as it is or refuses."""
+    """Return an initial population whose strings keep the limits of the stage."""
     if isinstance(initial, Sampling):
-        return _Checked(initial, stage)
+        return _Initial(initial, stage)
     X = np.asarray(initial)
     if X.ndim != 2 or X.shape[1] != stage.n_var:
         raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {X.shape}")
@@ -254,10 +227,10 @@ def _checked(name: str, stage: Stage, initial: object) -> Array | Sampling:
     return X
 
 
-def _end(algorithm: str | Factory, settings: StageSettings) -> Any:
-    """Return the given termination, else the number of generations.
+def _end(algorithm: str | Factory, settings: StageSettings) -> object:
+    """Return the given termination, otherwise the number of generations.
 
-    The generations of Staircase differ in size: it ends after as many evaluations as those of other searches take.
+    The generations of Staircase differ in size, so that it ends after the evaluations that other searches take.
     """
     if settings.termination is not None:
         return settings.termination
@@ -267,11 +240,9 @@ def _end(algorithm: str | Factory, settings: StageSettings) -> Any:
 
 
 def _history(result: SearchResult, stage: Stage) -> pd.DataFrame:
-    """Return a row for each generation of a stage's search, as `MOFSRank.history_` has it.
-
-    The box of the hypervolume is that of all features, whatever the strings are, so that stages can be compared.
-    """
+    """Return a row for each generation, as in `MOFSRank.history_`."""
     train = stage.train
+    # The box of all features, whatever the strings are, so that stages can be compared.
     least, largest = np.array([entry.bounds(train, train.n_features) for entry in stage.objectives], np.float64).T
     return pd.DataFrame(
         {
@@ -284,7 +255,7 @@ def _history(result: SearchResult, stage: Stage) -> pd.DataFrame:
 
 
 def _digest_of(train: RankingData) -> str:
-    """Return a digest of the data, made in one pass without a copy and remembered with them."""
+    """Return a digest of the data, remembered with them."""
 
     def digest() -> str:
         costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)

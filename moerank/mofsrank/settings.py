@@ -1,4 +1,4 @@
-"""Settings of a search: the arguments of `MOFSRank`, the tables of a problem file and the key of a journal."""
+"""Settings of a search: arguments of `MOFSRank`, tables of problem files, and configurations of journals."""
 
 from __future__ import annotations
 
@@ -38,11 +38,7 @@ from moerank.evolution import (
     ALGORITHMS,
     BIT_SEARCHES,
     CROSSOVER,
-    DECAY,
     DENSITY,
-    FORM,
-    IMPORTANCE,
-    REDUNDANCY,
     Decay,
     Factory,
     Form,
@@ -58,41 +54,20 @@ from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend
 from moerank.solvers import make_solver, read_text, solvers
 from moerank.verdict import MARGIN
 
-__all__ = [
-    "STAGES",
-    "EnsembleSettings",
-    "FeatureSelectionSettings",
-    "InstanceSelectionSettings",
-    "StageProgress",
-    "RefitPlan",
-    "SearchSettings",
-    "Section",
-    "Settings",
-    "StageArgument",
-    "StageSettings",
-    "at_least",
-    "check_on_shards",
-    "is_sparse",
-    "listed_settings",
-    "merged_settings",
-    "read_backend",
-    "read_refit",
-]
-
 STAGES = ("instance_selection", "feature_selection", "ensemble")
-"""The stages in their order, by the names of their sections and arguments."""
+"""Names of the stages in their order, as sections and arguments."""
 
 MOST_GENERATIONS = 10**9
-"""Largest number of generations; more would not end in a lifetime."""
+"""Largest number of generations."""
 
 BYTES_OF_INDIVIDUAL = 1024
-"""Bytes that an individual takes at least, whatever its length."""
+"""Least number of bytes of an individual of any length."""
 
-StageArgument: TypeAlias = bool | Mapping[str, Any]
+StageArgument: TypeAlias = bool | Mapping[str, object]
 """Whether the stage runs, or its settings."""
 
 StageProgress: TypeAlias = Callable[[str, float, int, int], object]
-"""Called with the stage, the fraction of it that is done, the generation and the evaluations."""
+"""Function of the stage, its fraction that is done, the generation and the evaluations."""
 
 
 def at_least(least: int, most: int | None = None) -> BeforeValidator:
@@ -102,12 +77,12 @@ def at_least(least: int, most: int | None = None) -> BeforeValidator:
         check_at_least(least, most, **{str(info.field_name): value})
         return int(value)
 
-    # The type gives the range to the JSON schema, from which the reference of the keys is made.
+    # The JSON schema, from which the reference of the keys is made, takes the range from this type.
     return BeforeValidator(check, json_schema_input_type=Annotated[int, Field(ge=least, le=most)])
 
 
 def _checked_by(check: Callable[[Any], object], shown_as: object) -> BeforeValidator:
-    """Return a validator that calls `check`, which raises a ValueError; the JSON schema shows the type `shown_as`."""
+    """Return a validator that calls `check` for its ValueError; the JSON schema shows the type `shown_as`."""
 
     def validate(value: object) -> object:
         check(value)
@@ -117,7 +92,7 @@ def _checked_by(check: Callable[[Any], object], shown_as: object) -> BeforeValid
 
 
 def _check_termination(termination: object) -> None:
-    """Refuse a termination that pymoo would misread or refuse without naming it."""
+    """Refuse a termination that pymoo would misread, or refuse without its name."""
     if termination is None or isinstance(termination, Termination):
         return
     kind, *arguments = termination if isinstance(termination, list | tuple) and termination else (termination,)
@@ -153,7 +128,7 @@ def _check_algorithm(algorithm: object) -> None:
 
 
 def _as_json(value: object) -> object:
-    """Return plain JSON for a value: objects become their text, arrays a digest."""
+    """Return plain JSON for a value, the text of an object, and the digest of an array."""
     try:
         json.dumps(value)
     except TypeError:
@@ -161,7 +136,7 @@ def _as_json(value: object) -> object:
             return {"shape": value.shape, "digest": blake2b(value.tobytes(), digest_size=16).hexdigest()}
         if isinstance(value, list | tuple):
             return [_as_json(entry) for entry in value]
-        # An address in the text of an object differs from process to process.
+        # The address in the text of an object differs from process to process.
         return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
     return value
 
@@ -175,7 +150,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 
     def check_plain(self) -> None:
-        """Raise a ValueError if a setting is an object, which no file can hold."""
+        """Raise a ValueError if a setting is an object that no file can hold."""
         for name, value in self:
             if _as_json(value) is not value:
                 raise ValueError(f"{name} must be text, a number or a list of these, not {value!r:.80}")
@@ -196,23 +171,23 @@ class StageSettings(Section):
     generations : int
         Generations, the initial population counted.
     termination : list, optional
-        When the search ends, instead of ``generations``, as pymoo users know it: ``("time", "00:01:00")``,
-        ``("n_eval", 5000)``, … or a pymoo Termination.
+        Termination of pymoo instead of ``generations``: ``("time", "00:01:00")``, ``("n_eval", 5000)``, … or a
+        Termination object.
     crossover : float
         Probability p_c that two parents are crossed.
     mutation : float, optional
         Probability p_m that an entry of a string changes; by default 1 / the length of a string. Sparse searches have
-        operators of their own.
+        other operators.
     initial : ndarray or pymoo Sampling, optional
-        Initial population instead of the stage's own sampling.
+        Initial population instead of the sampling of the stage.
     """
 
     population: Annotated[int, at_least(2, 2**63), AfterValidator(_fits)] = 100
     generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 100
-    termination: Annotated[Any, _checked_by(_check_termination, list[str | int]), AsJson] = None
+    termination: Annotated[object, _checked_by(_check_termination, list[str | int]), AsJson] = None
     crossover: Annotated[float, Field(ge=0, le=1)] = CROSSOVER
     mutation: Annotated[float, Field(gt=0, le=1)] | None = None
-    initial: SkipJsonSchema[Annotated[Any, _checked_by(_check_initial, list[list[bool]]), AsJson]] = None
+    initial: SkipJsonSchema[Annotated[object, _checked_by(_check_initial, list[list[bool]]), AsJson]] = None
 
     @model_serializer(mode="wrap")
     def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -220,18 +195,18 @@ class StageSettings(Section):
 
 
 class InstanceSelectionSettings(StageSettings):
-    """Settings of the first stage: unit of selection, initial densities, and the subsets for the second stage.
+    """Settings of the first stage: unit of selection, initial population, and subsets for the second stage.
 
     Attributes
     ----------
     unit : {"auto", "pair", "document", "query"}
         Unit of a bit; see `InstanceSelection`. "auto" is a pair for up to five million of them, else a query.
     density : (float, float)
-        Range of the shares of bits that are set in the initial population.
+        Range of the shares of ones in the initial population.
     max_subsets : int
-        Most instance subsets that go to the second stage, spread along the front.
+        Largest number of instance subsets for the second stage, spread along the front.
     include_all : bool
-        Whether the subset of all instances is among them.
+        Whether the subset of all instances is one of them.
     """
 
     generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 50
@@ -247,7 +222,7 @@ class FeatureSelectionSettings(StageSettings):
     Attributes
     ----------
     by_group : bool
-        A bit stands for all features of a group, as the data's costs have them, here and in the third stage.
+        Whether a bit stands for all features of a group in the costs of the data, here and in the third stage.
     form, decay : str
         See `AdaptiveBitFlip`.
     importance, redundancy : str
@@ -255,24 +230,24 @@ class FeatureSelectionSettings(StageSettings):
     """
 
     by_group: bool = False
-    form: Form = FORM
-    decay: Decay = DECAY
-    importance: Importance = IMPORTANCE
-    redundancy: Redundancy = REDUNDANCY
+    form: Form = "additive"
+    decay: Decay = "inverse"
+    importance: Importance = "share"
+    redundancy: Redundancy = "share"
 
 
 class EnsembleSettings(StageSettings):
-    """Settings of the third stage: use of the members of the second stage's front.
+    """Settings of the third stage: use of the members of the second stage, and number of features of an ensemble.
 
     Attributes
     ----------
     keep_members : bool
-        Whether they stay in the front where no ensemble dominates them, so that it is never worse than before. In the
-        paper's front there are ensembles alone.
+        Whether members that no ensemble dominates stay in the front, so that it is never worse than before. The front
+        of the paper has ensembles alone.
     inject : bool
-        Whether they are in the initial population, so that the search goes on from them.
+        Whether the members are in the initial population.
     count : {"weights", "bits"}
-        Whether features count that have a weight, or whose bit is set, as in the paper.
+        Count features with a weight, or ones among the bits, as in the paper.
     """
 
     keep_members: bool = True
@@ -289,26 +264,24 @@ KINDS: dict[str, type[StageSettings]] = {
 
 
 class SearchSettings(Section):
-    """Settings of all stages: algorithm, objectives, the rule for the final member, the ranker that serves, the margin.
+    """Settings of all stages: algorithm, objectives, rule for the final member, ranker of `refit`, and margin.
 
-    See `MOFSRank`. The margin is that of other selections' verdicts, too.
+    See `MOFSRank`. The verdicts of other selections have the same margin.
     """
 
     algorithm: Annotated[str | Factory, _checked_by(_check_algorithm, str), AsJson] = "nsga2"
     objectives: Annotated[tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson] = FRONT
     final: Annotated[Final, _checked_by(lambda value: check_choice(get_args(Final), final=value), Final)] = "auto"
-    refit: Annotated[Any, _checked_by(lambda value: read_refit(value), str | dict[str, Any] | None), AsJson] = None
+    refit: Annotated[object, _checked_by(lambda value: read_refit(value), str | dict[str, object] | None), AsJson] = (
+        None
+    )
     margin: Annotated[float, _checked_by(lambda value: check_positive(margin=value), Annotated[float, Field(gt=0)])] = (
         MARGIN
     )
 
 
 class Settings(SearchSettings):
-    """Everything that decides a search, and how it is run.
-
-    The attributes are the arguments of `MOFSRank` of these names. A stage that is left out is None, and the seed is
-    drawn where none is given.
-    """
+    """Checked arguments of `MOFSRank`, with None for a stage that is left out, and a drawn seed if none is given."""
 
     backend: Annotated[FitnessBackend, AsJson]
     metric: Annotated[Metric, AsJson]
@@ -328,15 +301,12 @@ class Settings(SearchSettings):
     verbose: bool = Field(exclude=True)
 
     @classmethod
-    def of(cls, solver: Any) -> Self:
-        """Return the checked settings of an estimator.
-
-        Raises a ValueError for a wrong value or an unknown key of a stage, which names the stage and the key.
-        """
-        given = {name: getattr(solver, name) for name in cls.model_fields}
-        given["backend"] = read_backend(solver.backend, selects_instances=solver.instance_selection is not False)
-        given["metric"] = as_metric(solver.metric, NDCG(10))
-        if solver.random_state is None:
+    def of(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the checked arguments; a ValueError names the argument, or the stage and the key."""
+        given = {name: arguments[name] for name in cls.model_fields}
+        given["backend"] = read_backend(given["backend"], selects_instances=given["instance_selection"] is not False)
+        given["metric"] = as_metric(given["metric"], NDCG(10))
+        if given["random_state"] is None:
             given["random_state"] = int(np.random.SeedSequence().generate_state(1)[0])
         try:
             return cls.model_validate(given)
@@ -372,7 +342,7 @@ class Settings(SearchSettings):
         return FeatureLimits(self.max_features, self.max_cost, self.include)
 
     def configuration(self) -> dict[str, object]:
-        """Return the settings that decide the evaluations, as plain JSON values by dotted names."""
+        """Return the settings that determine the evaluations, as JSON values by dotted names."""
         settings = self.model_dump(mode="json", exclude={"final", "margin", "refit", "tune"})
         settings["objectives"] = [repr(objective) for objective in read_objectives(self.objectives)]
         for stage in STAGES:
@@ -382,7 +352,7 @@ class Settings(SearchSettings):
 
 
 def _sentence(error: ValidationError) -> str:
-    """Return a sentence about the first wrong argument of an estimator, which names the stage."""
+    """Return a sentence about the first wrong argument, with the stage."""
     first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     name, *keys = map(str, first["loc"] or ("",))
     if first["type"] == "extra_forbidden":
@@ -393,29 +363,26 @@ def _sentence(error: ValidationError) -> str:
 
 
 def is_sparse(algorithm: str | Factory) -> bool:
-    """Whether an algorithm searches the feature strings of the second stage alone."""
+    """Whether an algorithm is for the feature strings of the second stage alone."""
     return isinstance(algorithm, str) and algorithm in BIT_SEARCHES
 
 
 def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instances: bool) -> FitnessBackend:
-    """Return the ranker that judges the individuals of a search; None stands for RankRLS.
-
-    Raises a ValueError for an object that is no ranker, and for an adapted one where `selects_instances`.
-    """
+    """Return the backend of a search, by default RankRLS; refuse other objects, and adapters for the first stage."""
     found = as_backend(backend)
     if selects_instances and isinstance(found, RankerAdapter):
         name = type(found.ranker).__name__
         raise ValueError(
             f"{name} is trained on documents, one individual after the other: it serves feature selection without "
             "instance selection, so give instance_selection=False, and ensemble=False unless it has weights (coef_). "
-            f"Sooner done is to search with another backend and train it on the members of the front, refit={name}(…), "
-            f'or let a small search go on with it from there, refit={{"ranker": {name}(…), "evaluations": 200}}'
+            f"It is faster to search with another backend and train this ranker on the members of the front, refit="
+            f'{name}(…), or to go on from there by a small search, refit={{"ranker": {name}(…), "evaluations": 200}}'
         )
     return found
 
 
 def check_on_shards(backend: object, unit: str, refit: object = None) -> None:
-    """Raise a ValueError for settings that cannot search on data in shards; None stands for the default backend."""
+    """Raise a ValueError for settings that data in shards do not allow; None stands for the default backend."""
     if backend is not None and not getattr(backend, "on_shards", False):
         raise ValueError(f"the backend {type(backend).__name__} {NOT_ON_SHARDS}")
     if refit is not None:
@@ -428,17 +395,7 @@ def check_on_shards(backend: object, unit: str, refit: object = None) -> None:
 
 @dataclass(frozen=True)
 class RefitPlan:
-    """The ranker that is trained on the members of the front.
-
-    Attributes
-    ----------
-    ranker : estimator
-        Not fitted yet.
-    named : bool
-        Whether it was given by its name, which leaves all parameters open.
-    evaluations : int
-        Feature subsets that the ranker itself judges in a search before; 0 for no search.
-    """
+    """The ranker of `refit`, whether it was given by its name, and its evaluations in a search before."""
 
     ranker: Any
     named: bool = False
@@ -448,8 +405,8 @@ class RefitPlan:
 def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
     """Read the argument `refit` of `MOFSRank`; None stays None.
 
-    A ranker that draws and has no seed of its own is given `random_state`. Raises a ValueError for an unknown name, the
-    nearest one being suggested, for an object without ``fit`` or ``predict``, and for a wrong mapping.
+    A ranker without a seed is given `random_state`. Raises a ValueError for an unknown name, an object without ``fit``
+    or ``predict``, and a wrong mapping.
 
     Examples
     --------
@@ -471,14 +428,14 @@ def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
     is_ranker = hasattr(named, "fit") and hasattr(named, "predict") and not isinstance(named, type)
     if not isinstance(named, str) and not is_ranker:
         raise ValueError(f"refit: the ranker must be a name or an estimator with fit and predict, not {named!r}")
-    ranker: Any = _ranker(named) if isinstance(named, str) else clone(named)
+    ranker = _ranker(named) if isinstance(named, str) else clone(named)
     if ranker.get_params().get("random_state", 0) is None:
         ranker.set_params(random_state=random_state)
     return RefitPlan(ranker, isinstance(named, str), evaluations)
 
 
 def _ranker(text: str) -> Any:
-    """Return a ranker of the table of solvers by its text."""
+    """Return a ranker of the table of solvers."""
     name, parameters = read_text(text)
     rankers = [entry.name for entry in solvers().values() if not entry.selects]
     if name not in rankers:
@@ -487,7 +444,7 @@ def _ranker(text: str) -> Any:
 
 
 def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
-    """Return the settings of all stages that run by their nested names, given ones and defaults.
+    """Return the settings of all stages that run, given ones and defaults, by their nested names.
 
     Examples
     --------
@@ -504,9 +461,9 @@ def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
 
 
 def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
-    """Return changes of the parameters of MOFSRank, nested settings of a stage merged into one new mapping.
+    """Return changes of the parameters of MOFSRank with the nested settings of a stage in one new mapping.
 
-    Raises a ValueError for an unknown setting, for one of a stage that is left out, and for parameters of None.
+    Raises a ValueError for unknown settings, settings of a stage that is left out, and parameters of None.
 
     Examples
     --------

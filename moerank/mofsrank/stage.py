@@ -1,4 +1,4 @@
-"""The base of the three stages: objective values by digest, and batches cut into pieces for the threads."""
+"""Base class of the three stages: pymoo problems that measure each individual once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pymoo.core.problem import Problem
 from moerank.arrays import Array, Mask, Matrix
 from moerank.checks import check_at_least, check_share
 from moerank.data import RankingData
-from moerank.evolution import CROSSOVER, row_digests
+from moerank.evolution import CROSSOVER, Operators, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
 from moerank.rankers import FitnessBackend
@@ -24,27 +24,22 @@ __all__ = ["Stage"]
 T = TypeVar("T")
 
 PIECE = 16
-"""Least number of individuals in a piece: one vector of the pair passes."""
+"""Least number of individuals in a piece: the width of a vector of the kernels."""
 
 
 class Stage(Problem):  # type: ignore[misc]
-    """A pymoo problem that minimises some objectives over strings.
+    """A pymoo problem that minimises objectives over strings.
 
-    A subclass gives the rankers of the strings (`_candidates`) and the operators that suit them (`operators`).
+    A subclass trains the rankers of the strings (`_candidates`) and gives the operators that suit them (`operators`).
 
     Parameters
     ----------
-    train : RankingData
-        The objectives are measured on it.
-    backend : fitness backend or None
-        Trains the rankers.
-    metric : Metric, default NDCG(10)
+    train, backend, metric, objectives
+        See the subclasses.
     n_var : int
         Length of an individual.
-    objectives : sequence of str or Objective
-        Names from `OBJECTIVES`, or objectives of your own.
     crossover : float, default 0.9
-        Probability p_c that two parents are crossed, by the operators of the stage.
+        Probability p_c that two parents are crossed.
     mutation : float, optional
         Probability p_m that an entry of a string changes; by default 1 / n_var.
     workers : int, default 1
@@ -86,20 +81,20 @@ class Stage(Problem):  # type: ignore[misc]
         self._known: dict[bytes, tuple[float, ...]] = {}
 
     @abstractmethod
-    def operators(self) -> dict[str, Any]:
-        """Return the sampling and the other operators that suit this stage's individuals.
+    def operators(self) -> Operators:
+        """Return the sampling and the other operators for the individuals of this stage.
 
-        ``NSGA2(100, **problem.operators())`` takes them all, as most algorithms do. pymoo's MOEAD takes no elimination
-        of duplicates, and does not tell its operators how far the search is:
-        ``make_algorithm("moead", 100, problem.operators())`` of `moerank.evolution` makes one that works.
+        Most algorithms take all of them: ``NSGA2(100, **problem.operators())``. pymoo's MOEAD takes no elimination of
+        duplicates, and does not tell its operators how far the search is; `moerank.evolution` makes one that works by
+        ``make_algorithm("moead", 100, problem.operators())``.
         """
 
     @abstractmethod
     def _candidates(self, X: Array) -> Candidates:
-        """Return the rankers of individuals that are not empty."""
+        """Return the rankers of non-empty individuals."""
 
     def check(self, X: Array) -> None:
-        """Raise a ValueError that names the first string (n, n_var) which breaks a limit of the stage."""
+        """Raise a ValueError for the first string (n, n_var) that breaks a limit of the stage."""
 
     @property
     def worst(self) -> tuple[float, ...]:
@@ -107,7 +102,7 @@ class Stage(Problem):  # type: ignore[misc]
         return tuple((self.bounds_of_objectives[1] + 1.0).tolist())
 
     def _is_empty(self, X: Array) -> Mask:
-        return np.array([not row.any() for row in X])  # row by row, any() stops at the first bit that is set
+        return np.array([not row.any() for row in X])  # row by row, because any() stops at the first one
 
     def _evaluate(self, X: Array, out: dict[str, object], *args: object, **kwargs: object) -> None:
         if self.vtype is bool and X.dtype not in (np.bool_, np.uint8):
@@ -118,7 +113,7 @@ class Stage(Problem):  # type: ignore[misc]
         out["F"] = self.evaluate_rows(X, row_digests(X))
 
     def evaluate_rows(self, rows: Sequence[Array] | Array, digests: Sequence[bytes]) -> Array:
-        """Return the objectives (n, n_objectives) of individuals whose digests are known already."""
+        """Return the objectives (n, n_objectives) of individuals, given their digests."""
         first_row = {digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in self._known}
         if first_row:
             numbers = np.array(sorted(first_row.values()))
@@ -132,15 +127,12 @@ class Stage(Problem):  # type: ignore[misc]
         return np.array([self._known[digest] for digest in digests])
 
     def measure(self, X: Array) -> Matrix:
-        """Return the objectives (n, n_objectives) of individuals that are not empty, without looking them up.
-
-        The rows are cut into pieces for the threads, which no result depends on.
-        """
+        """Return the objectives (n, n_objectives) of non-empty individuals, without looking them up."""
         return np.concatenate([np.empty((0, self.n_obj)), *self._in_pieces(self._measure, X)])
 
     def _in_pieces(self, work: Callable[[Array], T], X: Array) -> list[T]:
-        """Return what `work` returns for each piece of the rows, in their order."""
-        # Each piece goes through all documents once, so as few as there are threads; none is less than a vector.
+        """Cut the rows into pieces for the threads, and return the result of `work` for each piece, in order."""
+        # Each piece takes a pass over all documents: one piece per thread, and none smaller than a vector.
         n_pieces = max(1, min(self.workers, len(X) // PIECE))
         ends = [len(X) * (piece + 1) // n_pieces for piece in range(n_pieces)]
         pieces = [X[begin:end] for begin, end in pairwise([0, *ends])] if len(X) else []
@@ -154,14 +146,14 @@ class Stage(Problem):  # type: ignore[misc]
         return np.column_stack([objective.values(candidates) for objective in self.objectives]).astype(np.float64)
 
     def restore_cache(self, known: Mapping[bytes, tuple[float, ...]]) -> None:
-        """Take up objective values that were measured before, by the digests of their individuals."""
+        """Add known objective values, by the digests of their individuals."""
         self._known.update(known)
 
     def measure_again(self, X: Array) -> Matrix:
-        """Return the objectives (n, n_objectives) of any individuals, and forget all values known before."""
+        """Forget all known values, and return the objectives (n, n_objectives) of any individuals."""
         self._known.clear()
         return np.asarray(self.evaluate(X), np.float64)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Stage:
-        """Return itself: pymoo copies problems with their histories, and the data need not be copied along."""
+        """Return the stage itself: pymoo copies problems with their histories, and data need no copy."""
         return self

@@ -42,7 +42,7 @@ from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Staircase, make_algorith
 from moerank.evolution import search as run_search
 from moerank.metrics import NDCG
 from moerank.mofsrank import FeatureSelection
-from moerank.mofsrank.objectives import Objective, means_of
+from moerank.mofsrank.objectives import Objective, errors_of
 from moerank.rankers import RankRLS
 from moerank.studies.problem import load_problem
 
@@ -216,7 +216,7 @@ def hypervolume(F, reference, n_features, most):
 def judged(stage, parts, F, X):
     """The test NDCG@10 of the members of at most 5 and 10 features, of validation's choice, and of the least error."""
     rankers = stage.rankers(X)
-    vali, test = (means_of(part, NDCG(10, convention="letor"), rankers) for part in parts[1:])
+    vali, test = (1.0 - errors_of(part, NDCG(10, convention="letor"), rankers) for part in parts[1:])
     order = np.lexsort((F[:, 0], F[:, 1]))
     chosen = [next(iter(order[F[order, 0] <= k]), None) for k in (5, 10)]
     chosen += [np.lexsort((F[:, 0], -vali))[0], order[0]]

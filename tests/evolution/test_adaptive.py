@@ -87,8 +87,8 @@ def test_redundancy_is_the_share_of_the_absolute_correlations():
         (dict(importance=[0.5, 0.5]), r"importance has shape \(2,\) and redundancy \(4,\)"),
         (dict(redundancy=[-0.1, 0.2, 0.3, 0.4]), "must be 0 or more"),
         (dict(importance=[np.nan, 0.2, 0.3, 0.4]), "must be 0 or more"),
-        (dict(form="sum"), "form must be one of additive, convex, product, not 'sum'"),
-        (dict(decay="slow"), "decay must be one of inverse, exp, geometric, linear, not 'slow'"),
+        (dict(form="sum"), "form must be one of 'additive', 'convex', 'product', not 'sum'"),
+        (dict(decay="slow"), "decay must be one of 'inverse', 'exp', 'geometric', 'linear', not 'slow'"),
     ],
 )
 def test_wrong_arguments_are_refused(change, message):

@@ -2,17 +2,11 @@ import pickle
 
 import numpy as np
 import pytest
-from helpers.toy_search import WeighedBits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.core.duplicate import DefaultDuplicateElimination
 from pymoo.core.population import Population
-from pymoo.operators.crossover.pntx import TwoPointCrossover
-from pymoo.operators.mutation.bitflip import BitflipMutation
-from pymoo.operators.sampling.rnd import BinaryRandomSampling
-from pymoo.optimize import minimize
 
 from moerank.evolution import Archive, DigestDuplicates, row_digests
 
@@ -69,12 +63,6 @@ def test_bits_are_held_packed():
     assert len(pickle.dumps(archive)) < 45_000
 
 
-def test_an_empty_archive_is_empty():
-    archive = Archive()
-    archive.add(np.zeros((0, 3), bool), np.zeros((0, 2)))
-    assert (len(archive), len(archive.X), len(archive.F)) == (0, 0, 0)
-
-
 @pytest.mark.parametrize(
     ("X", "F", "message"),
     [
@@ -125,23 +113,6 @@ def test_the_same_individuals_stay_as_with_distances(dtype):
         assert list(ours.do(new, parents, to_itself=False)) == list(theirs.do(new, parents, to_itself=False))
     assert 0 < removed < 240
     assert len(ours.do(Population.empty())) == 0
-
-
-def test_a_seeded_run_is_that_of_the_default_elimination():
-    def run(elimination):
-        algorithm = NSGA2(
-            20,
-            sampling=BinaryRandomSampling(),
-            crossover=TwoPointCrossover(),
-            mutation=BitflipMutation(),
-            eliminate_duplicates=elimination,
-        )
-        return minimize(WeighedBits(n_var=12), algorithm, ("n_gen", 30), seed=5)
-
-    ours, theirs, none = run(DigestDuplicates()), run(True), run(False)
-    np.testing.assert_array_equal(ours.pop.get("X"), theirs.pop.get("X"))
-    np.testing.assert_array_equal(ours.pop.get("F"), theirs.pop.get("F"))
-    assert not np.array_equal(ours.pop.get("X"), none.pop.get("X"))
 
 
 def test_only_rows_of_the_last_call_are_remembered_and_none_is_pickled():

@@ -11,12 +11,8 @@ from pymoo.core.problem import Problem
 from pymoo.core.repair import Repair
 from pymoo.optimize import minimize
 
-from moerank.data import make_planted
-from moerank.evolution import DensitySampling, KeepAsIs, SubsetSizeSampling, search
+from moerank.evolution import DensitySampling, SubsetSizeSampling, search
 from moerank.evolution.bit_search import crowding_distances, front_numbers, select_by_crowding, standings, tournament
-from moerank.metrics import NDCG
-from moerank.mofsrank import FeatureSelection
-from moerank.rankers import RankRLS
 
 EVERY = pytest.mark.parametrize("made", SPARSE.values(), ids=SPARSE)
 
@@ -54,15 +50,6 @@ def test_the_front_of_all_strings_is_found(made):
     found = search(problem, made(pop_size=40), ("n_gen", 40), seed=1)
     np.testing.assert_array_equal(sorted_rows(found.archive.F), front(F))
     np.testing.assert_array_equal(np.unique(found.algorithm.opt.get("F"), axis=0), front(F))
-
-
-@EVERY
-def test_the_front_of_all_feature_subsets_is_found(made):
-    train = make_planted(n_queries=12, n_documents=15, n_relevant=3, n_redundant=2, n_noise=3, seed=4).data
-    stage = FeatureSelection(train, RankRLS(0.1), NDCG(5))
-    F = stage.evaluate(all_subsets(stage.n_var))
-    found = search(stage, made(pop_size=30), ("n_gen", 30), seed=1)
-    np.testing.assert_array_equal(sorted_rows(found.archive.F), front(F))
 
 
 @EVERY
@@ -104,12 +91,6 @@ def test_a_repair_is_kept_by_every_string(made):
 
 
 @EVERY
-def test_a_repair_that_changes_nothing_costs_nothing(made):
-    plain, kept = (search(WeighedBits(), made(repair=repair), 5, seed=1) for repair in (None, KeepAsIs()))
-    np.testing.assert_array_equal(plain.pop.get("X"), kept.pop.get("X"))
-
-
-@EVERY
 @pytest.mark.parametrize("n_given", [5, POP_SIZE, POP_SIZE + 9])
 def test_given_strings_come_first(made, n_given):
     given = SubsetSizeSampling()._do(Problem(n_var=40), n_given, random_state=np.random.default_rng(3))
@@ -131,22 +112,6 @@ def test_individuals_that_are_evaluated_are_not_again(made):
     first = problem.batches[1 if made is SPARSE["sparseea"] else 0]
     assert len(first) == POP_SIZE - 6
     assert result.algorithm.evaluator.n_eval == sum(map(len, problem.batches))
-
-
-@EVERY
-def test_a_sampling_makes_the_whole_start(made):
-    problem = Watched()
-    search(problem, made(sampling=DensitySampling(0.5, 0.5)), 2, seed=1)
-    first = problem.batches[1 if made is SPARSE["sparseea"] else 0]
-    assert first.shape == (POP_SIZE, 40)
-    assert 8 <= first.sum(axis=1).min() <= first.sum(axis=1).max() <= 32
-
-
-@EVERY
-def test_a_seed_gives_the_same_bits(made):
-    runs = [minimize(WeighedBits(), made(), ("n_gen", 8), seed=seed).pop.get("X") for seed in (5, 5, 6)]
-    np.testing.assert_array_equal(runs[0], runs[1])
-    assert not np.array_equal(runs[0], runs[2])
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def mutations(content, n, seed):
         yield bytes(changed)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_changed_bytes_are_cut_off_as_torn_or_refused_by_name(path, seed):
     made = records(seed=seed)
     content = write(path, made)
@@ -172,13 +172,6 @@ def test_forged_records_are_refused(path, content, sentence):
     path.write_bytes(forged(there, json.dumps(content).encode()))
     with pytest.raises(ValueError, match=f"record 7 of journal .* is damaged: {sentence}"):
         read(path)
-
-
-def test_a_record_of_another_number_is_refused(path):
-    write(path, records())
-    journal = opened(path)
-    with pytest.raises(ValueError, match=r"record 1 of .* it holds 3 individuals, and 4 are asked for"):
-        journal.read(4)
 
 
 def test_a_line_that_is_too_long_is_refused(path, monkeypatch):
@@ -293,12 +286,6 @@ def test_remove_leaves_nothing(path):
     journal.remove()
     assert list(path.parent.iterdir()) == []
     assert not journal.exists()
-
-
-def test_the_same_configuration_is_accepted(path):
-    write(path, records())
-    journal = opened(path, {"grid": [1, 2], "seed": 3, "problem": "toy"})
-    assert journal.read() is not None
 
 
 def test_another_configuration_is_refused_by_its_keys(path):

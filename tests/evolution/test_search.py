@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from helpers.toy_search import ALGORITHMS, POP_SIZE, SPARSE, WeighedBits, operators
 from pymoo.algorithms.moo.nsga2 import NSGA2
-from pymoo.core.problem import Problem
 from pymoo.core.termination import TerminateIfAny
 from pymoo.optimize import minimize
 from pymoo.termination.ftol import MultiObjectiveSpaceTermination
@@ -72,12 +71,6 @@ def test_terminations_are_those_of_pymoo(termination, generations):
     assert len(result.history) < 500
 
 
-def test_time_ends_the_search():
-    result = search(WeighedBits(), ALGORITHMS["NSGA2"](), ("time", 0.05), seed=1)
-    assert result.history[-1].elapsed >= 0.05
-    assert result.algorithm.termination.perc >= 1.0
-
-
 def test_archive_holds_all_that_is_not_dominated():
     problem = Recorded()
     result = search(problem, ALGORITHMS["NSGA2"](), 20, seed=2)
@@ -108,12 +101,6 @@ def test_history_tells_how_the_front_grew():
     np.testing.assert_allclose(volume[-1], by_hand, rtol=1e-12)
 
 
-def test_progress_is_told_after_each_generation():
-    calls = []
-    search(WeighedBits(), ALGORITHMS["NSGA2"](), 4, seed=1, progress=lambda *call: calls.append(call))
-    assert calls == [(0.25, 1, 16), (0.5, 2, 32), (0.75, 3, 48), (1.0, 4, 64)]
-
-
 def test_search_ends_where_nothing_new_is_left():
     problem = WeighedBits(n_var=2)
     expected = minimize(problem, NSGA2(4, **operators()), ("n_gen", 50), seed=1)
@@ -121,30 +108,6 @@ def test_search_ends_where_nothing_new_is_left():
     assert_same_population(result.pop, expected.pop)
     assert len(result.history) == expected.algorithm.n_gen - 1 < 50
     assert len(np.unique(result.pop.get("X"), axis=0)) == 4
-
-
-def test_infeasible_individuals_stay_out_of_the_archive():
-    class AtLeastSixteen(Problem):
-        def __init__(self):
-            super().__init__(n_var=30, n_obj=2, n_ieq_constr=1)
-
-        def _evaluate(self, X, out, *args, **kwargs):
-            out["F"] = np.column_stack([X.sum(axis=1), X[:, ::2].sum(axis=1)])
-            out["G"] = 16 - X.sum(axis=1)
-
-    result = search(AtLeastSixteen(), ALGORITHMS["NSGA2"](), 15, seed=1)
-    assert len(result.history[0].front) == 0
-    assert result.hypervolume([31, 31])[0] == 0
-    assert len(result.archive) > 0
-    assert result.archive.X.sum(axis=1).min() >= 16
-
-
-def test_moeads_own_loop_counts_its_generations():
-    result = search(WeighedBits(), ALGORITHMS["MOEAD"](), ("n_gen", 4), seed=1)
-    expected = minimize(WeighedBits(), ALGORITHMS["MOEAD"](), ("n_gen", 4), seed=1)
-    assert_same_population(result.pop, expected.pop)
-    assert len(result.history) == 4
-    assert result.history[-1].n_eval == expected.algorithm.evaluator.n_eval
 
 
 def test_a_clock_that_goes_backwards_changes_nothing(monkeypatch):

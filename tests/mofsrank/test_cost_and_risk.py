@@ -46,14 +46,6 @@ def test_equal_costs_are_equal_whatever_they_are_the_sums_of(small_data):
     np.testing.assert_array_equal(stage_of(data, "cost").evaluate(X)[:, 0], [0.6] * 2)
 
 
-def test_an_ensemble_pays_for_the_features_that_it_uses(small_data):
-    coefs = np.array([[1.0, 0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 0.0]])
-    stage = Ensemble(priced(small_data), coefs, NDCG(5), objectives=("cost", "error"))
-    X = np.array([[1, 1, 1, 0.5, 0.5], [1, 1, 1, 0.0, 0.5], [0, 0, 1, 1.0, 1.0]], float)
-    used = np.array([[1, 0, 1, 1, 0], [0, 0, 1, 1, 0], [0, 0, 0, 1, 0]], bool)
-    np.testing.assert_array_equal(stage.evaluate(X)[:, 0], [price(mask) for mask in used])
-
-
 @pytest.mark.parametrize("a", [0.0, 1.0, 5.0])
 def test_risk_equals_its_formula_against_all_features(small_data, a):
     X = all_subsets(5)

@@ -61,14 +61,6 @@ def test_injected_members_bound_the_training_error(small_data, coefs):
     np.testing.assert_allclose(stage.evaluate(first), members, rtol=0, atol=1e-12)
 
 
-def test_an_individual_does_not_depend_on_its_batch(small_data, coefs):
-    rng = np.random.default_rng(1)
-    X = np.hstack([rng.random((33, 4)) < 0.6, rng.random((33, 3))]).astype(float)
-    together = Ensemble(small_data, coefs).evaluate(X)
-    alone = Ensemble(small_data, coefs)
-    np.testing.assert_array_equal(np.concatenate([alone.evaluate(row[None]) for row in X]), together)
-
-
 @pytest.mark.parametrize(("coefs", "message"), [(np.zeros((2, 5)), "all zero"), (np.ones((2, 4)), "shape")])
 def test_wrong_rankers_are_refused(small_data, coefs, message):
     with pytest.raises(ValueError, match=message):

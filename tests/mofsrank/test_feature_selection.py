@@ -3,14 +3,13 @@ import numpy as np
 import pytest
 from helpers.plain import all_subsets, front, ndcg, ordered_scores, ridge
 from pymoo.algorithms.moo.nsga2 import NSGA2
-from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from moerank.data import make_planted
 from moerank.evolution import AdaptiveBitFlip, SparseBitFlip, SubsetSizeSampling, search
 from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import FeatureSelection
-from moerank.rankers import FSMRank, RankRLS, RankSVM
+from moerank.rankers import RankRLS
 
 ALPHA = 1e-3
 
@@ -64,25 +63,6 @@ def test_pair_subsets_count_by_the_best_of_their_rankers(small_data):
     np.testing.assert_allclose(stage.rankers(X).coefs, W[rows, errors.argmin(axis=1)], rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    "backend", [RankRLS(ALPHA), RankSVM(5.0), FSMRank(lambda2=1e-4)], ids=lambda b: type(b).__name__
-)
-def test_an_individual_does_not_depend_on_its_batch(small_data, backend):
-    rng = np.random.default_rng(2)
-    masks = rng.random((2, len(small_data.pairs))) < 0.5
-    X = all_subsets(5)[rng.permutation(31)]
-    together = FeatureSelection(small_data, backend, NDCG(5), masks).evaluate(X)
-    alone = FeatureSelection(small_data, backend, NDCG(5), masks)
-    np.testing.assert_array_equal(np.concatenate([alone.evaluate(row[None]) for row in X]), together)
-
-
-def test_the_empty_subset_is_worse_than_any_other(small_data):
-    stage = FeatureSelection(small_data, RankRLS(ALPHA), NDCG(5))
-    F = stage.evaluate(np.array([[False] * 5, [True] * 5]))
-    np.testing.assert_array_equal(F[0], [6.0, 2.0])
-    assert (F[1] < F[0]).all()
-
-
 def test_any_metric_can_be_the_objective(small_data):
     stage = FeatureSelection(small_data, RankRLS(ALPHA), MAP())
     w = RankRLS(ALPHA).fit_population(small_data)
@@ -100,18 +80,6 @@ def test_importance_is_the_better_direction_of_each_single_feature(small_data):
     up, down = ndcg(small_data, small_data.X, 5), ndcg(small_data, -small_data.X, 5)
     accuracy = np.maximum(up, down)
     np.testing.assert_allclose(mutation.importance, accuracy / accuracy.sum(), rtol=1e-12)
-
-
-def test_a_ranker_of_scikit_learn_serves_through_the_adapter(small_data):
-    from moerank.rankers import RankerAdapter
-
-    stage = FeatureSelection(small_data, RankerAdapter(LinearRegression()), NDCG(5))
-    X = all_subsets(5)[:6]
-    W = np.zeros((6, 5))
-    for w, mask in zip(W, X, strict=True):
-        w[mask] = LinearRegression().fit(small_data.X[:, mask], small_data.y).coef_
-    errors = 1.0 - ndcg(small_data, ordered_scores(small_data.X, W), 5)
-    np.testing.assert_allclose(stage.evaluate(X)[:, 1], errors, rtol=0, atol=1e-12)
 
 
 class Fitted:

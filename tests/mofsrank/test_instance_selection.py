@@ -40,15 +40,6 @@ def test_search_finds_the_exact_front(tiny, enumeration):
     np.testing.assert_allclose(F[np.lexsort(F.T[::-1])], front(enumeration[1].round(12)), rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda b: type(b).__name__)
-def test_an_individual_does_not_depend_on_its_batch(small_data, backend):
-    rng = np.random.default_rng(2)
-    X = rng.random((35, len(small_data.pairs))) < rng.uniform(0.05, 0.9, (35, 1))
-    together = InstanceSelection(small_data, backend, NDCG(5)).evaluate(X)
-    alone = InstanceSelection(small_data, backend, NDCG(5))
-    np.testing.assert_array_equal(np.concatenate([alone.evaluate(row[None]) for row in X]), together)
-
-
 def test_the_empty_subset_is_worse_than_any_other(tiny):
     F = InstanceSelection(tiny).evaluate(np.array([[False] * 12, [True] * 12]))
     np.testing.assert_array_equal(F[0], [13.0, 2.0])

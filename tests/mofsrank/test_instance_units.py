@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import moerank as mr
-from moerank.mofsrank.instance_selection import count_units, default_unit, n_pairs_kept, train_on_units
+from moerank.mofsrank.instance_selection import default_unit, n_pairs_kept, train_on_units
 from moerank.mofsrank.settings import STAGES
 from moerank.studies.problem import load_problem
 from moerank.studies.result import Result
@@ -40,7 +40,7 @@ BACKENDS = [
 @pytest.mark.parametrize("unit", ["pair", "document", "query"])
 def test_rankers_are_those_of_the_pairs_that_are_kept(data, unit, backend):
     rng = np.random.default_rng(1)
-    masks = rng.random((4, count_units(data, unit))) < 0.6
+    masks = rng.random((4, mr.InstanceSelection(data, unit=unit).n_var)) < 0.6
     features = rng.random((4, 5)) < 0.7
     features[:, 0] = True
     expected = [pairs_of(data, unit, mask) for mask in masks]
@@ -74,7 +74,7 @@ def test_matrices_of_queries_that_do_not_fit_are_done_without(data, monkeypatch,
 @pytest.mark.parametrize("unit", ["document", "query"])
 def test_the_stage_counts_pairs_and_has_no_empty_winner(data, unit):
     stage = mr.InstanceSelection(data, mr.RankRLS(alpha=0.1), mr.NDCG(5), unit=unit)
-    masks = np.ones((3, count_units(data, unit)), bool)
+    masks = np.ones((3, stage.n_var), bool)
     masks[1] = False
     masks[2] = False
     masks[2, -1] = True  # a query, or a document, without a pair

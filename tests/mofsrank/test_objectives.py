@@ -6,7 +6,7 @@ from helpers.third_objective import QueriesHurt
 from moerank.evolution import ALGORITHMS, make_algorithm, search
 from moerank.metrics import NDCG
 from moerank.mofsrank import Ensemble, FeatureSelection, InstanceSelection, MOFSRank, objectives
-from moerank.mofsrank.objectives import OBJECTIVES, Error, Features, Objective, read_objectives
+from moerank.mofsrank.objectives import OBJECTIVES, Error, read_objectives
 from moerank.rankers import RankRLS
 
 ALPHA = 1e-3
@@ -174,9 +174,3 @@ def test_another_package_offers_an_objective_by_name(small_data, monkeypatch):
 def test_pairs_are_for_instance_selection(small_data):
     with pytest.raises(ValueError, match='the objective "pairs" is for instance selection'):
         stage_of(small_data, ("pairs", "error")).evaluate(np.ones((1, 5), bool))
-
-
-def test_names_are_those_of_files_and_columns():
-    assert {name: type(entry) for name, entry in OBJECTIVES.items()}.keys() >= {"features", "pairs", "error"}
-    assert isinstance(Features(), Objective)
-    assert all(entry.title for entry in OBJECTIVES.values())

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
-from sklearn.tree import DecisionTreeRegressor
 
 from moerank.data import RankingData
 from moerank.metrics import MAP
@@ -87,13 +86,6 @@ def test_linear_rankers_of_any_kind_keep_their_weights_in_their_columns(small_da
             queries = {} if isinstance(ranker, Ridge) else {"qid": small_data.qid}
             np.testing.assert_allclose(w[mask], ranker.fit(columns, small_data.y, **queries).coef_, rtol=1e-9)
             assert not w[~mask].any()
-
-
-def test_rankers_of_another_package_are_trained_on_their_columns(small_data):
-    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
-    expected = [tree.fit(small_data.X[:, mask], small_data.y).predict(small_data.X[:, mask]) for mask in MASKS]
-    found = train_on_subsets(tree, small_data, MASKS).scores(small_data.X)
-    np.testing.assert_array_equal(found, np.transpose(expected))
 
 
 def test_a_subset_of_constant_features_scores_all_alike(small_data):
