@@ -27,7 +27,7 @@ from moerank.data.ranking_data import labels_alone
 from moerank.kernels.linear_gain import FewRanks, few_ranks, gain_of_linear
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.scores import linear_scores, values_by_blocks
-from moerank.solvers import plugins
+from moerank.solvers import is_code, load_code, plugins
 
 __all__ = [
     "Metric",
@@ -398,7 +398,8 @@ def make_metric(name: str, **conventions: str) -> Metric:
     ----------
     name : str
         "NDCG@k", "P@k", "MAP" or "MeanNDCG", in any case, with a number for k; or the name of an entry point
-        ``moerank.metrics`` of an installed package, a class or function that returns the metric, with @k if it takes k.
+        ``moerank.metrics`` of an installed package, a class or function that returns the metric, with @k if it takes k;
+        or ``package.module:name`` of such a class or function, see `moerank.solvers.allow_code`.
     **conventions
         Keyword arguments of the metric, such as ``convention="letor"``.
 
@@ -417,7 +418,8 @@ def make_metric(name: str, **conventions: str) -> Metric:
         return _WITH_CUTOFF[measure](int(k), **conventions)
     if not at and measure in _WITHOUT_CUTOFF:
         return _WITHOUT_CUTOFF[measure](**conventions)
-    if (make := plugins("moerank.metrics").get(name.partition("@")[0].strip())) is not None:
+    text = name.partition("@")[0].strip()
+    if (make := load_code(text) if is_code(text) else plugins("moerank.metrics").get(text)) is not None:
         made: Metric = make(int(k), **conventions) if k.isdecimal() else make(**conventions)
         return made
     raise ValueError(f"unknown metric {name!r}; choose one of NDCG@k, P@k, MAP and MeanNDCG, with a rank for k")

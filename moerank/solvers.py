@@ -6,9 +6,13 @@ The table is data. Classes are imported when a solver is made.
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
@@ -22,10 +26,16 @@ __all__ = [
     "ablations",
     "FAMILIES",
     "SolverEntry",
+    "allow_code",
+    "code_is_allowed",
+    "is_code",
+    "load_code",
     "make_backend",
     "make_solver",
+    "names_of_code",
     "plugins",
     "read_text",
+    "solver_entry",
     "solvers",
     "split",
     "written",
@@ -146,10 +156,10 @@ def make_solver(name: str, **parameters: Any) -> Any:
     >>> make_solver("rankrls", alpha=0.1)
     RankRLS(alpha=0.1)
     """
-    table = solvers()
-    if name not in table:
-        raise ValueError(unknown("solver", name, table))
-    known = _parameters_of(table[name])
+    entry = solver_entry(name)
+    if entry is None:
+        raise ValueError(unknown("solver", name, solvers()))
+    known = _parameters_of(entry)
     for parameter, value in parameters.items():
         if known is not None and parameter not in known:
             raise ValueError(unknown(f"parameter of {name}", parameter, known))
@@ -158,7 +168,7 @@ def make_solver(name: str, **parameters: Any) -> Any:
         if parameter in NESTED and isinstance(value, str):
             inner, own = read_text(value)
             parameters[parameter] = (make_backend if parameter == "backend" else make_solver)(inner, **own)
-    return table[name].make(**parameters)
+    return entry.make(**parameters)
 
 
 def _parameters_of(entry: SolverEntry) -> dict[str, Any] | None:
@@ -177,10 +187,10 @@ def make_backend(name: str, **parameters: Any) -> Any:
         ...
     ValueError: mofsrank cannot serve as fitness backend; choose one of fsmrank, ranksvm-primal, rankrls
     """
-    ranker = make_solver(name, **parameters)
-    if not solvers()[name].backend:
-        able = ", ".join(entry.name for entry in solvers().values() if entry.backend)
-        instead = f", and train {name} on its front: --set search.refit={name}" * (solvers()[name].family == "ranker")
+    ranker, entry = make_solver(name, **parameters), solver_entry(name)
+    if entry is not None and not entry.backend:
+        able = ", ".join(other.name for other in solvers().values() if other.backend)
+        instead = f", and train {name} on its front: --set search.refit={name}" * (entry.family == "ranker")
         raise ValueError(f"{name} cannot serve as fitness backend; choose one of {able}{instead}")
     return ranker
 
@@ -209,6 +219,23 @@ def solvers() -> dict[str, SolverEntry]:
                 continue
             table[entry.name] = entry
     return table
+
+
+def solver_entry(name: str) -> SolverEntry | None:
+    """Return the row of a solver of the table, or of a class that ``module:name`` names; None if there is neither.
+
+    Raises
+    ------
+    ValueError
+        For ``module:name`` where code is not allowed, or that names no solver; see `allow_code`.
+    """
+    if name in solvers() or not is_code(name):
+        return solvers().get(name)
+    found = load_code(name)
+    entry = _entry(name, found, backend=not getattr(found, "selects", hasattr(found, "get_support")))
+    if entry is None:
+        raise ValueError(f"{name} is no class with fit and no SolverEntry")
+    return replace(entry, name=name)
 
 
 def _entry(name: str, offered: Any, *, backend: bool) -> SolverEntry | None:
@@ -259,6 +286,79 @@ def _warn(point: EntryPoint, reason: str) -> None:
     warnings.warn(f"entry point {point.group}: {point.name} = {point.value} is left out: {reason}", stacklevel=3)
 
 
+_code_allowed: ContextVar[bool] = ContextVar("code_allowed", default=False)
+
+
+@contextmanager
+def allow_code(allowed: bool = True) -> Iterator[None]:
+    """Let texts ``package.module:name`` name solvers, backends, metrics and objectives of one's own.
+
+    Such a text, in a problem file or on the command line, imports the module and so runs its code. It is refused
+    outside of this context, which the option ``--allow-code`` of commands opens. Modules in the working directory are
+    found, too.
+
+    Examples
+    --------
+    >>> with allow_code():
+    ...     make_solver("sklearn.linear_model:Ridge", alpha=2.0)
+    Ridge(alpha=2.0)
+    >>> make_solver("sklearn.linear_model:Ridge")
+    Traceback (most recent call last):
+        ...
+    ValueError: sklearn.linear_model:Ridge names code, which runs only if the command has --allow-code
+    """
+    before = _code_allowed.set(allowed)
+    try:
+        yield
+    finally:
+        _code_allowed.reset(before)
+
+
+def code_is_allowed() -> bool:
+    """Return whether texts may name code here; see `allow_code`."""
+    return _code_allowed.get()
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text has the form ``package.module:name``."""
+    return re.fullmatch(r"[^\W\d][\w.]*:[^\W\d]\w*", text) is not None
+
+
+def names_of_code(values: object) -> list[str]:
+    """Return the texts ``package.module:name`` in plain JSON values, also before parameters and a rank.
+
+    Examples
+    --------
+    >>> names_of_code({"metric": "mine:Success@3", "refit": ["mine.trees:Forest[depth=2]"], "unit": "pair"})
+    ['mine:Success', 'mine.trees:Forest']
+    """
+    if isinstance(values, str):
+        name = re.split(r"[\[@]", values, maxsplit=1)[0].strip()
+        return [name] if is_code(name) else []
+    if isinstance(values, Mapping):
+        values = list(values.values())
+    return [name for value in values for name in names_of_code(value)] if isinstance(values, list) else []
+
+
+def load_code(text: str) -> Any:
+    """Return the object that a text ``package.module:name`` names.
+
+    Raises
+    ------
+    ValueError
+        If code is not allowed here (see `allow_code`), or there is no such object.
+    """
+    if not code_is_allowed():
+        raise ValueError(f"{text} names code, which runs only if the command has --allow-code")
+    module, _, name = text.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{text}: {error}") from None
+
+
 BASES = ("mofsrank", "mofsrank-paper")
 """Solvers that the table has ablations of."""
 
@@ -293,7 +393,7 @@ def read_text(text: str) -> tuple[str, dict[str, Any]]:
     >>> read_text("fs-ed[ranker=lambdamart[n_trees=200],n_features_to_select=5]")
     ('fs-ed', {'ranker': 'lambdamart[n_trees=200]', 'n_features_to_select': 5})
     """
-    match = re.fullmatch(r"([\w.-]+)(?:\[(.*)\])?", text.strip(), re.DOTALL)
+    match = re.fullmatch(r"([\w.:-]+)(?:\[(.*)\])?", text.strip(), re.DOTALL)
     if match is None:
         raise ValueError(f"solver {text!r}: write NAME or NAME[key=value,…], as in fsmrank[lambda1=0.1]")
     parameters: dict[str, Any] = {}

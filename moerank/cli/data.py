@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from moerank.cli.messages import notice, printable, sentences
-from moerank.cli.options import AsJson, Data
+from moerank.cli.options import AllowCode, AsJson, Data
 from moerank.cli.run import connected
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def describe(
             metavar="ADDRESS", help="Count the training part in shards on the workers of this Dask scheduler."
         ),
     ] = None,
+    allow_code: AllowCode = False,
     as_json: AsJson = False,
 ) -> None:
     """Count documents, queries, labels and preference pairs, and point out oddities of the data."""

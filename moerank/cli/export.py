@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import notice, printable, sentences
+from moerank.cli.options import AllowCode
 from moerank.exports.formats import FORMATS, find_format
 from moerank.exports.formats import export as write
 
@@ -48,6 +49,7 @@ def export(
         Path | None, typer.Option(help="TOML file with the names and definitions of features in the search engine.")
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
+    allow_code: AllowCode = False,
 ) -> None:
     """Write the chosen ranker, or another member of the front, for a search engine or as a function.
 

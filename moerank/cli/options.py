@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "AllowCode",
     "AsJson",
     "Data",
     "Folder",
@@ -22,6 +23,25 @@ __all__ = [
     "complete_solvers",
     "n_processors",
     "read_settings",
+]
+
+
+def _allow_code(context: typer.Context, allowed: bool) -> bool:
+    """Allow code until the command ends."""
+    if allowed:
+        from moerank.solvers import allow_code
+
+        context.with_resource(allow_code())
+    return allowed
+
+
+AllowCode = Annotated[
+    bool,
+    typer.Option(
+        "--allow-code",
+        callback=_allow_code,
+        help="Run the code of solvers, rankers, metrics and objectives that are named package.module:name.",
+    ),
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON.")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import notice, sentences
-from moerank.cli.options import Folder
+from moerank.cli.options import AllowCode, Folder
 from moerank.figures.of_study import FIGURES
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def report(
     format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "html",
     reference: Annotated[str | None, typer.Option(help="Solver to compare all others with.")] = None,
     out: Annotated[Path | None, typer.Option(help="File, by default report.* or pairs.csv in the folder.")] = None,
+    allow_code: AllowCode = False,
 ) -> None:
     """Write a report of a study: results and published ones, tests, chosen features, ablations.
 
@@ -91,6 +92,7 @@ def plot(
         str | None, typer.Option(help="Metric, for figures that take one; by default that of the error.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.")] = None,
+    allow_code: AllowCode = False,
 ) -> None:
     """Draw one figure of a study.
 

@@ -13,6 +13,7 @@ import typer
 
 from moerank.cli.messages import interruptible, is_quiet, keep, notice, printable, remark, sentences, speaking
 from moerank.cli.options import (
+    AllowCode,
     AsJson,
     Data,
     Log,
@@ -96,6 +97,7 @@ def run(
             "other: --member 3 --member 7. A finished run is not repeated.",
         ),
     ] = None,
+    allow_code: AllowCode = False,
     quiet: Quiet = False,
     log: Log = None,
     as_json: AsJson = False,

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import interruptible, is_quiet, keep, printable, sentences, speaking
-from moerank.cli.options import AsJson, Data, Log, Quiet, Settings, complete_problem, complete_solvers, read_settings
+from moerank.cli.options import (
+    AllowCode,
+    AsJson,
+    Data,
+    Log,
+    Quiet,
+    Settings,
+    complete_problem,
+    complete_solvers,
+    read_settings,
+)
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
@@ -68,6 +78,7 @@ def study(
     out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/study"),
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the cells and their states.")] = False,
+    allow_code: AllowCode = False,
     quiet: Quiet = False,
     log: Log = None,
     as_json: AsJson = False,
@@ -179,6 +190,7 @@ moerank merge results/office results/cluster --out results/both
 def merge(
     folders: Annotated[list[Path], typer.Argument(help="Folders of two or more studies.")],
     out: Annotated[Path, typer.Option(help="Folder of the merged study: a new one, or that of a study to extend.")],
+    allow_code: AllowCode = False,
 ) -> None:
     """Merge several studies, such as those of different machines or solvers, into one.
 

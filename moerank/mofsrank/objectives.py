@@ -20,7 +20,7 @@ from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import known_costs
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, Population, train_population
-from moerank.solvers import plugins
+from moerank.solvers import is_code, load_code, plugins
 
 __all__ = [
     "FRONT",
@@ -282,8 +282,12 @@ OBJECTIVES: dict[str, Objective] = {
 
 def known_objectives() -> dict[str, Objective]:
     """Return the objectives of this package and of entry points by name."""
-    offered = {name: entry() if isinstance(entry, type) else entry for name, entry in plugins(GROUP).items()}
-    return {**offered, **OBJECTIVES}
+    return {name: _made(entry) for name, entry in plugins(GROUP).items()} | OBJECTIVES
+
+
+def _made(offered: Any) -> Objective:
+    made: Objective = offered() if isinstance(offered, type) else offered
+    return made
 
 
 def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...]:
@@ -303,7 +307,9 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     known = known_objectives()
     for entry in objectives:
         if isinstance(entry, str) and entry not in known:
-            raise ValueError(unknown("objective", entry, known))
+            if not is_code(entry):
+                raise ValueError(unknown("objective", entry, known))
+            known[entry] = _made(load_code(entry))
     found = tuple(known[entry] if isinstance(entry, str) else entry for entry in objectives)
     if not found:
         raise ValueError("objectives: a search needs at least one")

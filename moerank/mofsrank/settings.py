@@ -51,7 +51,7 @@ from moerank.mofsrank.front import Final
 from moerank.mofsrank.limits import FeatureLimits
 from moerank.mofsrank.objectives import FRONT, read_objectives
 from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend
-from moerank.solvers import make_solver, read_text, solvers
+from moerank.solvers import make_solver, read_text, solver_entry, solvers
 from moerank.verdict import MARGIN
 
 STAGES = ("instance_selection", "feature_selection", "ensemble")
@@ -428,8 +428,8 @@ def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
     is_ranker = hasattr(named, "fit") and hasattr(named, "predict") and not isinstance(named, type)
     if not isinstance(named, str) and not is_ranker:
         raise ValueError(f"refit: the ranker must be a name or an estimator with fit and predict, not {named!r}")
-    ranker = _ranker(named) if isinstance(named, str) else clone(named)
-    if ranker.get_params().get("random_state", 0) is None:
+    ranker: Any = _ranker(named) if isinstance(named, str) else clone(named)
+    if hasattr(ranker, "get_params") and ranker.get_params().get("random_state", 0) is None:
         ranker.set_params(random_state=random_state)
     return RefitPlan(ranker, isinstance(named, str), evaluations)
 
@@ -437,9 +437,9 @@ def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
 def _ranker(text: str) -> Any:
     """Return a ranker of the table of solvers."""
     name, parameters = read_text(text)
-    rankers = [entry.name for entry in solvers().values() if not entry.selects]
-    if name not in rankers:
-        raise ValueError(unknown("ranker", name, rankers))
+    entry = solver_entry(name)
+    if entry is None or entry.selects:
+        raise ValueError(unknown("ranker", name, [row.name for row in solvers().values() if not row.selects]))
     return make_solver(name, **parameters)
 
 

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from moerank.data.dask import DaskCluster, connect, gone
 from moerank.files import FULL
+from moerank.solvers import allow_code, code_is_allowed
 from moerank.studies.grid import Cell
 from moerank.studies.run_fold import run_fold
 from moerank.studies.solver import Solver
@@ -159,9 +160,10 @@ def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = 
         return Outcome(cell, failure=failure)
 
 
-def _run_elsewhere(cell: Cell, data: str | Path | None) -> Ended:
+def _run_elsewhere(cell: Cell, data: str | Path | None, code_allowed: bool) -> Ended:
     """Return the outcome without the cell, which may hold large data."""
-    outcome = run_cell(cell, data)
+    with allow_code(code_allowed):
+        outcome = run_cell(cell, data)
     return outcome.result, outcome.failure
 
 
@@ -228,7 +230,7 @@ class _Processes:
             pool = ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),), env=ONE_THREAD)
             self._pools.append(pool)
         with without_interrupts():
-            self._running[pool.submit(_run_elsewhere, cell, self._data)] = cell, pool
+            self._running[pool.submit(_run_elsewhere, cell, self._data, code_is_allowed())] = cell, pool
 
     def wait(self, seconds: float) -> list[Outcome]:
         outcomes = []
@@ -288,7 +290,8 @@ class _Cluster:
             raise self._gone() from None
 
     def start(self, cell: Cell) -> None:
-        self._running[self._client.submit(_run_elsewhere, cell, self._data, pure=False)] = cell
+        future = self._client.submit(_run_elsewhere, cell, self._data, code_is_allowed(), pure=False)
+        self._running[future] = cell
 
     def wait(self, seconds: float) -> list[Outcome]:
         from distributed import KilledWorker

@@ -139,6 +139,7 @@ class _Configuration(Section):
     instance_selection: InstanceSelectionSettings | None = None
     feature_selection: FeatureSelectionSettings | None = None
     ensemble: EnsembleSettings | None = None
+    code: dict[str, str] | None = None
 
 
 class Result(BaseModel):

@@ -6,6 +6,7 @@ import os
 import platform
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -35,11 +36,19 @@ from moerank.rankers import (
 )
 from moerank.rankers.model import Model
 from moerank.selectors.filter import single_feature_values
-from moerank.solvers import make_backend, make_solver, read_text, solvers
+from moerank.solvers import (
+    code_is_allowed,
+    load_code,
+    make_backend,
+    make_solver,
+    names_of_code,
+    read_text,
+    solver_entry,
+)
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
-from moerank.studies.solver import Solver
+from moerank.studies.solver import Solver, describe, digest_of
 from moerank.studies.sources import query_ids
 from moerank.training.counted import LONGEST_LIST
 from moerank.verdict import Verdict
@@ -293,7 +302,7 @@ def run_fold(
         clock.stop("data")
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
-        backend = _tuned(backend, parts) if problem.backend.tune else backend
+        backend = _tuned(backend, parts) if problem.backend.tune and hasattr(backend, "tune") else backend
         objectives = read_objectives(problem.search.objectives)
         measure = Measure(parts, metrics, objectives, backend)
         compared = _baselines(backend, problem.backend.name, spec.name, measure, report) if baselines else []
@@ -400,20 +409,34 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
         settings["search"] = margin if spec.selects else {}
     unused += ["search"] if not settings["search"] else []
     unused += ["backend"] if not baselines and "backend" not in known else []
+    used = {name: values for name, values in settings.items() if name not in unused}
+    of_table = {} if spec.given is not None else {"name": spec.name, "parameters": spec.settings}
+    code = _code([of_table, {**used, "data": None}])
     return {
         "problem": problem.name,
         "fold": fold,
         "seed": seed,
         "solver": {"name": spec.name, "label": spec.label, "parameters": spec.settings, "tune": spec.tune},
-        **{name: values for name, values in settings.items() if name not in unused},
+        **used,
+        **({"code": code} if code else {}),
     }
+
+
+def _code(settings: object) -> dict[str, str]:
+    """Return digests of the objects that settings name as ``module:name``; other texts of this form name none."""
+    found = {}
+    for text in names_of_code(settings) if code_is_allowed() else []:
+        with suppress(ValueError):
+            found[text] = digest_of(describe(load_code(text), text))
+    return found
 
 
 def _as_run(settings: dict[str, Any], spec: Solver) -> dict[str, Any]:
     """Return the settings of a problem with those that the name of a solver or the user fixes instead."""
-    if spec.given is not None or spec.name not in solvers():
+    entry = solver_entry(spec.name) if spec.given is None else None
+    if entry is None:
         return settings
-    settled = solvers()[spec.name].settled(spec.settings)
+    settled = entry.settled(spec.settings)
     for name in STAGES:
         if settled.get(name) is False:
             del settings[name]

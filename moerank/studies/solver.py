@@ -26,7 +26,7 @@ from sklearn.base import clone
 from moerank.arrays import Array
 from moerank.data import RankingData
 from moerank.rankers import Selection, with_features
-from moerank.solvers import make_solver, read_text, solvers, written
+from moerank.solvers import make_solver, read_text, solver_entry, solvers, written
 
 __all__ = ["RUN_ARGUMENTS", "Solver", "check_parameters", "data_digest", "describe", "digest_of"]
 
@@ -204,7 +204,8 @@ class Solver(BaseModel):
         """Whether its seeds differ. A solver of the table that is not installed here may draw."""
         if self.given is not None:
             return self.draws
-        return self.name not in solvers() or "seed" in solvers()[self.name].needs
+        entry = solver_entry(self.name)
+        return entry is None or "seed" in entry.needs
 
     @property
     def is_held(self) -> bool:

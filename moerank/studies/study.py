@@ -6,14 +6,14 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
 
 from moerank.checks import check_at_least, check_choice
-from moerank.solvers import BASES, ablations, written
-from moerank.solvers import solvers as solver_table
+from moerank.solvers import BASES, ablations, names_of_code, solver_entry, written
 from moerank.studies.executors import Executor, check_can_be_sent, find_executor, run_cells
 from moerank.studies.grid import (
     MOST_CELLS,
@@ -35,6 +35,10 @@ from moerank.studies.sources import MemoryData
 from moerank.studies.store import Failure, Store
 
 __all__ = ["Study", "read_results", "merge_studies"]
+
+
+WARNED_FAILURES = 3
+"""Failed cells that a warning names."""
 
 
 class Study:
@@ -134,10 +138,11 @@ class Study:
         if not grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
         study._grids = read_grids(study.out, grids)
-        of_table = [solver for solver in study.solvers if solver.given is None]
-        missing = [solver.name for solver in of_table if solver.name not in solver_table()]
-        if missing:
-            raise ValueError(f"{study.out / 'study.json'} has the solver {missing[0]}, which is not installed here")
+        for solver in study.solvers:
+            if solver.given is None and solver_entry(solver.name) is None:
+                raise ValueError(
+                    f"{study.out / 'study.json'} has the solver {solver.name}, which is not installed here"
+                )
         return study
 
     @property
@@ -185,7 +190,7 @@ class Study:
         Warns
         -----
         UserWarning
-            If cells failed, with the number of them and the error of the first.
+            If cells failed, with their number and the first three with their errors.
 
         Raises
         ------
@@ -216,10 +221,10 @@ class Study:
             self._check_here(cells, store.done())
             run_cells(store, cells, executor, done, started)
         if failed := self.failures():
-            cell, failure = next(iter(failed.items()))
+            shown = "; ".join(f"{cell.label}: {failed[cell]['error']}" for cell in islice(failed, WARNED_FAILURES))
             warnings.warn(
-                f"{len(failed):,} of {len(cells):,} cells failed, such as {cell.label}: {failure['error']}; "
-                "failures() has them all, and run(retry_failed=True) runs them again",
+                f"{len(failed):,} of {len(cells):,} cells failed: {shown}{'; …' * (len(failed) > WARNED_FAILURES)}. "
+                "Study.failures() returns them all with their tracebacks, and run(retry_failed=True) runs them again",
                 stacklevel=2,
             )
         return self
@@ -262,6 +267,7 @@ class Study:
                     *("--solvers", ",".join(solver.label for solver in grid.solvers)),
                     *("--folds", ",".join(map(str, grid.folds))),
                     *("--seeds", str(grid.seeds)),
+                    *(["--allow-code"] if names_of_code(grid.model_dump(mode="json")) else []),
                     *(word for key, value in grid.settings.items() for word in ("--set", f"{key}={written(value)}")),
                 ]
             )
