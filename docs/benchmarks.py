@@ -2,8 +2,8 @@
 
     python docs/benchmarks.py [--data DIR] [NAME …]
 
-Runs what stands in `BENCHMARKS` one after another, or only what is named, and writes docs/benchmarks.md with the
-machine and the date. What is not measured again stays as it is on the page. All of it takes many minutes.
+Runs the named `BENCHMARKS`, or all of them, one after another, and writes docs/benchmarks.md with the machine and the
+date. The other sections of the page stay as they are. All benchmarks take many minutes.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "benchmarks.md"
 
 BENCHMARKS = {
-    "fitness": ("How fast individuals are judged", [], True),
+    "fitness": ("Time to judge individuals", [], True),
     "greedy": ("Greedy RankRLS", [], True),
     "fsm_rank": ("FSMRank", [], True),
     "kernels": ("Kernel maps, and counted pairs", [], True),
     "training": ("Every linear solver", ["--repeats", "1"], True),
     "reading": ("Reading LETOR files", ["--megabytes", "20"], False),
 }
-"""Title, arguments, and whether it takes the data of LETOR, by the name of the file in tests/benchmarks/."""
+"""Title, arguments, and whether the data of LETOR are needed, by the name of the file in tests/benchmarks/."""
 
 BEGIN = """\
 # Benchmarks
 
-Nothing here gates a build: `tests/benchmarks/` prints what it measures, beside ordinary tools in the same run, and this
-page keeps it. Ratios travel from machine to machine, seconds do not; and where the processor is shared with other work,
-even the ratio of a single row that is timed by the clock may be off by two or more. The tables are made again by
+The scripts in `tests/benchmarks/` measure moerank and ordinary tools in the same run. This page contains their output. No
+build depends on it. Ratios are comparable between machines, seconds are not. If the processor is shared with other work,
+even the ratio of a single row that is timed by the wall clock may be wrong by a factor of two or more. This command makes
+the tables again:
 
 ```sh
 python docs/benchmarks.py --data DIR
@@ -56,9 +57,9 @@ END = """\
 
 ## Published numbers
 
-`python tests/benchmarks/published.py` puts five-fold results of every solver beside the published ones; they are
-explained in the [theory](theory/index.md). `python tests/benchmarks/practice.py` measures what trees make of a linear
-front, `tests/benchmarks/shards.py` a search on more than one machine.
+`python tests/benchmarks/published.py` shows the five-fold results of every solver beside the published ones, which the
+[theory](theory/index.md) explains. `python tests/benchmarks/practice.py` measures trees on the features of a linear
+front. `tests/benchmarks/shards.py` measures a search on more than one machine.
 """
 
 
@@ -78,7 +79,7 @@ def main():
 
 
 def write(kept):
-    """Write the page with the sections that there are."""
+    """Write the page with all known sections."""
     titles = [title for title, *_ in BENCHMARKS.values() if title in kept]
     text = BEGIN + "".join(f"## {title}\n\n{kept[title].strip()}\n\n" for title in titles) + END
     PAGE.write_text(text, encoding="utf-8")
@@ -91,7 +92,7 @@ def sections(text):
 
 
 def measured(name, data):
-    """Run a benchmark and return its section: what it is, the command, where and when, and what it printed."""
+    """Run a benchmark and return its section: description, command, machine, date and output."""
     _, options, needs_data = BENCHMARKS[name]
     script = PROJECT / "tests" / "benchmarks" / f"{name}.py"
     says = script.read_text(encoding="utf-8").partition('"""')[2].partition("\n")[0]
@@ -103,7 +104,7 @@ def measured(name, data):
 
 
 def markdown(output):
-    """Return what a benchmark printed, its tables as those of Markdown, so that they fit every screen."""
+    """Return the output of a benchmark with its tables in Markdown, which fit every screen."""
     lines = []
     for line in output.splitlines():
         if line.startswith("┃"):
@@ -117,7 +118,7 @@ def markdown(output):
 
 
 def machine():
-    """Say where and when this is measured."""
+    """Return the version, the date and the machine of the measurement."""
     model = platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file() and (found := re.search(r"model name\s*: (.*)", cpuinfo.read_text(encoding="utf-8"))):

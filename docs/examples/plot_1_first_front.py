@@ -1,8 +1,8 @@
 """
-A front and what it says
-========================
+A front
+=======
 
-Which pixels tell handwritten digits apart? The front on training, validation and test queries.
+Which pixels tell handwritten digits apart? This example draws the front on training, validation and test queries.
 """
 
 from moerank.figures.of_run import RUN_FIGURES
@@ -10,7 +10,7 @@ from moerank.studies.problem import load_problem
 from moerank.studies.run_fold import run_fold
 
 # %%
-# The problem that ``moerank run digits`` solves, with fewer generations.
+# This is the problem of ``moerank run digits``, with fewer generations.
 
 stages = ("instance_selection", "feature_selection", "ensemble")
 problem = load_problem("digits", {f"{stage}.generations": 20 for stage in stages})
@@ -18,11 +18,11 @@ result = run_fold(problem, 1, seed=0)
 print(result.verdict.sentence)
 
 # %%
-# The front rises on the training part alone. On the others it comes to an end: more features buy nothing there.
+# The front keeps rising on the training part only. On the other parts it stops rising: further features gain nothing.
 
 front = RUN_FIGURES["front"].draw(result)
 
 # %%
-# Each column is a member of the front, each row a pixel.
+# Each column is a member of the front, and each row is a pixel.
 
 features = RUN_FIGURES["features"].draw(result)

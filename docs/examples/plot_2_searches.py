@@ -2,7 +2,7 @@
 Two searches side by side
 =========================
 
-How soon NSGA-II and the staircase search come to a good front of feature subsets.
+This example compares how fast NSGA-II and the staircase search find a good front of feature subsets.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +13,7 @@ from moerank.figures.style import in_style
 from moerank.statistics import hypervolume
 
 # %%
-# Both search the same pymoo problem: number of features against training error, each subset trained by RankRLS.
+# Both search the same pymoo problem: number of features against training error, where RankRLS trains each subset.
 
 train, vali, _ = mr.load_digits_fold(1)
 backend = mr.RankRLS().tune(train, vali)
@@ -23,13 +23,13 @@ histories = {}
 for name in ("nsga2", "staircase"):
     operators = stage.operators()
     if name in BIT_SEARCHES:
-        del operators["sampling"]  # it has a start of its own
+        del operators["sampling"]  # it starts from subsets of its own
     result = search(stage, make_algorithm(name, 50, operators), ("n_eval", 2000), seed=1)
     histories[name] = [(step.n_eval, hypervolume(step.front, (65, 1.0))) for step in result.history]
 
 # %%
 # The hypervolume is the area that the front dominates. The staircase search keeps a member of each size and changes
-# it by few bits, which pays while evaluations are few.
+# it by a few bits, which helps while there are few evaluations.
 
 with in_style():
     figure, axes = plt.subplots(figsize=(5, 2.8), layout="constrained")

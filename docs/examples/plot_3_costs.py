@@ -2,7 +2,7 @@
 Features that cost
 ==================
 
-The front of cost against error, where some features are computed together and a limit holds.
+This example searches for fronts of cost against error. Some features are computed together, and a limit holds.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,8 @@ from moerank.figures.style import in_style
 train, vali, test = mr.load_digits_fold(1, n_queries=60, n_documents=50)
 
 # %%
-# The upper half of the image costs 2 a pixel, and 10 once as soon as any of it is used; the lower half .5 a pixel.
+# A pixel of the upper half of the image costs 2, and the upper half costs 10 once if any of its pixels is used. A
+# pixel of the lower half costs .5.
 
 costs = {"costs": [2.0] * 32 + [0.5] * 32, "groups": ["upper"] * 32 + [None] * 32, "group_costs": {"upper": 10.0}}
 budget = {"generations": 20, "population": 50}
@@ -22,14 +23,14 @@ stages = dict.fromkeys(("instance_selection", "feature_selection", "ensemble"), 
 free = mr.MOFSRank(objectives=("cost", "error"), **costs, **stages, random_state=0).fit(train, validation=vali)
 
 # %%
-# A limit is kept by every subset that is evaluated; it is no penalty.
+# Every subset that is evaluated keeps the limit. A limit is not a penalty.
 
 limited = mr.MOFSRank(objectives=("cost", "error"), max_cost=25.0, **costs, **stages, random_state=0)
 limited.fit(train, validation=vali)
-print(f"most that a member costs: {free.front_['cost'].max():g} without a limit, {limited.front_['cost'].max():g} with")
+print(f"largest cost of a member: {free.front_['cost'].max():g} without a limit, {limited.front_['cost'].max():g} with")
 
 # %%
-# The entrance fee of the upper half shows as a gap in the front.
+# The cost of the upper half, which is paid once, shows as a gap in the front.
 
 with in_style():
     figure, (left, right) = plt.subplots(1, 2, figsize=(6.5, 2.8), layout="constrained")

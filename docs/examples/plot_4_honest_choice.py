@@ -2,8 +2,8 @@
 The choice of a member
 ======================
 
-Training error, validation, one standard error, the bend of the front: four rules, one front, and what queries that took
-no part say of each.
+Four rules choose a member of one front: training error, validation, one standard error, and the bend of the front. The
+test queries, which took no part, judge each choice.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ budget = {"generations": 20, "population": 60}
 stages = {"instance_selection": False, "feature_selection": budget, "ensemble": False}
 
 # %%
-# The same seed gives the same front; only the rule differs.
+# The same seed gives the same front. Only the rule differs.
 
 chosen = {}
 for rule in ("train", "validation", "one-se", "knee"):
@@ -25,7 +25,7 @@ for rule in ("train", "validation", "one-se", "knee"):
     print(f"{rule:>10}: {solver.verdict(test).sentence}")
 
 # %%
-# The training error goes down to the end. The validation metric does not go up as long.
+# The training metric rises to the end of the front. The validation metric stops rising earlier.
 
 with in_style():
     figure, axes = plt.subplots(figsize=(5, 2.8), layout="constrained")

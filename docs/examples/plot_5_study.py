@@ -2,8 +2,8 @@
 A small study
 =============
 
-A search, a filter, an embedded method and a ranker on all features: three folds of a problem whose relevant features
-are known.
+This study compares a search, a filter, an embedded method and a ranker on all features, on three folds of a problem whose
+relevant features are known.
 """
 
 import tempfile
@@ -14,7 +14,7 @@ from moerank.figures.of_study import FIGURES
 from moerank.studies.results import Results
 
 # %%
-# A problem file, with few generations. A study is a folder; run again, it does only what is missing.
+# The problem file asks for few generations. A study is a folder; if you run it again, it runs only the missing cells.
 
 folder = Path(tempfile.mkdtemp())
 budget = "generations = 15\npopulation = 40\n"
@@ -28,18 +28,19 @@ solvers = ["mofsrank-staircase", "gas-e", "fsmrank", "ranksvm-primal"]
 study = mr.Study([problem], solvers, folder / "study", folds=[1, 2, 3]).run()
 
 # %%
-# A row for each run; here means over the folds.
+# The table has a row for each run. These are means over the folds.
 
 frame = study.frame()
 print(frame.groupby("solver")[["n_features", "test NDCG@10"]].mean().round(3))
 
 # %%
-# Test accuracy of the best choice of at most so many features.
+# This figure shows the test accuracy of the best selection up to each number of features.
 
 results = Results(study.results())
 accuracy = FIGURES["accuracy"].draw(results, study.problems[0])
 
 # %%
-# Which features each solver chose over the folds. Of thirty, five were planted and ten are made from these.
+# This figure shows which features each solver chose over the folds. Of the thirty features five were planted, and ten
+# are made from these.
 
 frequency = FIGURES["frequency"].draw(results, study.problems[0])

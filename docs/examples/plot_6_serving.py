@@ -1,8 +1,8 @@
 """
-What serves: trees on the front of a linear search
-==================================================
+Serving trees on the front of a linear search
+=============================================
 
-RankRLS searches, LambdaMART is trained on what it found, and the chosen one becomes a Python function.
+RankRLS searches, LambdaMART is trained on the members of its front, and the chosen member becomes a Python function.
 """
 
 import tempfile
@@ -17,14 +17,14 @@ budget = {"generations": 15, "population": 40}
 stages = dict.fromkeys(("instance_selection", "feature_selection", "ensemble"), budget)
 
 # %%
-# Forty trees are enough to show it; by default validation chooses among up to 1,000 for each member.
+# Forty trees suffice for this example. By default validation chooses the number of trees of each member, up to 1,000.
 
 refit = mr.LambdaMART(n_trees=40, n_leaves=4)
 solver = mr.MOFSRank(refit=refit, tune=False, random_state=0, **stages).fit(train, validation=vali)
 print(solver.verdict(test).sentence)
 
 # %%
-# The file needs nothing but Python, and scores a document as the model does.
+# The file needs only Python, and scores a document as the model does.
 
 path = Path(tempfile.mkdtemp()) / "score.py"
 mr.export(solver, "python", path)

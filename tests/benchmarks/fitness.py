@@ -1,4 +1,4 @@
-"""How fast individuals are judged, beside the best ordinary tools, on fold 1 and one thread.
+"""Time to judge individuals, beside the best ordinary tools, on fold 1 and one thread.
 
     python tests/benchmarks/fitness.py [--data DIR]
 

@@ -1,4 +1,4 @@
-"""What FSMRank's published stopping rule leaves to the minimum, how long it takes, and what sub-gradients take.
+"""Gap of FSMRank's published stopping rule to the minimum, its time, and the time of sub-gradients.
 
 All on fold 1 and one thread, kernels compiled before.
 

@@ -1,4 +1,4 @@
-"""What a kernel costs a ranker, exactly and by a map, and what counting the pairs saves, on fold 1 and one thread.
+"""Times of kernel rankers, exact and by a map, and of counted pairs, on fold 1 and one thread.
 
     python tests/benchmarks/kernels.py [--data DIR]
 

@@ -1,4 +1,4 @@
-"""How fast LETOR text is read, beside scikit-learn's reader, and how much memory that takes.
+"""Speed and memory of the reader of LETOR text, beside scikit-learn's reader.
 
     python tests/benchmarks/reading.py [--megabytes 200] [--features 136] [--digits 6] [--without-sklearn]
 
