@@ -36,10 +36,10 @@ BENCHMARKS = {
 BEGIN = """\
 # Benchmarks
 
-The scripts in `tests/benchmarks/` measure moerank and ordinary tools in the same run. This page contains their output. No
-build depends on it. Ratios are comparable between machines, seconds are not. If the processor is shared with other work,
-even the ratio of a single row that is timed by the wall clock may be wrong by a factor of two or more. This command makes
-the tables again:
+The scripts in `tests/benchmarks/` measure moerank and ordinary tools in the same run. This page contains their output.
+No build depends on it. Ratios are comparable between machines, seconds are not. If the processor is shared with other
+work, even the ratio of a single row that is timed by the wall clock may be wrong by a factor of two or more. This
+command makes the tables again:
 
 ```sh
 python docs/benchmarks.py --data DIR

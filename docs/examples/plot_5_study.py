@@ -2,8 +2,8 @@
 A small study
 =============
 
-This study compares a search, a filter, an embedded method and a ranker on all features, on three folds of a problem whose
-relevant features are known.
+This study compares a search, a filter, an embedded method and a ranker on all features, on three folds of a problem
+whose relevant features are known.
 """
 
 import tempfile
