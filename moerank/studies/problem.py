@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FeaturesSection",
     "BackendSection",
+    "BaselinesSection",
     "MetricSection",
     "Problem",
     "Published",
@@ -182,6 +183,18 @@ class BackendSection(Section):
     tune: bool = True
 
 
+class BaselinesSection(Section):
+    """The baselines of a run.
+
+    Attributes
+    ----------
+    trees : int
+        Largest number of trees of LambdaMART on all features, of which validation MAP chooses; 0 leaves it out.
+    """
+
+    trees: Annotated[int, Field(ge=0)] = 100
+
+
 class SolverSection(Section):
     """What a file gives to whichever solver is run on the problem; it is read into the `Solver` of the run.
 
@@ -234,6 +247,7 @@ class Problem(Section):
     features: FeaturesSection = FeaturesSection()
     metric: MetricSection = MetricSection()
     backend: BackendSection = BackendSection()
+    baselines: BaselinesSection = BaselinesSection()
     solver: SolverSection = SolverSection()
     search: SearchSettings = SearchSettings()
     instance_selection: InstanceSelectionSettings = InstanceSelectionSettings()

@@ -24,7 +24,7 @@ from moerank.mofsrank.settings import (
     Section,
 )
 from moerank.rankers.model import Forest, Model
-from moerank.studies.problem import BackendSection, FeaturesSection, MetricSection
+from moerank.studies.problem import BackendSection, BaselinesSection, FeaturesSection, MetricSection
 from moerank.studies.sources import Data, Parameters
 from moerank.verdict import Verdict
 from moerank.version import VERSION
@@ -142,6 +142,7 @@ class _Configuration(Section):
     features: FeaturesSection | None = None
     metric: MetricSection
     backend: BackendSection | None = None
+    baselines: BaselinesSection | None = None
     search: SearchSettings | None = None
     instance_selection: InstanceSelectionSettings | None = None
     feature_selection: FeatureSelectionSettings | None = None
@@ -189,7 +190,7 @@ class Result(BaseModel):
     chosen : int
         The position of the chosen member in `front`, from 0.
     baselines : list of Member
-        All features, the best single feature, FSMRank.
+        All features, the best single feature, FSMRank, and LambdaMART on all features.
     convergence : dict of Convergence
         The course of each stage.
     n_evaluations : int
