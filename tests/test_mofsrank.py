@@ -1,5 +1,6 @@
 import hashlib
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -77,6 +78,14 @@ def test_the_instances_of_each_member_are_those_of_its_ranker(fold, unit):
             trained = RankRLS().fit_queries(train, mask[None], features)
         np.testing.assert_allclose(solver.front_coefs_[member], trained[0], rtol=1e-9, atol=1e-12)
         assert solver.n_instances_[member] == mask.sum()
+
+
+def test_the_logger_tells_of_each_stage_and_is_silent_by_default(fold, caplog, capfd):
+    fitted(fold)
+    assert caplog.messages == [] and "".join(capfd.readouterr()) == ""
+    with caplog.at_level(logging.INFO, "moerank"):
+        solver = fitted(fold)
+    assert [message.partition(":")[0] for message in caplog.messages] == list(solver.fronts_)
 
 
 def test_predict_transform_and_support_belong_to_the_chosen_member(fold):
