@@ -114,10 +114,17 @@ def _grounds(choice: Choice, metric: str) -> str:
     folds = f"{n_folds} folds, after seeds" if n_folds > 1 else "one fold"
     among = f"among {n_selecting} solvers that select features" if n_selecting > 1 else "as the only one that selects"
     spread = "" if isnan(choice.error) else f" ± {choice.error:.4f} over folds"
+    by = "training queries by cross-validation" if choice.cross_validated else "validation queries"
     said = [
-        f"Chosen {among}, by the mean {metric} of validation queries on {folds}. On test queries it has "
-        f"{choice.value:.4f}{spread}."
+        f"Chosen {among}, by the mean {metric} of {by} on {folds}. On test queries it has {choice.value:.4f}{spread}."
     ]
+    least, most = min(choice.compared.values()), max(choice.compared.values())
+    if not choice.cross_validated and most > least:
+        said.append(
+            f"Before, these queries compared {choice.compared[choice.solver]:,.0f} settings and members of it, and "
+            f"{least:,.0f} to {most:,.0f} of each solver, which favours solvers with many. With --set "
+            "comparison.cross_validation=5 the training queries choose instead."
+        )
     if compared := choice.better + choice.worse + choice.undecided:
         said.append(
             f"Of {compared} other solvers, among them rankers on all features, {choice.worse} are worse and "
@@ -208,8 +215,9 @@ def _means(report: Report, problem: Problem) -> Table:
     table = Table(
         f"results-{problem.name}",
         f"{problem.name}: test queries, means over folds, after seeds, ± standard error; {best}. "
-        f"Times are processor seconds.{on_training}",
-        [*columns, "training (s)", "tuning (s)"],
+        "Compared: settings and members that validation queries compared. Times are processor "
+        f"seconds.{on_training}",
+        [*columns, "compared", "training (s)", "tuning (s)"],
         note=f"* differs from {report.reference} on the same queries (paired t test, Holm, {ALPHA:.0%})",
     )
     significant = {metric: _significant(report, problem, metric) for metric in metrics}
@@ -223,6 +231,7 @@ def _means(report: Report, problem: Problem) -> Table:
             if published:
                 theirs = published[solver].value(metric) if solver in published else None
                 entries.append(number(np.nan if theirs is None else theirs))
+        entries.append(number(means.mean("compared")[0], 0))
         entries += [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]
         table.rows.append(entries)
     for metric in metrics if comparable else ():

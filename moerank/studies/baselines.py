@@ -24,7 +24,7 @@ from moerank.studies.result import Member
 from moerank.studies.result_files import MOST_BYTES
 from moerank.training.counted import LONGEST_LIST
 
-__all__ = ["TREES", "fitted", "kept_baselines", "measured_baselines", "tuned"]
+__all__ = ["TREES", "fitted", "grid_of", "kept_baselines", "measured_baselines", "tuned"]
 
 TREES = "LambdaMART"
 """The baseline of trees on all features, to which the verdict turns if it is detectably better."""
@@ -43,9 +43,14 @@ def tuned(
 ) -> Any:
     """Choose what is not given among the published grid by validation MAP."""
     train, validation = parts["train"], parts["validation"]
-    grid = [{name: value for name, value in entry.items() if name not in given} for entry in ranker.default_grid(train)]
-    distinct = list({repr(entry): entry for entry in grid}.values())
-    return ranker.tune(train, validation, distinct, progress=progress)
+    return ranker.tune(train, validation, grid_of(ranker, train, given), progress=progress)
+
+
+def grid_of(ranker: Any, train: RankingData, given: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Return the distinct settings of the published grid, without the parameters that are given."""
+    entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else []
+    grid = [{name: value for name, value in entry.items() if name not in given} for entry in entries]
+    return list({repr(entry): entry for entry in grid}.values())
 
 
 def kept_baselines(
@@ -103,10 +108,10 @@ def measured_baselines(backend: Any, problem: Problem, solver: str, measure: Mea
         report("baselines", 2 / 4, "FSMRank")
         ranker = fitted(tuned(make_solver("fsmrank"), measure.parts), train)
         found.append(measure.fitted("FSMRank", ranker))
-    if solver != "lambdamart" and not train.in_shards and problem.baselines.trees:
+    if solver != "lambdamart" and not train.in_shards and problem.comparison.trees:
         report("baselines", 3 / 4, TREES)
         least = leaf_sizes(train.n_documents)[0]
-        trees = LambdaMART(n_trees=problem.baselines.trees, min_leaf=least).stopped(train, validation)
+        trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=least).stopped(train, validation)
         member = measure.fitted(TREES, fitted(trees, train))
         found.append(member.model_copy(update={"trees": None}))  # they would take megabytes
     report("baselines", 1.0, "measured")

@@ -19,7 +19,7 @@ from moerank.rankers.model import Model
 from moerank.statistics import mean_and_error
 from moerank.studies.result import Member
 
-__all__ = ["ALL_FEATURES", "Measure", "Parts", "Progress", "every_metric"]
+__all__ = ["ALL_FEATURES", "Measure", "OneRanker", "Parts", "Progress", "every_metric"]
 
 ALL_FEATURES = "all features"
 """The baseline that selections are compared with."""
@@ -67,7 +67,7 @@ class Measure:
         """Measure a fitted estimator."""
         train = self.parts["train"]
         model = Model.of(ranker, train.feature_names, train.scaling)
-        population = LinearPopulation(ranker.coef_[None]) if model.weights is not None else _One(ranker)
+        population = LinearPopulation(ranker.coef_[None]) if model.weights is not None else OneRanker(ranker)
         member = self.measured(name, population, ranker.support_[None])[0]
         stored = {"trees": model.trees, "parameters": model.parameters}
         return self.whole(member.model_copy(update=stored), population)
@@ -162,7 +162,7 @@ def _all_values(rows: RankingData, population: Population, metrics: Sequence[Met
 
 
 @dataclass(frozen=True)
-class _One:
+class OneRanker:
     """A fitted estimator as a population of its own."""
 
     ranker: Any
@@ -177,5 +177,6 @@ class _One:
         scores: NDArray[np.float64] = self.ranker._scores(X) if known else self.ranker.predict(X)
         return scores.reshape(-1, 1)
 
-    def take(self, rows: NDArray[np.int64]) -> _One:
+    def take(self, rows: NDArray[np.int64]) -> OneRanker:
+        """Return the population itself."""
         return self

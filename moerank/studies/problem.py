@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FeaturesSection",
     "BackendSection",
-    "BaselinesSection",
+    "ComparisonSection",
     "MetricSection",
     "Problem",
     "Published",
@@ -183,16 +183,20 @@ class BackendSection(Section):
     tune: bool = True
 
 
-class BaselinesSection(Section):
-    """The baselines of a run.
+class ComparisonSection(Section):
+    """Measurements beside those of the solver.
 
     Attributes
     ----------
     trees : int
-        Largest number of trees of LambdaMART on all features, of which validation MAP chooses; 0 leaves it out.
+        Largest number of trees of the baseline LambdaMART, of which validation MAP chooses; 0 leaves it out.
+    cross_validation : int
+        Parts into which the training queries are dealt, so that a study can choose between solvers by cross-validation.
+        Each solver is trained anew without each of them. 0 leaves it out, and validation queries choose.
     """
 
     trees: Annotated[int, Field(ge=0)] = 100
+    cross_validation: Annotated[int, Field(ge=0)] = 0
 
 
 class SolverSection(Section):
@@ -247,7 +251,7 @@ class Problem(Section):
     features: FeaturesSection = FeaturesSection()
     metric: MetricSection = MetricSection()
     backend: BackendSection = BackendSection()
-    baselines: BaselinesSection = BaselinesSection()
+    comparison: ComparisonSection = ComparisonSection()
     solver: SolverSection = SolverSection()
     search: SearchSettings = SearchSettings()
     instance_selection: InstanceSelectionSettings = InstanceSelectionSettings()

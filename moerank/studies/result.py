@@ -24,7 +24,7 @@ from moerank.mofsrank.settings import (
     Section,
 )
 from moerank.rankers.model import Forest, Model
-from moerank.studies.problem import BackendSection, BaselinesSection, FeaturesSection, MetricSection
+from moerank.studies.problem import BackendSection, ComparisonSection, FeaturesSection, MetricSection
 from moerank.studies.sources import Data, Parameters
 from moerank.verdict import Verdict
 from moerank.version import VERSION
@@ -142,7 +142,7 @@ class _Configuration(Section):
     features: FeaturesSection | None = None
     metric: MetricSection
     backend: BackendSection | None = None
-    baselines: BaselinesSection | None = None
+    comparison: ComparisonSection | None = None
     search: SearchSettings | None = None
     instance_selection: InstanceSelectionSettings | None = None
     feature_selection: FeatureSelectionSettings | None = None
@@ -191,6 +191,10 @@ class Result(BaseModel):
         The position of the chosen member in `front`, from 0.
     baselines : list of Member
         All features, the best single feature, FSMRank, and LambdaMART on all features.
+    n_compared : int
+        How many settings and members the validation queries compared to choose the ranker.
+    cross_validated : float or None
+        The mean metric of the training queries, each ranked without its part; None without cross-validation.
     convergence : dict of Convergence
         The course of each stage.
     n_evaluations : int
@@ -222,6 +226,8 @@ class Result(BaseModel):
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural
     baselines: list[Member]
+    n_compared: Natural = 0
+    cross_validated: float | None = None
     convergence: dict[str, Convergence]
     n_evaluations: Natural
     times: Times

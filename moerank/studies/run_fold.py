@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from moerank.data import RankingData
+from moerank.data.folds import deal_queries
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import MAP, NDCG, Metric, check_differing
 from moerank.mofsrank.objectives import read_objectives
@@ -34,8 +35,8 @@ from moerank.solvers import (
     read_text,
     solver_entry,
 )
-from moerank.studies.baselines import TREES, fitted, kept_baselines, measured_baselines, tuned
-from moerank.studies.measure import Measure, Parts, Progress
+from moerank.studies.baselines import TREES, fitted, grid_of, kept_baselines, measured_baselines, tuned
+from moerank.studies.measure import Measure, OneRanker, Parts, Progress
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
 from moerank.studies.solver import Solver, describe, digest_of
@@ -115,7 +116,7 @@ def run_fold(
         For data that are missing or malformed, and names or parameters that do not exist.
     """
     clock = _Clock()
-    report = progress or (lambda stage, fraction, text: None)
+    report = progress or _silent
     spec = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
     random_state = seed if random_state is None else random_state
     with one_blas_thread(), warnings.catch_warnings():
@@ -151,6 +152,7 @@ def run_fold(
             **limits,
         }
         estimator = _trained(spec, spec.make(problem, offered), parts, report, clock)
+        validated = _validated(spec, problem, offered, estimator, train, report)
         front, chosen = _front(estimator, spec.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         clock.stop("measuring")
@@ -163,17 +165,26 @@ def run_fold(
         metrics=[entry.name for entry in metrics],
         objectives=[objective.name for objective in objectives],
         configuration=settings,
-        feature_names=list(train.feature_names),
-        queries={part: query_ids(rows) for part, rows in parts.items()},
         front=front,
         chosen=chosen,
         baselines=compared,
+        **validated,
         **_course(estimator, clock),
+        **_data_fields(parts),
         versions=_versions(),
-        scaling=train.scaling,
-        missing=train.missing,
         verdict=verdict,
     )
+
+
+def _data_fields(parts: Parts) -> dict[str, Any]:
+    """Return features, queries and scaling as fields of the result."""
+    train = parts["train"]
+    return {
+        "feature_names": list(train.feature_names),
+        "queries": {part: query_ids(rows) for part, rows in parts.items()},
+        "scaling": train.scaling,
+        "missing": train.missing,
+    }
 
 
 def _remark_on_queries(metric: Metric, parts: Iterable[RankingData]) -> None:
@@ -196,6 +207,33 @@ def _trained(spec: Solver, estimator: Any, parts: Parts, report: Progress, clock
         report("training", 1.0, spec.label)
     clock.stop("solver")
     return estimator
+
+
+def _validated(
+    spec: Solver, problem: Problem, offered: Mapping[str, Any], estimator: Any, train: RankingData, report: Progress
+) -> dict[str, Any]:
+    """Return what chooses between solvers, as fields of the result.
+
+    ``n_compared`` counts the settings and members that the validation queries compared. For ``cross_validated`` the
+    training queries are dealt into equal parts. Each in turn is ranked by a solver that is trained on the others,
+    of which the one before it chooses parameters; the field is the mean metric over all queries.
+    """
+    n_settings = len(grid_of(spec.make(problem, offered), train, spec.settings)) if spec.tune else 0
+    if "backend" in spec.takes() and problem.backend.tune:
+        n_settings += len(grid_of(make_backend(problem.backend.name, **problem.backend.parameters), train))
+    fields = {"n_compared": n_settings + len(getattr(estimator, "front_", ()))}
+    n_parts, values = problem.comparison.cross_validation, []
+    offered = {**offered, "journal": None, "resume": False, "progress": None}
+    for number in range(1, n_parts + 1):
+        report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
+        parts = dict(zip(PARTS, deal_queries(train, number, n_parts, seed=offered["random_state"]), strict=True))
+        inner = _trained(spec, spec.make(problem, offered), parts, _silent, _Clock())
+        values.append(problem.metric.make().per_query(parts["test"], OneRanker(inner).scores(parts["test"].X)))
+    return {**fields, "cross_validated": float(np.concatenate(values).mean()) if values else None}
+
+
+def _silent(stage: str, fraction: float, text: str) -> None:
+    pass
 
 
 def _course(estimator: Any, clock: _Clock) -> dict[str, Any]:
@@ -246,7 +284,8 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
         settings["search"] = margin if spec.selects else {}
     unused += ["search"] if not settings["search"] else []
     unused += ["backend"] if not baselines and "backend" not in known else []
-    unused += [] if baselines else ["baselines"]
+    if not baselines:
+        del settings["comparison"]["trees"]
     used = {name: values for name, values in settings.items() if name not in unused}
     of_table = {} if spec.given is not None else {"name": spec.name, "parameters": spec.settings}
     code = _code([of_table, {**used, "data": None}])

@@ -41,6 +41,11 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
         "Chosen among 4 solvers that select features, by the mean NDCG@10 of validation queries on 2 folds" in grounds
     )
     assert f"On test queries it has {means.loc[best, 'test NDCG@10']:.4f} ± " in grounds
+    compared = selecting.groupby(["solver", "fold"])["compared"].mean().groupby("solver").mean()
+    said = (
+        f"{compared[best]:,.0f} settings and members of it, and {compared.min():,.0f} to {compared.max():,.0f} of each"
+    )
+    assert said in grounds
     by_test = means["test NDCG@10"].round(10)
     assert ("Test values would choose" in grounds) == (by_test[best] < by_test.max())
 

@@ -38,6 +38,16 @@ def test_test_queries_have_no_say_in_the_choice(run):
         assert choice.best_on_test == ("a" if best > other else "b")
 
 
+def test_cross_validation_chooses_if_all_solvers_have_it(run):
+    a, b = made(run, "a", validation=0.7), made(run, "b", validation=0.5)
+    a, b = replace(a, cross_validated=0.4, n_compared=4000), replace(b, cross_validated=0.6, n_compared=40)
+    choice = chosen_solver(Results([a, b]))
+    assert (choice.solver, choice.cross_validated) == ("b", True)
+    assert choice.compared == {"b": 40.0, "a": 4000.0}
+    choice = chosen_solver(Results([a, replace(b, cross_validated=None)]))
+    assert (choice.solver, choice.cross_validated) == ("a", False)
+
+
 def test_what_selects_nothing_is_compared_and_not_chosen(run):
     ranker = replace(made(run, "ranker", validation=0.9), verdict=None)
     choice = chosen_solver(Results([ranker, made(run, "a")]))
