@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from moerank.files import read_text, remove_old_remains, replace_file
+from moerank.files import harmless, read_text, remove_old_remains, replace_file
 from moerank.studies.result import PARTS, Result
 
 __all__ = [
@@ -134,16 +134,19 @@ def _kept_elsewhere(text: str) -> str:
 
 
 def _front_table(result: Result) -> str:
-    """One row per member: size, further objectives, whether it was chosen, values on each part, and features."""
+    """One row per member: size, further objectives, whether it was chosen, values on each part, and features.
+
+    Names that a spreadsheet would take for formulas begin with '.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [(part, metric) for part in PARTS for metric in result.metrics]
     header = [f"{part} {metric}" for part, metric in columns]
     further = result.further_objectives
-    writer.writerow(["member", "n_features", *further, "chosen", *header, "features"])
+    writer.writerow(["member", "n_features", *map(harmless, further), "chosen", *header, "features"])
     for number, member in enumerate(result.front):
         values = [member.scores[part][metric] for part, metric in columns]
-        names = "; ".join(result.names(member.features))
+        names = "; ".join(map(harmless, result.names(member.features)))
         objectives = [member.objectives[name] for name in further]
         writer.writerow([number + 1, len(member.features), *objectives, int(number == result.chosen), *values, names])
     return text.getvalue()
