@@ -167,6 +167,8 @@ class Result(BaseModel):
         The scaling of the features of all parts.
     missing : float, str or None
         The rule for missing values.
+    negative : list of str
+        The features with raw values below 0 in the training part.
     instances : {"pair", "document", "query"} or None
         The unit of instance selection; None without it.
     verdict : Verdict or None
@@ -205,6 +207,7 @@ class Result(BaseModel):
     feature_names: Annotated[list[str], Field(min_length=1)]
     scaling: Scaling = UNSCALED
     missing: float | QueryRule | None = None
+    negative: list[str] = Field(default_factory=list)
     instances: Literal["pair", "document", "query"] | None = None
     verdict: Verdict | None = None
     queries: dict[str, list[int | float | str]]
@@ -262,6 +265,7 @@ class Result(BaseModel):
             trees=member.trees,
             scaling=self.scaling.of_features(own),
             missing=self.missing,
+            negative=tuple(name for name in self.names(member.features) if name in self.negative),
             parameters=member.parameters,
         )
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Mask
 from moerank.data import RankingData
+from moerank.data.scaling import negative_features
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision, check_differing
@@ -343,6 +344,7 @@ def run_fold(
         versions=_versions(),
         scaling=train.scaling,
         missing=train.missing,
+        negative=[train.feature_names[f] for f in np.flatnonzero(negative_features(train)).tolist()],
         verdict=verdict,
     )
 

@@ -3,8 +3,8 @@
 An entry is a folder with one NumPy file for each array. It is keyed by the path, the size and the times of the file
 that was read, and by the settings, so a file that changed is read anew. Entries lie in the user's cache folder, or in
 the folder that the environment variable ``MOERANK_CACHE`` names (``off``: nowhere). A folder in which another user may
-write is not used, with a warning. Entries may be removed at any time. An entry that cannot be read is made again, and an entry that cannot be written is not kept:
-the cache never makes a load fail, and no code is run by opening an entry.
+write is not used, with a warning. Entries may be removed at any time. An entry that cannot be read is made again, and
+an entry that cannot be written is not kept: the cache never makes a load fail, and no code is run by opening an entry.
 
 All entries together take up to 20 GiB, or as many as the environment variable ``MOERANK_CACHE_SIZE`` says. The entries
 that were not used for longest are removed first.
