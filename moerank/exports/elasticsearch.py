@@ -64,8 +64,8 @@ def plugin_files(
 
 def _feature_set(ranker: Deployable) -> list[Node]:
     """Return the features: as described by the user, else the value of a field of the same name."""
-    known = zip(ranker.names, ranker.features, strict=True)
-    if negative := [repr(name) for name, feature in known if name in ranker.negative and feature.elasticsearch is None]:
+    fields = [name for name, known in zip(ranker.names, ranker.features, strict=True) if known.elasticsearch is None]
+    if negative := [repr(name) for name in fields if name in ranker.negative]:
         raise ValueError(
             f"these features have values below 0 in the training data: {', '.join(negative)}. The engine refuses them "
             "from field_value_factor: add a constant to each, in the index too, and train again"

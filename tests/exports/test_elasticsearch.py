@@ -72,9 +72,7 @@ def test_features_below_0_are_refused_by_name():
     for name, kind in (("unscaled", "linear"), ("standard", "linear"), ("raw", "trees"), ("standard", "trees")):
         model = served(name, kind)
         assert set(model.negative) == {NAMES[5], NAMES[6]} & set(model.names)
-        with pytest.raises(
-            ValueError, match=r"values below 0 in the training data: 'two\\nlines', '\$x\}\}'. The engine"
-        ):
+        with pytest.raises(ValueError, match=r"below 0 in the training data: 'two\\nlines', '\$x\}\}'. The engine"):
             elasticsearch(deployable(model, "m", {}), MODEL)
         told = read_features({name: {"elasticsearch": {"template": "{}"}} for name in model.negative})
         elasticsearch(deployable(model, "m", told), MODEL)
