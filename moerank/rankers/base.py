@@ -144,7 +144,7 @@ class RankingEstimator(_Estimator):
             Relevance labels, integers from 0. Only where X is an array.
         qid : array-like, shape (n_documents,), optional
             Queries, in contiguous rows. One number, as in ``qid=0``, means one query; so does None for up to 1,000
-            rows. Only where X is an array.
+            rows, with a warning. Only where X is an array.
         validation : RankingData or (X, y, qid), optional
             Data that the method may look at without training on them; most ignore them. They may go without qid only
             where the training data are one query.
