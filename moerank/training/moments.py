@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix
-from moerank.checks import check_room, memory_limit
+from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import RankingData
 from moerank.data.blocks import ByDocument, ByQuery, column_block
 from moerank.kernels.blas import one_blas_thread
@@ -131,6 +131,7 @@ def _sums_among(data: RankingData, kept: Mask) -> tuple[Matrix, Matrix, Matrix, 
 
 def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, int]:
     """Return the sums of gram, unit and difference, and the number of pairs."""
+    check_square(data.n_features)
     gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
     with one_blas_thread():
         for begin, end in data.query_blocks(BLOCK):
