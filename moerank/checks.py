@@ -129,8 +129,8 @@ def check_room(what: str, n_bytes: int) -> None:
         )
 
 
-def check_square(n: int, what: str = "features", *, itemsize: int = 8) -> None:
-    """Raise a ValueError for a table of n × n numbers that would take more memory than the limit; see `check_room`.
+def check_square(n_features: int, n_tables: int = 1) -> None:
+    """Raise a ValueError for square tables of the features that would take more memory than the limit.
 
     Examples
     --------
@@ -140,7 +140,8 @@ def check_square(n: int, what: str = "features", *, itemsize: int = 8) -> None:
     ValueError: a table of 100,000 × 100,000 features would take 74 GiB, and the limit is 16 GiB; ask for less, or raise
     the limit with the environment variable MOERANK_MEMORY, in GiB
     """
-    check_room(f"a table of {n:,} × {n:,} {what}", itemsize * n * n)
+    tables = "a table" if n_tables == 1 else f"{n_tables:,} tables"
+    check_room(f"{tables} of {n_features:,} × {n_features:,} features", 8 * n_tables * n_features**2)
 
 
 def most_workers(workers: int) -> int:

@@ -97,6 +97,7 @@ class QueryMoments:
         (n_individuals, n_queries) keeps at least one pair, and its means do not depend on the other rows.
         """
         packed, sums, n_pairs = data.total(_sums_of_subsets, ByQuery(query_mask), target)
+        check_square(data.n_features, len(query_mask))
         squares = np.empty((len(query_mask), data.n_features, data.n_features))
         rows, columns = np.tril_indices(data.n_features)
         squares[:, rows, columns] = squares[:, columns, rows] = packed / n_pairs
