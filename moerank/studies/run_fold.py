@@ -342,11 +342,15 @@ def run_fold(
         baselines=compared,
         **_course(estimator, clock),
         versions=_versions(),
-        scaling=train.scaling,
-        missing=train.missing,
-        negative=[train.feature_names[f] for f in np.flatnonzero(negative_features(train)).tolist()],
+        **_raw_values(train),
         verdict=verdict,
     )
+
+
+def _raw_values(train: RankingData) -> dict[str, Any]:
+    """Return how a ranker gets from raw values to those of the training part, and which features are below 0."""
+    below = np.flatnonzero(negative_features(train)).tolist()
+    return {"scaling": train.scaling, "missing": train.missing, "negative": [train.feature_names[f] for f in below]}
 
 
 def _trained(spec: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
