@@ -178,14 +178,16 @@ def test_a_folder_where_another_user_may_write_is_not_used(path, parsed, cache, 
     assert not list(cache.iterdir())
 
 
-def test_a_folder_is_made_for_the_user_alone(path, parsed, cache):
+def test_a_folder_is_made_for_the_user_alone(path, parsed, tmp_path, monkeypatch):
+    folder = tmp_path / "not there yet"
+    monkeypatch.setenv("MOERANK_CACHE", str(folder))
     before = os.umask(0)
     try:
         load_letor(path)
         load_letor(path)
     finally:
         os.umask(before)
-    assert cache.stat().st_mode & 0o777 == 0o700
+    assert folder.stat().st_mode & 0o777 == 0o700
     assert len(parsed) == 1
 
 
