@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
@@ -45,6 +46,9 @@ RankerOrNone: TypeAlias = Annotated[AnyRanker | None, check_ranker]
 MetricOrNone: TypeAlias = Annotated[Metric | str | None, check_metric]
 
 Order = Integers
+
+AT_ONCE = 256
+"""Features that are measured at a time: the table of their weights is square."""
 
 
 @dataclass(eq=False, repr=False)
@@ -162,7 +166,7 @@ class Filter(Selection):
     def _first_features(self, sizes: Order) -> Mask:
         """Return the first ``sizes[k]`` features for each k."""
         n_features = self.n_features_in_
-        return nested_masks(self.order_, n_features)[sizes.clip(max=n_features) - 1]
+        return nested_masks(self.order_, n_features, sizes.clip(max=n_features))
 
     def _once(self, train: RankingData, validation: RankingData | None, make: Callable[[], T]) -> T:
         """Return what depends on all parameters but size and ranker, remembered: a grid asks for it again and again."""
@@ -249,6 +253,9 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
 
 def _sums(data: RankingData, metric: Metric) -> Matrix:
     """Return the sums over the queries, shape (2 · n_features,)."""
-    alone = np.eye(data.n_features)
-    values = metric.of_linear(data, np.vstack([alone, -alone]))
-    return np.asarray(sum_over_queries(values))
+    values = []
+    for block in range(-(-data.n_features // AT_ONCE)):
+        part = copy(data).with_features(np.arange(data.n_features) // AT_ONCE == block)
+        alone = np.eye(part.n_features)
+        values.append(sum_over_queries(metric.of_linear(part, np.vstack([alone, -alone]))).reshape(2, -1))
+    return np.hstack(values).ravel()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
+from moerank.checks import most_workers
 from moerank.data.dask import DaskCluster, connect, gone
 from moerank.files import FULL
 from moerank.solvers import allow_code, code_is_allowed
@@ -104,7 +105,7 @@ def find_executor(
         return _Here(data, DaskCluster(dask))
     if dask is not None:
         return _Cluster(dask, data)
-    return _Here(data) if workers == 1 else _Processes(workers, data)
+    return _Here(data) if workers == 1 else _Processes(most_workers(workers), data)
 
 
 def check_can_be_sent(solvers: Iterable[Solver]) -> None:

@@ -175,6 +175,8 @@ class Result(BaseModel):
         The scaling of the features of all parts.
     missing : float, str or None
         The rule for missing values.
+    negative : list of str
+        The features with raw values below 0 in the training part.
     instances : {"pair", "document", "query"} or None
         The unit of instance selection; None without it.
     n_instances : int or None
@@ -219,6 +221,7 @@ class Result(BaseModel):
     feature_names: Annotated[list[str], Field(min_length=1)]
     scaling: Scaling = UNSCALED
     missing: float | QueryRule | None = None
+    negative: list[str] = Field(default_factory=list)
     instances: Literal["pair", "document", "query"] | None = None
     n_instances: Natural | None = None
     verdict: Verdict | None = None
@@ -279,6 +282,7 @@ class Result(BaseModel):
             trees=member.trees,
             scaling=self.scaling.of_features(own),
             missing=self.missing,
+            negative=tuple(name for name in self.names(member.features) if name in self.negative),
             parameters=member.parameters,
         )
 

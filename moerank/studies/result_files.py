@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from moerank.files import read_text, remove_old_remains, replace_file
+from moerank.files import harmless, read_text, remove_old_remains, replace_file
 from moerank.studies.result import PARTS, Result
 
 __all__ = [
@@ -135,17 +135,20 @@ def _kept_elsewhere(text: str) -> str:
 
 
 def _front_table(result: Result) -> str:
-    """One row per member: size, further objectives, whether it was chosen, values on each part, and features."""
+    """One row per member: size, further objectives, whether it was chosen, values on each part, and features.
+
+    Names that a spreadsheet would take for formulas begin with '.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [(part, metric) for part in PARTS for metric in result.metrics]
     header = [f"{part} {metric}" for part, metric in columns]
     further = result.further_objectives
     instances = ["instances"] if result.instances else []
-    writer.writerow(["member", "n_features", *further, *instances, "chosen", *header, "features"])
+    writer.writerow(["member", "n_features", *map(harmless, further), *instances, "chosen", *header, "features"])
     for number, member in enumerate(result.front):
         values = [member.scores[part][metric] for part, metric in columns]
-        names = "; ".join(result.names(member.features))
+        names = "; ".join(map(harmless, result.names(member.features)))
         own = [*(member.objectives[name] for name in further), *(member.instances for _ in instances)]
         writer.writerow([number + 1, len(member.features), *own, int(number == result.chosen), *values, names])
     return text.getvalue()

@@ -17,6 +17,7 @@ import numpy as np
 
 from moerank.data import RankingData
 from moerank.data.folds import deal_queries
+from moerank.data.scaling import negative_features
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import MAP, NDCG, Metric, check_differing
 from moerank.mofsrank.objectives import read_objectives
@@ -177,13 +178,15 @@ def run_fold(
 
 
 def _data_fields(parts: Parts) -> dict[str, Any]:
-    """Return features, queries and scaling as fields of the result."""
+    """Return features, queries, scaling and the features below 0 as fields of the result."""
     train = parts["train"]
+    names = list(train.feature_names)
     return {
-        "feature_names": list(train.feature_names),
+        "feature_names": names,
         "queries": {part: query_ids(rows) for part, rows in parts.items()},
         "scaling": train.scaling,
         "missing": train.missing,
+        "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
     }
 
 

@@ -1,9 +1,13 @@
 """moerank study, report and plot."""
 
 import json
+from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from moerank.cli.report import _written
 from moerank.figures.of_study import FIGURES
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
@@ -30,6 +34,11 @@ def test_study_runs_shows_and_reports(command, tmp_path, monkeypatch):
         assert command("report", "s", "--format", kind).exit_code == 0
         assert (tmp_path / "s" / name).stat().st_size > 200
     assert len((tmp_path / "s" / "pairs.csv").read_text().splitlines()) == 1 + 3
+
+
+def test_a_spreadsheet_runs_no_text_of_a_report():
+    frame = pd.DataFrame({"@problem": ["=1+1", "\tcalc", "a-b"], "p": [-0.5, 2.0, np.nan]})
+    assert _written(SimpleNamespace(frame=frame), "csv") == "'@problem,p\n'=1+1,-0.5\n'\tcalc,2.0\na-b,\n"
 
 
 @pytest.mark.parametrize(
