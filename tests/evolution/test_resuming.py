@@ -84,25 +84,6 @@ def test_interrupted_again_and_again_the_search_ends_with_the_same_bits(made, pa
     assert rest.calls == whole.calls - batches + 1
 
 
-@pytest.mark.parametrize("generation", range(1, 7))
-def test_a_kill_after_any_generation_loses_nothing(generation, path, nsga2):
-    class Killed(BaseException):
-        pass
-
-    def kill(fraction, n_gen, n_eval):
-        if n_gen == generation:
-            # What stands in the file at this moment is all that a killed process leaves.
-            path.with_name("left").write_bytes(path.read_bytes())
-            raise Killed
-
-    with pytest.raises(Killed):
-        search(WeighedBits(), nsga2, 7, seed=3, journal=Journal(path, {}), progress=kill)
-    problem = Counting()
-    resumed = search(problem, nsga2, 7, seed=3, journal=Journal(path.with_name("left"), {}))
-    assert_same_result(resumed, search(WeighedBits(), nsga2, 7, seed=3))
-    assert problem.calls == 7 - generation + 1
-
-
 @pytest.mark.parametrize("name", ["NSGA2", "MOEAD"])
 def test_a_killed_process_is_resumed_to_the_same_bits(name, path):
     program = (
@@ -163,40 +144,6 @@ def test_progress_is_told_of_new_generations_alone(path, nsga2):
     assert calls == [(n / 8, n, 16 * n) for n in range(5, 9)]
     search(WeighedBits(), nsga2, 8, seed=3, journal=Journal(path, {}), **tell)
     assert len(calls) == 4
-
-
-def test_a_torn_last_record_is_evaluated_again(path, nsga2):
-    undisturbed = search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {}))
-    content = path.read_bytes()
-    *before, last = content.splitlines(keepends=True)
-    size = len(last)
-    for length in [*range(len(content) - size, len(content) - 20, 31), *range(len(content) - 20, len(content))]:
-        path.write_bytes(content[:length])
-        assert_same_result(search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {})), undisturbed)
-        *same, again = path.read_bytes().splitlines(keepends=True)
-        assert same == before
-        # All but the time and the check sum is as it was.
-        assert again[again.index(b",") : -33] == last[last.index(b",") : -33]
-
-
-def test_changed_bytes_never_change_the_result(path, nsga2):
-    undisturbed = search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {}))
-    content = path.read_bytes()
-    rng = np.random.default_rng(0)
-    refused = 0
-    for _ in range(200):
-        changed = bytearray(content)
-        for at in rng.integers(len(content), size=rng.integers(1, 4)):
-            changed[at] ^= 1 << int(rng.integers(8))
-        path.write_bytes(changed)
-        try:
-            result = search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {}))
-        except ValueError as error:
-            refused += 1
-            assert str(path) in str(error)
-        else:
-            assert_same_result(result, undisturbed)
-    assert refused > 150  # what changes in the last record alone is cut off
 
 
 class Fading(Mutation):

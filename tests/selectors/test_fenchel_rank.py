@@ -132,20 +132,6 @@ def test_default_grid_grows(data):
     assert [entry["r"] for entry in FenchelRank().default_grid(data)] == [2.0**k for k in range(-2, 11)]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"r": 0.0}, "r must be positive"),
-        ({"r": np.inf}, "r must be positive"),
-        ({"tol": -1.0}, "tol must not be negative"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
-    ],
-)
-def test_wrong_parameters_are_refused(data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        FenchelRank(**parameters).fit(data.X, data.y, qid=data.qid)
-
-
 def test_too_few_steps_are_told(data):
     with pytest.warns(
         ConvergenceWarning, match="FenchelRank stopped at max_iter=2 steps with a duality gap of .*; raise"

@@ -80,18 +80,3 @@ def test_features_without_importance_get_no_weight(data):
     assert ranker.coef_[-1] == 0.0
     assert ranker.support_[:-1].all()
     assert np.isfinite(ranker.objectives_).all()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"lambda1": -1.0}, "must not be negative"),
-        ({"lambda2": np.nan}, "must not be negative"),
-        ({"eta0": 0.0}, "eta0 must be positive"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
-        ({"similarity": "cosine"}, "similarity must be one of"),
-    ],
-)
-def test_wrong_parameters_are_refused(data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        FSMRankSubgradient(**parameters).fit(data.X, data.y, qid=data.qid)

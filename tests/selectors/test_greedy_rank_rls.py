@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from moerank.data import RankingData, load_fold
+from moerank.data import RankingData
 from moerank.metrics import MAP
 from moerank.selectors.greedy_rank_rls import GreedyRankRLS
 
@@ -62,28 +62,6 @@ def test_features_errors_and_weights_equal_the_naive_wrapper(data, alpha):
         assert np.count_nonzero(w) == k
 
 
-@pytest.mark.parametrize("n_features", [1, 7, 9, 19])
-def test_any_number_of_features_equals_the_naive_wrapper(n_features):
-    """Fewer features than a vector holds, or a last vector that is not full."""
-    rng = np.random.default_rng(n_features)
-    X = rng.random((60, n_features))
-    y = np.digitize(X[:, 0] + 0.5 * X[:, -1] + rng.normal(scale=0.2, size=60), [0.7, 1.0])
-    data = RankingData(X, y, np.repeat([0, 1, 2, 3], [15, 1, 24, 20]))
-    solver = GreedyRankRLS(5, 0.5).fit(data.X, data.y, qid=data.qid)
-    order, errors = naive_wrapper(data, 0.5, min(5, n_features))
-    assert solver.order_.tolist() == order
-    np.testing.assert_allclose(solver.errors_, errors, rtol=1e-12)
-
-
-def test_first_features_of_real_data_equal_the_naive_wrapper(letor_folder):
-    train, _, _ = load_fold(letor_folder / "OHSUMED" / "Fold1")
-    with pytest.warns(UserWarning, match="constant in every query are left out: 5, 6, 7, 20"):
-        solver = GreedyRankRLS(2).fit(train.X, train.y, qid=train.qid)
-    order, errors = naive_wrapper(train, 1.0, 2)
-    assert solver.order_.tolist() == order
-    np.testing.assert_allclose(solver.errors_, errors, rtol=1e-8)
-
-
 def test_a_shorter_path_is_the_beginning_of_a_longer_one(data):
     long, short = (GreedyRankRLS(k).fit(data.X, data.y, qid=data.qid) for k in (6, 3))
     np.testing.assert_array_equal(short.path_coefs_, long.path_coefs_[:3])
@@ -101,21 +79,6 @@ def test_tuning_takes_the_best_of_all_paths(data):
         for k, w in enumerate(solver.path_coefs_, start=1):
             values[alpha, k] = MAP().score(data, data.X @ w)
     assert values[tuned.alpha, tuned.n_features_to_select] == max(values.values())
-
-
-@pytest.mark.parametrize("X", [np.zeros((3, 7)), np.zeros((3, 9)), np.zeros(8)])
-def test_predict_refuses_other_columns_than_those_of_the_fit(data, X):
-    solver = GreedyRankRLS(2).fit(data.X, data.y, qid=data.qid)
-    with pytest.raises(ValueError, match=r"shape \(n_documents, 8\)"):
-        solver.predict(X)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"), [({"alpha": 0.0}, "alpha must be"), ({"n_features_to_select": 0}, "at least 1")]
-)
-def test_wrong_parameters_are_refused(data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        GreedyRankRLS(**parameters).fit(data.X, data.y, qid=data.qid)
 
 
 def test_a_ridge_that_vanishes_beside_the_features_is_refused_with_the_remedy():

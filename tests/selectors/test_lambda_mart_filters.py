@@ -148,17 +148,3 @@ def test_tuning_takes_what_ranks_the_validation_data_best(data, held_out):
         values.append(MAP().score(held_out, selector.predict(held_out.X)))
     best = grid[int(np.argmax(values))]
     assert {name: getattr(tuned, name) for name in best} == best
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"drop": 1.0}, r"drop must be in \(0, 1\), not 1.0"),
-        ({"n_trees": 0}, "n_trees must be at least 1"),
-        ({"n_leaves": 1}, "n_leaves must be at least 2"),
-        ({"ranker": "trees"}, "ranker must be an estimator"),
-    ],
-)
-def test_wrong_parameters_are_refused(data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        LambdaMARTRFE(**parameters).fit(data)

@@ -1,13 +1,9 @@
 import os
-import random
-import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers.study_files import contents
 
@@ -16,7 +12,6 @@ from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
 from moerank.studies.executors import Outcome, run_cells
 from moerank.studies.grid import Cell
-from moerank.studies.problem import load_problem
 from moerank.studies.solver import Solver
 from moerank.studies.store import Store
 from moerank.studies.study import Study
@@ -100,54 +95,11 @@ def test_a_finished_cell_is_never_run_again(undisturbed, tiny_problem_file):
     assert set(starts(undisturbed).values()) == {1}
 
 
-def test_killed_at_random_moments_it_ends_with_the_same_files(tiny_problem_file, undisturbed, tmp_path):
-    """A few kills here; many are tried by tests/benchmarks/kill_study.py."""
-    rng = random.Random(3)
-    finished_before = set()
-    for attempt in range(2):
-        process = start(tiny_problem_file, tmp_path, workers=1 + attempt % 2)
-        time.sleep(rng.uniform(1.5, 3.0))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        finished = {path.stem for path in (tmp_path / "cells").glob("*.json")} if tmp_path.exists() else set()
-        assert finished >= finished_before
-        finished_before = finished
-    assert start(tiny_problem_file, tmp_path).wait() == 0
-    assert contents(tmp_path) == contents(undisturbed)
-    assert not list(tmp_path.rglob("*.tmp"))
-
-
 def test_two_processes_share_the_work(tiny_problem_file, undisturbed, tmp_path):
     runners = [start(tiny_problem_file, tmp_path) for _ in range(2)]
     assert [runner.wait() for runner in runners] == [0, 0]
     assert contents(tmp_path) == contents(undisturbed)
     assert set(starts(tmp_path).values()) == {1}
-
-
-def test_a_claim_holds_against_other_processes_and_dies_with_its_own(tiny_problem, tmp_path):
-    cell = Cell(tiny_problem, 1, Solver(name="rankrls"), 0)
-    script = (
-        "import sys, pickle; from moerank.studies.store import Store; cell = pickle.load(open(sys.argv[2], 'rb'));"
-        "store = Store(sys.argv[1]); print(store.claim(cell), flush=True); sys.stdin.read()"
-    )
-    import pickle
-
-    (tmp_path / "cell.pkl").write_bytes(pickle.dumps(cell))
-    other = subprocess.Popen(
-        [sys.executable, "-c", script, str(tmp_path / "study"), str(tmp_path / "cell.pkl")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert other.stdout.readline() == "True\n"
-    with Store(tmp_path / "study") as store:
-        assert not store.claim(cell)
-        other.kill()
-        other.wait()
-        assert store.claim(cell)
-        assert not store.claim(cell)
-        store.release(cell)
-        assert store.claim(cell)
 
 
 def test_a_cell_that_fails_stops_no_other(tiny_problem_file, tmp_path, monkeypatch):
@@ -222,12 +174,6 @@ def test_parameters_of_solvers_make_other_cells(tiny_problem_file, tmp_path):
     assert results[1].best.parameters["lambda1"] == 0.5
 
 
-def test_a_cell_is_another_where_its_solver_takes_what_has_changed(tiny_problem_file):
-    problems = [load_problem(tiny_problem_file), load_problem(tiny_problem_file, {"ensemble.generations": 7})]
-    keys = {name: {Cell(problem, 1, Solver(name=name), 0).key for problem in problems} for name in SOLVERS}
-    assert {name: len(found) for name, found in keys.items()} == {"fsmrank": 1, "ranksvm-primal": 1, "mofsrank": 2}
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -239,12 +185,6 @@ def test_a_cell_is_another_where_its_solver_takes_what_has_changed(tiny_problem_
 def test_wrong_arguments_are_refused(tiny_problem_file, arguments, message):
     with pytest.raises(ValueError, match=message):
         Study([tiny_problem_file], ["rankrls"], "nowhere", **arguments)
-
-
-def test_workers_change_nothing(tiny_problem_file, undisturbed, tmp_path):
-    Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2).run(workers=2)
-    assert contents(tmp_path) == contents(undisturbed)
-    assert np.isfinite(Study.load(tmp_path).frame()["test MAP"]).all()
 
 
 def test_states_are_told_by_the_files_alone(undisturbed, tiny_problem_file, tmp_path):
