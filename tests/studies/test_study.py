@@ -259,45 +259,34 @@ def test_running_a_large_study_asks_for_few_files(tiny_problem, tmp_path, monkey
     assert asked["listdir"] <= 4
 
 
-def test_every_library_of_a_worker_has_one_thread(tiny_problem, tmp_path, monkeypatch):
-    """Whatever the environment says; the cell fails with what it found as its message."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\n"
-        "if any('popen_loky' in word for word in sys.orig_argv):\n"
-        "    import moerank.studies.run_fold as module\n"
-        "    def told(*arguments, **settings):\n"
-        "        import lightgbm, numba\n"
-        "        from threadpoolctl import threadpool_info\n"
-        "        found = [(library['user_api'], library['num_threads']) for library in threadpool_info()]\n"
-        "        raise RuntimeError(sorted({*found, ('numba', numba.get_num_threads())}))\n"
-        "    module.run_fold = told\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        monkeypatch.setenv(name, "2")
-    study = Study([tiny_problem], ["rankrls"], tmp_path / "s", folds=[1]).run(workers=2)
-    (failure,) = study.failures().values()
-    assert failure["error"] == "RuntimeError: [('blas', 1), ('numba', 1), ('openmp', 1)]"
-
-
-def test_the_death_of_a_process_is_that_of_its_cell_alone(tiny_problem, tmp_path, monkeypatch):
-    """One solver ends its process every time; the cells that run beside it are done."""
+def test_a_worker_has_one_thread_and_its_death_is_that_of_its_cell_alone(tiny_problem, tmp_path, monkeypatch):
+    """One solver ends its process every time, and another one tells of the threads; the cell beside them is done."""
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
         "if any('popen_loky' in word for word in sys.orig_argv):\n"
         "    import os\n"
         "    import moerank.studies.run_fold as module\n"
         "    run_fold = module.run_fold\n"
-        "    def dying(problem, fold, solver, seed, **settings):\n"
-        "        fatal = solver.name == 'fsmrank'\n"
-        "        return os._exit(9) if fatal else run_fold(problem, fold, solver, seed, **settings)\n"
-        "    module.run_fold = dying\n"
+        "    def faulty(problem, fold, solver, seed, **settings):\n"
+        "        if solver.name == 'fsmrank':\n"
+        "            os._exit(9)\n"
+        "        if solver.name == 'rankrls':\n"
+        "            return run_fold(problem, fold, solver, seed, **settings)\n"
+        "        import lightgbm, numba\n"
+        "        from threadpoolctl import threadpool_info\n"
+        "        found = [(library['user_api'], library['num_threads']) for library in threadpool_info()]\n"
+        "        raise RuntimeError(sorted({*found, ('numba', numba.get_num_threads())}))\n"
+        "    module.run_fold = faulty\n"
     )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
-    study = Study([tiny_problem], ["fsmrank", "mofsrank", "rankrls"], tmp_path / "s", folds=[1]).run(workers=2)
-    by_solver = Counter((cell.solver.name, state) for cell, state in study.states().items())
-    assert by_solver == {("fsmrank", "failed"): 1, ("mofsrank", "finished"): 1, ("rankrls", "finished"): 1}
-    assert all(failure["error"].startswith("its process died 3 times") for failure in study.failures().values())
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.setenv(name, "2")
+    study = Study([tiny_problem], ["fsmrank", "single", "rankrls"], tmp_path / "s", folds=[1]).run(workers=2)
+    by_solver = {cell.solver.name: state for cell, state in study.states().items()}
+    assert by_solver == {"fsmrank": "failed", "single": "failed", "rankrls": "finished"}
+    errors = {cell.solver.name: failure["error"] for cell, failure in study.failures().items()}
+    assert errors["fsmrank"].startswith("its process died 3 times")
+    assert errors["single"] == "RuntimeError: [('blas', 1), ('numba', 1), ('openmp', 1)]"
     tries = Counter(line.split(" ", 2)[2] for line in (tmp_path / "s" / "starts.log").read_text().splitlines())
     assert tries == {cell.label: 3 if cell.solver.name == "fsmrank" else 1 for cell in study.cells()}
 
