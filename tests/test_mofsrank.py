@@ -61,6 +61,23 @@ def test_the_front_says_what_its_rankers_do(fold, backend):
     np.testing.assert_array_equal(solver.support_, solver.front_support_[solver.chosen_])
 
 
+@pytest.mark.parametrize("unit", ["pair", "query"])
+def test_the_instances_of_each_member_are_those_of_its_ranker(fold, unit):
+    train, _, _ = fold
+    budget = {"population": 12, "generations": 4}
+    stages = {"instance_selection": {**budget, "unit": unit}, "feature_selection": budget}
+    solver = MOFSRank(RankRLS(), **stages, ensemble=False, tune=False, random_state=0).fit(train)
+    assert (solver.trained_on_.sum(axis=1) == 1).all()
+    for member, mask in enumerate(solver.trained_on_ @ solver.instance_subsets_):
+        features = solver.front_support_[member][None]
+        if unit == "pair":
+            trained = RankRLS().fit_population(train, pair_mask=mask, feature_mask=features)
+        else:
+            trained = RankRLS().fit_queries(train, mask[None], features)
+        np.testing.assert_allclose(solver.front_coefs_[member], trained[0], rtol=1e-9, atol=1e-12)
+        assert solver.n_instances_[member] == mask.sum()
+
+
 def test_predict_transform_and_support_belong_to_the_chosen_member(fold):
     _, _, test = fold
     solver = fitted(fold)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import warnings
 from collections.abc import Callable
@@ -72,7 +73,8 @@ app.add_typer(data_app, name="data")
 def main() -> None:
     """Run the command line."""
     escape_what_cannot_be_written()
-    warnings.showwarning = lambda message, *_: notice(f"warning: {message}")
+    warn_once = functools.cache(lambda text: notice(f"warning: {text}"))  # the cells of a study share their data
+    warnings.showwarning = lambda message, *_: warn_once(str(message))
     app()
 
 

@@ -25,7 +25,7 @@ moerank report results/study --format latex --out tables.tex
 
 moerank report results/study --format pairs
 
-moerank report results/study --reference rankrls
+moerank report results/study --reference rankrls --metrics NDCG@1,NDCG@5,MAP
 """
 
 PLOT_EXAMPLES = """\
@@ -47,6 +47,13 @@ def report(
     folder: Folder,
     format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "html",
     reference: Annotated[str | None, typer.Option(help="Solver to compare all others with.")] = None,
+    metrics: Annotated[
+        str,
+        typer.Option(
+            help="Metrics for the tables of results, separated by commas, as NDCG@1,NDCG@5,P@10,MAP,MeanNDCG.",
+            show_default="those of the study",
+        ),
+    ] = "",
     out: Annotated[Path | None, typer.Option(help="File, by default report.* or pairs.csv in the folder.")] = None,
     allow_code: AllowCode = False,
 ) -> None:
@@ -60,12 +67,13 @@ def report(
         from moerank.checks import unknown
         from moerank.files import prepare_folder, remove_old_remains, replace_file
         from moerank.reports.report import Report
+        from moerank.solvers import split
         from moerank.studies.study import Study
 
         if format_ not in FORMATS:
             raise ValueError(unknown("format", format_, FORMATS))
         path = out or folder / FORMATS[format_]
-        content = Report(Study.load(folder), reference)
+        content = Report(Study.load(folder), reference, split(metrics))
         prepare_folder(path.parent)
         remove_old_remains(path)
         replace_file(path, _written(content, format_).encode())

@@ -8,8 +8,6 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from moerank.checks import unknown
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -108,6 +106,8 @@ class StudyFigure:
         Section of reports with the figure.
     place : int
         Position among the figures of the section.
+    of_chosen : bool
+        Whether the figure shows chosen members alone, of which studies keep all metrics.
     reported : callable
         ``reported(results)`` tells whether reports show the figure for these results of a problem.
     """
@@ -118,6 +118,7 @@ class StudyFigure:
     place: int = 0
     takes: tuple[Literal["fold", "metric"], ...] = ()
     of_problem: bool = True
+    of_chosen: bool = False
     reported: Callable[[Results], bool] = bool
 
     def draw(
@@ -148,9 +149,13 @@ class StudyFigure:
         for name, value in (("fold", fold), ("metric", metric)):
             if value is not None and name not in self.takes:
                 raise ValueError(f"this figure takes no {name}; omit it")
-        metric = next((name for name in mine.metrics if name.partition(" (")[0] == metric), metric)
-        if metric is not None and metric not in mine.metrics:
-            raise ValueError(unknown("metric", metric, mine.metrics))
+        if metric is not None:
+            metric = mine.named_metric(metric, mine.kept_metrics)
+            if metric not in mine.metrics and not self.of_chosen:
+                known = " and ".join(mine.metrics)
+                raise ValueError(
+                    f"studies keep {metric} of chosen members alone, and {known} of all; choose one of these"
+                )
         if fold is not None and fold not in mine.folds:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
         shown = mine.among(solvers)

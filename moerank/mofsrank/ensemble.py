@@ -151,6 +151,11 @@ class Ensemble(Stage):
             total += X[:, self.n_bits + member, None] * coefs
         return np.where(self.strings.columns(self._feature_strings(X)), total, 0.0)
 
+    def summed(self, X: Matrix) -> Mask:
+        """Return the members of the front with a weight in the sums of each individual, (n_individuals, n_members)."""
+        used = self.strings.columns(self._feature_strings(X))
+        return (X[:, self.n_bits :] != 0) & (used @ (self.coefs != 0).T)
+
     def feature_mask(self, X: Matrix) -> Mask:
         """Return the features that count for each individual, shape (n_individuals, n_features)."""
         return self._counted(X, self.weights(X))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.arrays import Matrix, Vector
+from moerank.arrays import Integers, Matrix, Vector
 from moerank.data import RankingData
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
@@ -163,6 +163,11 @@ class MOFSRank(RankingEstimator):
         The ranker of `refit` with its parameters.
     instance_unit_ : {"pair", "document", "query"} or None
         Unit of the first stage; None without it.
+    instance_subsets_ : ndarray of bool, shape (n_subsets, n_units), or None
+        The units of each instance subset that the second stage trains on.
+    trained_on_ : ndarray of bool, shape (n_members, n_subsets), or None
+        The instance subsets that the ranker of each member of `front_`, or the rankers of its sum, were trained on.
+        None if they were trained on all pairs: without the first stage, and with `refit`.
     fronts_ : dict of ndarray, shape (n_members, n_objectives)
         The front of each stage.
     history_ : dict of DataFrame
@@ -268,7 +273,7 @@ class MOFSRank(RankingEstimator):
             self.refit_ = None
             if (plan := read_refit(self.refit, self.random_state_)) is not None:
                 self.refit_, front, reference = refit_front(plan, stages, front, held_out)
-            self.instance_unit_ = stages.instance_unit
+            self.instance_unit_, self.instance_subsets_ = stages.instance_unit, pair_masks
             self.fronts_, self.history_ = stages.fronts, stages.history
             self.n_evaluations_ = stages.n_evaluations
             self._n_allowed, self._reference = allowed.n_features, on_all_columns(reference, kept)
@@ -284,7 +289,7 @@ class MOFSRank(RankingEstimator):
         quality = np.full(len(errors), np.nan) if held_out is None else mean_over_queries(held_out)
         self.front_ = front.table(objectives, errors, quality)
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
-        self.front_rankers_ = front.population
+        self.front_rankers_, self.trained_on_ = front.population, front.trained_on
         # The rule of the paper takes the training data alone.
         by_training = held_out is None or self.final == "train"
         if by_training and self.refit_ is not None:
@@ -305,6 +310,13 @@ class MOFSRank(RankingEstimator):
             reference = values_of(validation, metric, self._reference)[:, 0]
             self._advice = advice_against(self.chosen_, front.sizes, held_out, reference)
             self.verdict_ = self._judged(held_out[:, self.chosen_], reference, validation, "validation")
+
+    @property
+    def n_instances_(self) -> Integers | None:
+        """Number of units that each member of `front_` was trained on, shape (n_members,); None for all pairs."""
+        if self.trained_on_ is None or self.instance_subsets_ is None:
+            return None
+        return np.count_nonzero(self.trained_on_ @ self.instance_subsets_, axis=1)
 
     @property
     def forest_(self) -> Forest:

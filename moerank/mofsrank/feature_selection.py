@@ -212,7 +212,28 @@ class FeatureSelection(Stage):
 
     def rankers(self, X: Mask) -> Population:
         """Return the ranker of each individual, the most accurate over the instance subsets."""
-        return self._candidates(X).population
+        return self.most_accurate(X)[0]
+
+    def most_accurate(self, X: Mask) -> tuple[Population, Integers, Vector]:
+        """Train each individual on each instance subset, and return the most accurate of its rankers.
+
+        Returns
+        -------
+        rankers : Population
+        subsets : ndarray of int, shape (n_individuals,)
+            The row of `pair_masks` that each of them was trained on; 0 without masks.
+        errors : ndarray, shape (n_individuals,)
+        """
+        n_subsets = len(self._subsets)
+        # The rankers of an individual stand side by side: scoring is faster for equal features.
+        trained = side_by_side(self._in_pieces(self._train, self.strings.columns(X)))
+        if trained.coefs is None:
+            errors = np.concatenate(self._in_pieces(partial(self._errors_of_rows, trained), np.arange(len(trained))))
+        else:
+            errors = errors_of(self.train, self.metric, trained, workers=self.workers)
+        errors = errors.reshape(len(X), n_subsets)
+        best = errors.argmin(axis=1)
+        return trained.take(np.arange(len(X)) * n_subsets + best), best, errors.min(axis=1)
 
     def check(self, X: Mask) -> None:
         """Raise a ValueError for the first string (n, n_var) that breaks a limit."""
@@ -225,18 +246,9 @@ class FeatureSelection(Stage):
         return self._measure(X) if len(X) else super().measure(X)
 
     def _candidates(self, X: Mask) -> Candidates:
-        n_subsets, feature_mask = len(self._subsets), self.strings.columns(X)
-        # The rankers of an individual stand side by side: scoring is faster for equal features.
-        trained = side_by_side(self._in_pieces(self._train, feature_mask))
-        if trained.coefs is None:
-            errors = np.concatenate(self._in_pieces(partial(self._errors_of_rows, trained), np.arange(len(trained))))
-        else:
-            errors = errors_of(self.train, self.metric, trained, workers=self.workers)
-        errors = errors.reshape(len(X), n_subsets)
-        best = trained.take(np.arange(len(X)) * n_subsets + errors.argmin(axis=1))
-        least = errors.min(axis=1)
-        counted = feature_mask & self._counted
-        return Candidates(self.train, self.metric, counted, lambda: best, errors=least, backend=self.backend)
+        rankers, _, errors = self.most_accurate(X)
+        counted = self.feature_mask(X)
+        return Candidates(self.train, self.metric, counted, lambda: rankers, errors=errors, backend=self.backend)
 
     def _train(self, masks: Mask) -> Population:
         """Train each feature mask on each instance subset; the rankers of a mask stand side by side."""

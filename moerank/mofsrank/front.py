@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -25,11 +25,22 @@ Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee"]
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Objectives (n_members, n_objectives), features and rankers of the members of a front."""
+    """Members of a front.
+
+    Attributes
+    ----------
+    F : ndarray, shape (n_members, n_objectives)
+    feature_mask : ndarray of bool, shape (n_members, n_features)
+    population : Population
+        Their rankers.
+    trained_on : ndarray of bool, shape (n_members, n_subsets), optional
+        The instance subsets that their rankers, or those of their sums, were trained on; None for all pairs.
+    """
 
     F: Matrix
     feature_mask: Mask
     population: Population
+    trained_on: Mask | None = None
 
     @property
     def sizes(self) -> Integers:
@@ -40,13 +51,14 @@ class Front:
         """Return the front over all features, for one over the features of the mask `kept`."""
         feature_mask = np.zeros((len(self.F), len(kept)), np.bool_)
         feature_mask[:, kept] = self.feature_mask
-        return Front(self.F, feature_mask, on_all_columns(self.population, kept))
+        return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, kept))
 
     def by_size(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> tuple[Front, Vector]:
         """Return the front by size, error, then objectives, and the errors (1 − metric) on the training data."""
         errors = self._errors(objectives, train, metric)
         order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
-        return Front(self.F[order], self.feature_mask[order], self.population.take(order)), errors[order]
+        trained_on = None if self.trained_on is None else self.trained_on[order]
+        return Front(self.F[order], self.feature_mask[order], self.population.take(order), trained_on), errors[order]
 
     def _errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> Vector:
         for objective, values in zip(objectives, self.F.T, strict=True):

@@ -91,7 +91,9 @@ class StagedSearch:
             **chosen.model_dump(include={"form", "decay", "importance", "redundancy", "crossover", "mutation"}),
         )
         found = self._search("feature_selection", stage, chosen)
-        return Front(found.F, stage.feature_mask(found.X), stage.rankers(found.X))
+        rankers, subsets, _ = stage.most_accurate(found.X)
+        trained_on = None if pair_masks is None else subsets[:, None] == np.arange(len(pair_masks))
+        return Front(found.F, stage.feature_mask(found.X), rankers, trained_on)
 
     def combine(self, front: Front) -> Front:
         """Run the third stage on the members of a front, and return its front."""
@@ -109,7 +111,8 @@ class StagedSearch:
         if chosen.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
         found = self._search("ensemble", stage, chosen, archive=archive)
-        return Front(found.F, stage.feature_mask(found.X), LinearPopulation(stage.weights(found.X)))
+        trained_on = None if front.trained_on is None else stage.summed(found.X) @ front.trained_on
+        return Front(found.F, stage.feature_mask(found.X), LinearPopulation(stage.weights(found.X)), trained_on)
 
     def select_again(self, backend: FitnessBackend, front: Front, evaluations: int) -> tuple[Matrix, Mask]:
         """Go on from the members of a front with another backend, and return the objectives and features found.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -41,12 +41,25 @@ ALPHA = 0.05
 
 
 class Report:
-    """A study with its results, and the reference: the label of the solver that all others are compared with.
+    """A study with its results, the solver that all others are compared with, and the metrics of the tables.
 
-    A study without a finished cell is a NoResultsError, an unknown reference a ValueError.
+    Parameters
+    ----------
+    study : Study
+    reference : str, optional
+        Label of a solver; by default the first one of `REFERENCES`.
+    metrics : sequence of str, default ()
+        Metrics for the tables of results in place of those of the study, any of NDCG@1 to 10, P@1 to 10, MAP, MeanNDCG.
+
+    Raises
+    ------
+    NoResultsError
+        If no cell of the study is finished.
+    ValueError
+        For a solver or a metric without results.
     """
 
-    def __init__(self, study: Study, reference: str | None = None) -> None:
+    def __init__(self, study: Study, reference: str | None = None, metrics: Sequence[str] = ()) -> None:
         self.study = study
         self.results = Results(study.results())
         self._quality: dict[str, pd.DataFrame] = {}
@@ -57,6 +70,9 @@ class Report:
         self.reference = reference or (known or labels)[0]
         if self.reference not in labels:
             raise ValueError(f"the study has no results of {self.reference}; choose one of {', '.join(labels)}")
+        self._metrics = metrics
+        for problem in self.problems:
+            self.metrics(problem)
 
     @cached_property
     def title(self) -> str:
@@ -78,6 +94,11 @@ class Report:
     def n_missing(self) -> int:
         """The number of cells that are not finished."""
         return len(self.study.cells()) - len(self.results)
+
+    def metrics(self, problem: Problem) -> list[str]:
+        """Return the metrics of the table of results on a problem."""
+        mine = self.results.of(problem.name)
+        return [mine.named_metric(name, mine.kept_metrics) for name in self._metrics] or mine.metrics
 
     def quality(self, problem: Problem) -> pd.DataFrame:
         """Return the quality of each front on a problem, see `front_quality`."""

@@ -188,7 +188,7 @@ def results(report: Report, problem: Problem) -> Section:
     """Return the results of each solver on a problem, and the quality of its front."""
     return Section(
         f"Results: {problem.name}",
-        tables=[_means(report, problem), _fronts(report, problem)],
+        tables=[_means(report, problem), _fronts(report, problem), *filter(None, [_instances(report, problem)])],
         illustrate=[partial(illustrations, report, "results", problem)],
         explored=problem.name,
     )
@@ -197,7 +197,7 @@ def results(report: Report, problem: Problem) -> Section:
 def _means(report: Report, problem: Problem) -> Table:
     """Return the means of each solver and published ones, with * for differences from the reference."""
     mine = report.results.of(problem.name)
-    metrics, further = mine.metrics, mine.further_objectives
+    metrics, further = report.metrics(problem), mine.further_objectives
     published = {entry.solver: entry for entry in problem.published if entry.solver}
     columns = ["solver", "runs", "features", *further]
     for metric in metrics:
@@ -221,8 +221,8 @@ def _means(report: Report, problem: Problem) -> Table:
             entry.mark = "*" if solver in significant[metric] else ""
             entries.append(entry)
             if published:
-                scores = published[solver].scores if solver in published else {}
-                entries.append(number(scores.get(metric, np.nan)))
+                theirs = published[solver].value(metric) if solver in published else None
+                entries.append(number(np.nan if theirs is None else theirs))
         entries += [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]
         table.rows.append(entries)
     for metric in metrics if comparable else ():
@@ -237,8 +237,12 @@ def _have_the_same_folds(results: Results) -> bool:
 
 
 def _significant(report: Report, problem: Problem, metric: str) -> set[str]:
+    """Return the solvers that differ from the reference; none by a metric without the values of queries."""
+    mine = report.results.of(problem.name)
+    if metric not in mine.metrics:
+        return set()
     try:
-        table = against_reference(report.results.of(problem.name), report.reference, metric)
+        table = against_reference(mine, report.reference, metric)
     except NoResultsError:
         return set()
     return set(table.loc[table["holm"] <= ALPHA, "solver"])
@@ -502,6 +506,31 @@ def _differences(report: Report, problem: Problem, full: str) -> Table | None:
     return table
 
 
+def _instances(report: Report, problem: Problem) -> Table | None:
+    """Return how many instances the chosen members were trained on; None without a solver that selects instances."""
+    table = Table(
+        f"instances-{problem.name}",
+        f"{problem.name}: instances in the training data, and those that the chosen member was trained on: means over "
+        "folds, after seeds, ± standard error.",
+        ["solver", "instances", "in the training data", "trained on", "share"],
+    )
+    for solver, folds in report.results.of(problem.name).by_solver().items():
+        selecting = {fold: [run for run in runs if run.n_instances] for fold, runs in folds.items()}
+        every = [runs for runs in selecting.values() if runs]
+        if not every:
+            continue
+        total = [np.mean([run.n_instances or 0 for run in runs]) for runs in every]
+        used = [
+            np.mean([run.n_instances if run.best.instances is None else run.best.instances for run in runs])
+            for runs in every
+        ]
+        units = ", ".join(sorted({f"{run.instances}s" for runs in every for run in runs}))
+        shares = np.divide(used, total)
+        entries = [with_error(*mean_and_error(values), digits=0) for values in (total, used)]
+        table.rows.append([text(solver), text(units), *entries, with_error(*mean_and_error(shares), digits=3)])
+    return table if table.rows else None
+
+
 def features(report: Report) -> Section:
     """Return the chosen features, and the stability of the choice."""
     section = Section("Features chosen")
@@ -550,8 +579,9 @@ def reproduction(report: Report) -> Section:
     return Section(
         "How to reproduce",
         [
-            "The random numbers of a run depend only on the names of its problem, fold and solver and on its seed. "
-            f"With these versions the same command gives the same results, on any number of processes.{files}",
+            "The random numbers of a run depend only on the name of its problem, its fold and its seed: all solvers "
+            "draw the same. With these versions the same command gives the same results, on any number of processes."
+            f"{files}",
             *_written(report),
         ],
         [table],

@@ -170,9 +170,9 @@ def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float
         If there are fewer than three solvers or two folds.
     """
     rows = [
-        (result.problem, result.fold, result.solver, result.best.scores[part][metric])
+        (result.problem, result.fold, result.solver, result.best.score(part, metric))
         for result in results
-        if metric in result.metrics
+        if metric in result.metrics or metric in result.best.further.get(part, ())
     ]
     frame = pd.DataFrame(rows, columns=["problem", "fold", "solver", "value"])
     table = frame.pivot_table(index=["problem", "fold"], columns="solver", values="value").dropna()

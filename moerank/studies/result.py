@@ -67,6 +67,8 @@ class Member(BaseModel):
     further : dict
         Part, then each metric that is not in `scores`, then the mean over queries; empty for members that were not
         chosen.
+    instances : int or None
+        How many units of instance selection its ranker, or the rankers of its sum, were trained on. None for all pairs.
     paired_error : float or None
         Standard error of the difference from the baseline "all features", query by query, in the first metric on the
         test part. None without that baseline, and for baselines.
@@ -83,7 +85,12 @@ class Member(BaseModel):
     scores: Scores
     per_query: PerQuery = Field(default_factory=dict)
     further: Scores = Field(default_factory=dict)
+    instances: Natural | None = None
     paired_error: Annotated[float, Field(ge=0)] | None = None
+
+    def score(self, part: str, metric: str) -> float:
+        """Return the mean of a metric over the queries of a part; `further` ones only of chosen members."""
+        return self.scores[part][metric] if metric in self.scores[part] else self.further[part][metric]
 
 
 class Convergence(BaseModel):
@@ -169,6 +176,8 @@ class Result(BaseModel):
         The rule for missing values.
     instances : {"pair", "document", "query"} or None
         The unit of instance selection; None without it.
+    n_instances : int or None
+        How many units the training part has; None without instance selection.
     verdict : Verdict or None
         The chosen member against the same ranker on all features, on the test queries; None for a solver that selects
         nothing.
@@ -206,6 +215,7 @@ class Result(BaseModel):
     scaling: Scaling = UNSCALED
     missing: float | QueryRule | None = None
     instances: Literal["pair", "document", "query"] | None = None
+    n_instances: Natural | None = None
     verdict: Verdict | None = None
     queries: dict[str, list[int | float | str]]
     front: Annotated[list[Member], Field(min_length=1)]

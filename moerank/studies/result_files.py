@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from moerank.files import read_text, remove_old_remains, replace_file
@@ -140,12 +141,13 @@ def _front_table(result: Result) -> str:
     columns = [(part, metric) for part in PARTS for metric in result.metrics]
     header = [f"{part} {metric}" for part, metric in columns]
     further = result.further_objectives
-    writer.writerow(["member", "n_features", *further, "chosen", *header, "features"])
+    instances = ["instances"] if result.instances else []
+    writer.writerow(["member", "n_features", *further, *instances, "chosen", *header, "features"])
     for number, member in enumerate(result.front):
         values = [member.scores[part][metric] for part, metric in columns]
         names = "; ".join(result.names(member.features))
-        objectives = [member.objectives[name] for name in further]
-        writer.writerow([number + 1, len(member.features), *objectives, int(number == result.chosen), *values, names])
+        own = [*(member.objectives[name] for name in further), *(member.instances for _ in instances)]
+        writer.writerow([number + 1, len(member.features), *own, int(number == result.chosen), *values, names])
     return text.getvalue()
 
 
@@ -159,8 +161,9 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
 
     Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, for members ``member`` (from 1, as in front.csv)
     and ``chosen``, then ``n_features``, the metrics of the ranker as ``train NDCG@10`` and so on, its objectives beyond
-    features and error by their names, ``tuning seconds`` and ``training seconds`` of the processor. Of the metrics
-    those of the tables come first; then NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG.
+    features and error by their names, ``instances`` (the share of the units of instance selection that it was
+    trained on), ``tuning seconds`` and ``training seconds`` of the processor. Of the metrics those of the tables come
+    first; then NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG.
 
     Parameters
     ----------
@@ -188,6 +191,7 @@ def _row(result: Result, number: int, *, members: bool) -> dict[str, Any]:
         "n_features": len(member.features),
         **{f"{part} {name}": value for part in PARTS for name, value in member.scores[part].items()},
         **{name: member.objectives[name] for name in result.further_objectives},
+        "instances": np.nan if member.instances is None else member.instances / (result.n_instances or 1),
         "tuning seconds": seconds.tuning,
         "training seconds": seconds.solver,
         **{f"{part} {name}": value for part, means in member.further.items() for name, value in means.items()},

@@ -107,6 +107,24 @@ class Results(Sequence[Result]):
         return list(dict.fromkeys(metric for result in self for metric in result.metrics))
 
     @property
+    def kept_metrics(self) -> list[str]:
+        """The metrics of the chosen members, those of the tables first."""
+        return list(dict.fromkeys([*self.metrics, *(m for run in self for m in run.best.further.get("test", ()))]))
+
+    def named_metric(self, name: str, known: Sequence[str]) -> str:
+        """Return the metric of a name, which may leave out the convention: "NDCG@5" for "NDCG@5 (letor)".
+
+        Raises
+        ------
+        ValueError
+            If it is not among `known`.
+        """
+        found = next((metric for metric in known if name in (metric, metric.partition(" (")[0])), None)
+        if found is None:
+            raise ValueError(unknown("metric", name, known))
+        return found
+
+    @property
     def metric(self) -> str:
         """The metric of the error.
 

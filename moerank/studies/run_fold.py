@@ -376,6 +376,7 @@ def _course(estimator: Any, clock: _Clock) -> dict[str, Any]:
         },
         "n_evaluations": int(getattr(estimator, "n_evaluations_", 0)),
         "instances": getattr(estimator, "instance_unit_", None),
+        "n_instances": None if (subsets := getattr(estimator, "instance_subsets_", None)) is None else subsets.shape[1],
         "times": Times(
             **clock.times,
             processor=Seconds(**clock.processor),
@@ -519,8 +520,11 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
     if coefs is None:
         # The trees of all members would take megabytes.
         members[chosen] = members[chosen].model_copy(update={"trees": getattr(estimator, "forest_", None)})
-    others: dict[str, object] = {"per_query": {}}
-    return [member if i == chosen else member.model_copy(update=others) for i, member in enumerate(members)], chosen
+    instances = getattr(estimator, "n_instances_", None)
+    for i, member in enumerate(members):
+        own: dict[str, object] = {} if i == chosen else {"per_query": {}}
+        members[i] = member.model_copy(update=own if instances is None else {**own, "instances": int(instances[i])})
+    return members, chosen
 
 
 def _verdict(estimator: Any, measure: Measure, margin: float) -> Verdict | None:

@@ -209,6 +209,29 @@ def test_ablations_are_compared_fold_by_fold_after_seeds(report, tiny_study):
         assert row[column + 1].value == pytest.approx(expected)
 
 
+def test_instances_are_counted_for_solvers_that_select_them(report, tiny_study):
+    table = titled(report)["Results: tiny"].tables[2]
+    assert [row[0].text for row in table.rows] == ["mofsrank", "mofsrank-no-ensemble"]
+    runs = [run for run in tiny_study.results() if run.solver == "mofsrank"]
+    used = {fold: np.mean([run.best.instances for run in runs if run.fold == fold]) for fold in (1, 2)}
+    total = {fold: next(run.n_instances for run in runs if run.fold == fold) for fold in (1, 2)}
+    assert table.rows[0][2].value == pytest.approx(np.mean(list(total.values())))
+    assert table.rows[0][3].value == pytest.approx(np.mean(list(used.values())))
+    assert table.rows[0][4].value == pytest.approx(np.mean([used[fold] / total[fold] for fold in (1, 2)]))
+
+
+def test_results_can_be_shown_by_any_metric_that_is_kept(tiny_study):
+    table = titled(Report(tiny_study, metrics=["NDCG@1", "MeanNDCG"]))["Results: tiny"].tables[0]
+    columns = ["NDCG@1", "MeanNDCG"]
+    assert [name for name in table.columns if name in (*columns, "NDCG@10", "MAP")] == columns
+    runs = [run.best.further["test"] for run in tiny_study.results() if run.solver == "ranksvm-primal"]
+    row = next(row for row in table.rows if row[0].text == "ranksvm-primal")
+    for name in columns:
+        assert row[table.columns.index(name)].value == pytest.approx(np.mean([scores[name] for scores in runs]))
+    with pytest.raises(ValueError, match="unknown metric 'NDCG@11'"):
+        Report(tiny_study, metrics=["NDCG@11"])
+
+
 def test_published_results_have_their_sources(tiny_study, monkeypatch):
     entry = Published(method="Theirs", solver="fsmrank", features=3.0, scores={"MAP": 0.25}, source="a paper")
     problem = tiny_study.problems[0].model_copy(update={"published": (entry,)})
@@ -299,7 +322,7 @@ def test_features_are_counted_over_the_runs(report):
 
 def test_a_further_objective_has_a_column_and_a_figure(priced_report, report):
     section = titled(priced_report)["Results: tiny"]
-    table, fronts = section.tables
+    table, fronts, _ = section.tables
     assert table.columns[:5] == ["solver", "runs", "features", "cost", "NDCG@10"]
     for row in table.rows:
         runs = runs_of(priced_report, row[0].text)
@@ -307,12 +330,12 @@ def test_a_further_objective_has_a_column_and_a_figure(priced_report, report):
         assert row[3].text == f"{np.mean(means):.4f} ± {abs(means[0] - means[1]) / 2:.4f}"
     assert "cost: on the training data." in table.caption
     assert "from the least to the largest cost of all members on the fold" in fronts.caption
-    names = [f"{name}-tiny" for name in ("accuracy", "fronts", "hypervolume", "cost", "objectives")]
+    names = [f"{name}-tiny" for name in ("accuracy", "fronts", "hypervolume", "cost", "objectives", "instances")]
     assert list(section.figures) == names  # no attainment surfaces of three objectives
     plain = titled(report)["Results: tiny"]
     assert "cost" not in plain.tables[0].columns
     assert list(plain.figures) == [
-        f"{name}-tiny" for name in ("accuracy", "fronts", "attainment", "hypervolume", "cost")
+        f"{name}-tiny" for name in ("accuracy", "fronts", "attainment", "hypervolume", "cost", "instances")
     ]
 
 

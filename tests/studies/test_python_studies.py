@@ -189,6 +189,6 @@ def test_a_study_warns_of_the_cells_that_failed(tiny_problem, tmp_path):
         raise ValueError("no ranker today")
 
     study = Study([tiny_problem], {"broken": broken, "single": "single"}, tmp_path, folds=[1])
-    with pytest.warns(UserWarning, match=r"1 of 2 cells failed, such as tiny, fold 1, broken.*: .*no ranker today"):
+    with pytest.warns(UserWarning, match=r"1 of 2 cells failed: tiny, fold 1, broken.*no ranker today"):
         study.run()
     assert [cell.label for cell in study.failures()] == ["tiny, fold 1, broken, seed 0"]

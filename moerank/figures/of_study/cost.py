@@ -155,4 +155,5 @@ FIGURE = StudyFigure(
     section="results",
     place=5,
     takes=("metric",),
+    of_chosen=True,
 )

@@ -81,5 +81,6 @@ FIGURE = StudyFigure(
     caption="Mean ranks of the solvers over folds, 1 is best; bars join solvers without a detectable difference.",
     section="tests",
     takes=("metric",),
+    of_chosen=True,
     of_problem=False,
 )
