@@ -10,6 +10,8 @@ from moerank.files import prepare_folder
 from moerank.solvers import solvers
 from moerank.studies.result import Result
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 FILES = ["convergence.png", "features.png", "front.csv", "front.png", "model.json", "result.json"]
 
 
@@ -67,7 +69,6 @@ def test_set_changes_the_problem(command):
     assert result["chosen"] == len(result["front"]) - 1
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_solver_and_backend_are_chosen_by_name(command, tmp_path):
     outcome = command("run", "TINY", "--solver", "rankrls")
     assert outcome.exit_code == 0
@@ -78,7 +79,6 @@ def test_solver_and_backend_are_chosen_by_name(command, tmp_path):
     assert json.loads(outcome.stdout)["configuration"]["backend"]["name"] == "ranksvm-primal"
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_path, monkeypatch):
     first = command("run", "TINY", "--fold", "all", "--json")
     summary = json.loads(first.stdout)
@@ -100,7 +100,6 @@ def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_pat
 
 
 @pytest.mark.parametrize("stage", ["instance_selection", "feature_selection", "ensemble"])
-@pytest.mark.usefixtures("undrawn")
 def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_path, monkeypatch, tiny_result, stage):
     def interrupt(self, seen, fraction, text):
         if seen == stage and text == "generation 2":
@@ -126,7 +125,6 @@ def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_pa
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_a_run_that_ends_before_its_result_is_written_loses_nothing(command, tmp_path, monkeypatch, tiny_result):
     def interrupt(*arguments):
         raise KeyboardInterrupt
@@ -143,7 +141,6 @@ def test_a_run_that_ends_before_its_result_is_written_loses_nothing(command, tmp
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_a_new_run_discards_an_old_journal_with_a_notice(command, tmp_path):
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "search.journal.ensemble").write_bytes(b"left behind")
@@ -196,7 +193,6 @@ def test_a_prepared_pickle_runs_nothing(command, tmp_path, tiny_problem_file, ke
     assert victim.exists()
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_what_happens_to_a_finished_run(command, tmp_path):
     outcome = command("run", "TINY", "--out", "here", "--resume")
     assert "nothing to resume; starting from the beginning" in outcome.stderr
