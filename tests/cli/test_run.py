@@ -6,7 +6,6 @@ import pytest
 
 import moerank
 from moerank.cli.progress import StageProgress
-from moerank.files import prepare_folder
 from moerank.solvers import solvers
 from moerank.studies.result import Result
 
@@ -149,14 +148,6 @@ def test_a_new_run_discards_an_old_journal_with_a_notice(command, tmp_path):
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
 
-def test_a_foreign_journal_is_refused(command, tmp_path):
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "search.journal.instance_selection").write_bytes(b"something else")
-    outcome = command("run", "TINY", "--out", "here", "--resume")
-    assert outcome.exit_code == 2
-    assert "is not a journal of moerank" in outcome.stderr
-
-
 class Prepared:
     """Runs a command when it is unpickled."""
 
@@ -247,41 +238,6 @@ def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatc
     assert sentence in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1
     assert not (tmp_path / "results").exists()
-
-
-def test_an_unwritable_folder_is_found_before_the_work(command, monkeypatch):
-    monkeypatch.setattr("moerank.studies.run_fold.run_fold", None)
-
-    def refuse(folder):
-        prepare_folder(folder)
-        raise OSError(f"cannot write results to {folder}: Permission denied; choose another folder with --out")
-
-    monkeypatch.setattr("moerank.studies.folders.prepare_folder", refuse)
-    outcome = command("run", "TINY", "--out", "here")
-    assert outcome.exit_code == 2
-    said = "error: cannot write results to here: Permission denied; choose another folder with --out\n"
-    assert outcome.stderr == said
-
-
-def test_describe_counts(command, tmp_path, monkeypatch):
-    monkeypatch.setenv("MOERANK_CACHE", "off")
-    text = "2 qid:1 1:4 2:1\n0 qid:1 1:2 2:1\n0 qid:2 1:8 2:1\n"
-    for part in ("train", "vali", "test"):
-        (tmp_path / f"{part}.txt").write_text(text)
-    (description,) = json.loads(command("data", "describe", "train.txt", "--json").stdout)
-    assert (description["documents"], description["queries"], description["pairs"]) == (3, 2, 1)
-    assert description["labels"] == {"0": 2, "2": 1}
-    assert description["constant_features"] == ["2"]
-    lines = [line.split() for line in command("data", "describe", ".").stdout.splitlines()]
-    assert ["documents", "3", "3", "3"] in lines
-    assert ["queries", "without", "relevant", "1", "1", "1"] in lines
-    (tmp_path / "vali.txt").unlink()
-    outcome = command("data", "describe", ".")
-    assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert "no validation part" in outcome.stderr
-    (tmp_path / "train.txt").write_text("2 qid:1 1:NULL\n")
-    assert command("data", "describe", "train.txt").exit_code == 2
-    assert command("data", "describe", "train.txt", "--missing", "0").exit_code == 0
 
 
 def test_solvers_lists_the_table(command):
