@@ -10,7 +10,6 @@ from helpers.study_files import contents
 import moerank
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
-from moerank.studies.executors import Outcome, run_cells
 from moerank.studies.grid import Cell
 from moerank.studies.solver import Solver
 from moerank.studies.store import Store
@@ -209,54 +208,6 @@ def test_a_cell_that_failed_elsewhere_is_not_claimed(tiny_problem, tmp_path):
         assert not store.claim(cell)
         store.forget_failure(cell)
         assert store.claim(cell)
-
-
-def test_running_a_large_study_asks_for_few_files(tiny_problem, tmp_path, monkeypatch):
-    """Not for every open cell after every result."""
-    asked = Counter()
-    n_cells = 120
-
-    class Instant:
-        """Runs a cell in no time."""
-
-        def __init__(self):
-            self.cells = []
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def room(self):
-            return 1 - len(self.cells)
-
-        def start(self, cell):
-            self.cells.append(cell)
-
-        def wait(self, seconds):
-            outcomes = [Outcome(cell, "{}") for cell in self.cells]
-            self.cells.clear()
-            return outcomes
-
-    def counting(name, function):
-        def call(*arguments, **options):
-            asked[name] += 1
-            return function(*arguments, **options)
-
-        return call
-
-    monkeypatch.setattr("os.stat", counting("stat", os.stat))
-    monkeypatch.setattr("os.listdir", counting("listdir", os.listdir))
-    cells = [Cell(tiny_problem, 1, Solver(name="mofsrank"), seed) for seed in range(n_cells)]
-    monkeypatch.setattr("moerank.studies.executors.monotonic", lambda: 0.0)  # no time passes
-    assert all(cell.label for cell in cells)  # so that the table of solvers is there, which looks for entry points
-    with Store(tmp_path) as store:
-        asked.clear()
-        run_cells(store, cells, Instant)
-        assert len(store.done()[0]) == n_cells
-    assert asked["stat"] <= 4 * n_cells
-    assert asked["listdir"] <= 4
 
 
 def test_a_worker_has_one_thread_and_its_death_is_that_of_its_cell_alone(tiny_problem, tmp_path, monkeypatch):
