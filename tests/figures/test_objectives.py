@@ -119,7 +119,7 @@ def test_no_text_of_a_run_is_clipped_or_overlaps(name, change, priced):
 
 
 @pytest.mark.parametrize(
-    ("name", "study"), [("ablation", "small"), ("fronts", "small"), ("objectives", "small"), ("objectives", "many")]
+    ("name", "study"), [("ablation", "small"), ("fronts", "many"), ("objectives", "small"), ("objectives", "many")]
 )
 def test_no_text_of_a_study_is_clipped_or_overlaps(name, study, request, problem):
     figure = FIGURES[name].draw(request.getfixturevalue(study), problem)

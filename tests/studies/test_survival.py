@@ -133,6 +133,23 @@ def test_a_disk_that_is_full_from_the_start(small_disk, run, asked, options, mis
     assert not temporary(disk.folder)
 
 
+def test_a_log_of_starts_that_is_cut_in_a_line(small_disk, run, asked, undisturbed):  # noqa: F811
+    disk = small_disk(f"size={2 * PAGE}")  # one page for study.json, one for the log
+    study = disk.folder / "study"
+    study.mkdir()
+    log = study / "starts.log"
+    log.write_text("x" * (PAGE - 31) + "\n")
+    code, _, err = run(*asked(study))
+    assert (code, err) == (2, f"error: cannot write {log}: {FULL}\n")
+    assert log.stat().st_size == PAGE
+    disk.remount("size=10m")
+    assert run(*asked(study))[0] == 0
+    assert contents(study) == contents(undisturbed)
+    _, half, *whole = log.read_text().splitlines()
+    assert len(half) == 30
+    assert sorted(line.split()[0] for line in whole) == sorted(keys(study))
+
+
 def test_half_a_line_in_the_log_of_starts_spoils_no_other(tiny_problem, tmp_path):
     cells = [Cell(tiny_problem, fold, Solver(name="rankrls"), 0) for fold in (1, 2)]
     with Store(tmp_path) as store:
