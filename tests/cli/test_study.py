@@ -139,23 +139,3 @@ def test_a_plot_makes_the_folder_of_its_file(command, tiny_study, tmp_path):
         assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
         assert message in outcome.stderr
     assert not (tmp_path / "other").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "not a study of this version of moerank"),
-        ("[]", "not a study of this version of moerank"),
-        ('{"format": 0, "grids": []}', "format 0, written by another version; moerank"),
-        ('{"format": 4, "grids": [{}]}', "not a study of this version of moerank"),
-        ('{"format": 4, "grids": [{"problems": [{"name": "x"}], "solvers": [], "folds": [1], "seeds": 1}]}', "data"),
-        ('{"format": 4, "grids": [{"problems": [], "solvers": [{"name": "gone"}], "folds": [1], "seeds": 1}]}', "gone"),
-    ],
-)
-def test_a_foreign_folder_is_refused_in_a_sentence(command, tmp_path, text, message):
-    (tmp_path / "s").mkdir()
-    (tmp_path / "s" / "study.json").write_text(text)
-    outcome = command("report", "s")
-    assert outcome.exit_code == 2
-    assert message in outcome.stderr
-    assert outcome.stderr.count("\n") == 1

@@ -70,11 +70,6 @@ def test_a_single_feature_and_copies_are_no_trouble():
     assert HCAS(2).fit(np.column_stack([x, x, -x]), y).order_.tolist() in ([0, 1, 2], [0, 2, 1])
 
 
-def test_another_linkage_is_refused(data):
-    with pytest.raises(ValueError, match="linkage must be one of 'single', 'ward', not 'complete'"):
-        HCAS(linkage="complete").fit(data)
-
-
 def test_relevance_by_trees_finds_what_is_not_monotone():
     rng = np.random.default_rng(0)
     x = rng.random((400, 3))

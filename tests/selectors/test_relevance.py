@@ -42,17 +42,3 @@ def test_relevance_by_trees_is_the_metric_of_lightgbm_on_one_column(data):
         ).fit(data.X[:, [f]], data.y, group=np.diff(data.offsets))
         assert found[f] == NDCG(10).score(data, direct.predict(data.X[:, [f]]))
     assert NGAS(relevance="lambdamart")._learn(data).order_[0] == np.argmax(found)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"relevance": "chi2"}, "relevance must be one of 'measure', 'lambdamart'"),
-        ({"over": "all"}, "over must be one of 'queries', 'documents'"),
-        ({"similarity": "pearson"}, "similarity must be one of 'kendall', 'spearman'"),
-        ({"metric": "MAPP"}, "metric must be a Metric or the name of one"),
-    ],
-)
-def test_wrong_parameters_are_refused(data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        NGAS(**parameters).fit(data)

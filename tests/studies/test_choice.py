@@ -1,5 +1,3 @@
-from itertools import combinations
-
 import numpy as np
 import pytest
 from helpers.changes import replace
@@ -91,12 +89,3 @@ def test_others_are_counted_by_tests_that_are_carried_out_by_hand(run):
     better = [name for name in shown if values[name].mean() > values["a"].mean()]
     assert sorted(shown) == ["b", "c", "e"]
     assert (choice.better, choice.worse, choice.undecided) == (len(better), len(shown) - len(better), 1)
-
-
-def test_the_order_of_the_runs_does_not_matter(tiny_study):
-    results = tiny_study.results()
-    orders = {tuple(by_validation(Results(order))) for order in (results, results[::-1])}
-    assert len(orders) == 1
-    found = [chosen_solver(Results(order)) for order in (results, results[::-1])]
-    for one, other in combinations(found, 2):
-        assert (one.solver, one.worse, one.better) == (other.solver, other.worse, other.better)
