@@ -287,8 +287,9 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
         settings["search"] = margin if spec.selects else {}
     unused += ["search"] if not settings["search"] else []
     unused += ["backend"] if not baselines and "backend" not in known else []
-    if not baselines:
-        del settings["comparison"]["trees"]
+    compared = {"trees": baselines, "cross_validation": problem.comparison.cross_validation}
+    settings["comparison"] = {name: value for name, value in settings["comparison"].items() if compared[name]}
+    unused += ["comparison"] if not settings["comparison"] else []
     used = {name: values for name, values in settings.items() if name not in unused}
     of_table = {} if spec.given is not None else {"name": spec.name, "parameters": spec.settings}
     code = _code([of_table, {**used, "data": None}])
