@@ -126,7 +126,7 @@ def run_fold(
         parts = dict(zip(PARTS, loaded, strict=True))
         train = parts["train"]
         metric = problem.metric.make()
-        _remark_on_queries(metric, (train, parts["test"]))
+        _remark_on_queries(metric, (train, parts["test"]), aloud=baselines or fold == 1)
         metrics = (metric, MAP() if metric != MAP() else NDCG(10))
         clock.stop("data")
 
@@ -190,10 +190,11 @@ def _data_fields(parts: Parts) -> dict[str, Any]:
     }
 
 
-def _remark_on_queries(metric: Metric, parts: Iterable[RankingData]) -> None:
-    """Warn of parts with many queries that cannot differ."""
+def _remark_on_queries(metric: Metric, parts: Iterable[RankingData], *, aloud: bool) -> None:
+    """Refuse parts with queries that cannot differ alone, and warn of many such queries; a study of the first fold."""
     for part in parts:
-        if remark := check_differing(metric, part):
+        remark = check_differing(metric, part)
+        if remark and aloud:
             warnings.warn(remark, stacklevel=3)
 
 
