@@ -217,7 +217,8 @@ def summary_table(summary: Summary) -> FittedTable:
     for entry in summary.published:
         cells = ["all" if entry.features is None else f"{entry.features:.1f}", *("" for _ in further)]
         for metric in summary.metrics:
-            cells += ["", "", f"{entry.scores[metric]:.4f}" if metric in entry.scores else "–"]
+            value = entry.value(metric)
+            cells += ["", "", "–" if value is None else f"{value:.4f}"]
         table.add_texts(f"{entry.method}, published", *cells)
     return table
 
