@@ -374,7 +374,8 @@ class FileData(DataSection):
 
     def _is_fold(self, folder: Path) -> bool:
         return folder.is_dir() and any(
-            re.search(r"^train|\.train(\.gz|\.xz)?$", path.name.lower()) and path.is_file() for path in folder.iterdir()
+            re.search(r"^train|\.train(\.txt)?(\.gz|\.xz)?$", path.name.lower()) and path.is_file()
+            for path in folder.iterdir()
         )
 
     def _reading(self, names: Sequence[str] = ()) -> dict[str, Any]:
