@@ -373,6 +373,11 @@ class Problem(Section):
         """Return the arguments that the problem has for a solver, by the names of those who take them."""
         return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
 
+    def published_value(self, solver: str, metric: str) -> float | None:
+        """Return the first published value of a solver; None without one."""
+        values = (entry.value(metric) for entry in self.published if entry.solver == solver)
+        return next((value for value in values if value is not None), None)
+
     def configuration(self) -> dict[str, Any]:
         """Return all settings of the problem that can decide results, defaults included, as plain JSON values."""
         settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
