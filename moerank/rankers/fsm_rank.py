@@ -17,7 +17,13 @@ from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
 from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import CountedBackend
-from moerank.rankers.importance import Importance, Similarity, feature_importance, feature_similarity, key_of
+from moerank.rankers.importance import (
+    FeatureImportance,
+    FeatureSimilarity,
+    feature_importance,
+    feature_similarity,
+    key_of,
+)
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.counted import LONGEST_LIST, CountedProblem, minimise_by_passes
 from moerank.training.listed import LanePairs, PairProblem, lane_groups
@@ -95,8 +101,8 @@ class FSMRank(LargestWeightsPath, CountedBackend):
     lambda2: NotNegative = 1e-3
     max_iter: Count = 400
     tol: NotNegative = 1e-4
-    importance: Importance = "pearson"
-    similarity: Similarity = "pearson"
+    importance: FeatureImportance = "pearson"
+    similarity: FeatureSimilarity = "pearson"
     convex: bool = True
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:

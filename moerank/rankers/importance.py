@@ -20,8 +20,8 @@ from moerank.kernels.ranks import sum_over_queries
 from moerank.metrics import Metric, as_metric, make_metric
 
 __all__ = [
-    "Importance",
-    "Similarity",
+    "FeatureImportance",
+    "FeatureSimilarity",
     "feature_importance",
     "feature_similarity",
     "kendall_tau",
@@ -64,10 +64,10 @@ def _check_numbers(**measures: Any) -> None:
             raise ValueError(f"{name} must be a name, numbers or a function, not {measure!r:.80}") from None
 
 
-Importance: TypeAlias = Annotated[
+FeatureImportance: TypeAlias = Annotated[
     str | Metric | Array | Sequence[float] | Callable[[RankingData], Array], check_importance
 ]
-Similarity: TypeAlias = Annotated[
+FeatureSimilarity: TypeAlias = Annotated[
     Literal["pearson", "spearman", "kendall", "identity"]
     | Array
     | Sequence[Sequence[float]]
@@ -76,7 +76,7 @@ Similarity: TypeAlias = Annotated[
 ]
 
 
-def feature_importance(data: RankingData, importance: Importance = "pearson") -> Vector:
+def feature_importance(data: RankingData, importance: FeatureImportance = "pearson") -> Vector:
     """Return the importance of each feature, shape (n_features,), 0 or more, remembered with the data.
 
     Parameters
@@ -111,7 +111,7 @@ def feature_importance(data: RankingData, importance: Importance = "pearson") ->
     return data.remember(("feature importance", key_of(importance)), compute)
 
 
-def feature_similarity(data: RankingData, similarity: Similarity = "pearson", *, convex: bool = True) -> Matrix:
+def feature_similarity(data: RankingData, similarity: FeatureSimilarity = "pearson", *, convex: bool = True) -> Matrix:
     """Return the similarity of each two features, shape (n_features, n_features), remembered with the data.
 
     Parameters

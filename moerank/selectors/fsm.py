@@ -18,7 +18,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
 from moerank.rankers.base import Grid
 from moerank.rankers.fsm_rank import FSMRank, weights_of
-from moerank.rankers.importance import Importance, Similarity, feature_importance, feature_similarity
+from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
 from moerank.training.listed import LaneGroup, PairProblem, lane_groups
@@ -79,8 +79,8 @@ class FSMRankSubgradient(LargestWeightsPath):
     lambda2: NotNegative = 1e-3
     eta0: Positive = 0.3
     max_iter: Count = 400
-    importance: Importance = "pearson"
-    similarity: Similarity = "pearson"
+    importance: FeatureImportance = "pearson"
+    similarity: FeatureSimilarity = "pearson"
     convex: bool = True
 
     _trained_together = ("lambda1", "lambda2", "eta0")
