@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
@@ -15,16 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import Count
 from moerank.data import RankingData
-from moerank.kernels.ranks import sum_over_queries
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets
 from moerank.rankers.base import Grid
+from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
 from moerank.rankers.population import AnyRanker, Population
 from moerank.rankers.rank_svm import RankSVM
 from moerank.rankers.selection import Selection, SelectionPath, nested_masks
 
-__all__ = ["Filter", "Order", "SingleFeatures", "single_feature_values"]
+__all__ = ["Filter", "Order", "SingleFeatures"]
 
 T = TypeVar("T")
 
@@ -46,9 +45,6 @@ RankerOrNone: TypeAlias = Annotated[AnyRanker | None, check_ranker]
 MetricOrNone: TypeAlias = Annotated[Metric | str | None, check_metric]
 
 Order = Integers
-
-AT_ONCE = 256
-"""Features that are measured at a time: the table of their weights is square."""
 
 
 @dataclass(eq=False, repr=False)
@@ -231,31 +227,3 @@ class SingleFeatures(Filter):
         values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
         importance = values.max(axis=0) if self.both_directions else values[0]
         return np.argsort(-importance, kind="stable")
-
-
-def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
-    """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
-
-    Remembered with the data. The values are those of the weights ±1 on one feature.
-
-    Examples
-    --------
-    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
-    >>> single_feature_values(data, NDCG(1)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-
-    def compute() -> Matrix:
-        return (data.total(_sums, metric) / data.n_queries).reshape(2, -1)
-
-    return data.remember((metric, "of single features"), compute)
-
-
-def _sums(data: RankingData, metric: Metric) -> Matrix:
-    """Return the sums over the queries, shape (2 · n_features,)."""
-    values = []
-    for block in range(-(-data.n_features // AT_ONCE)):
-        part = copy(data).with_features(np.arange(data.n_features) // AT_ONCE == block)
-        alone = np.eye(part.n_features)
-        values.append(sum_over_queries(metric.of_linear(part, np.vstack([alone, -alone]))).reshape(2, -1))
-    return np.hstack(values).ravel()

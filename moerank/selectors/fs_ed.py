@@ -14,7 +14,8 @@ from moerank.data.correlation import SMALLEST_SQUARED
 from moerank.kernels.similarity import gaussian_density
 from moerank.metrics import NDCG, as_metric
 from moerank.rankers.cutting_plane import RankSVMStruct
-from moerank.selectors.filter import Filter, MetricOrNone, Order, single_feature_values
+from moerank.rankers.importance import single_feature_values
+from moerank.selectors.filter import Filter, MetricOrNone, Order
 
 __all__ = ["FSED", "divergence", "expected_divergence"]
 

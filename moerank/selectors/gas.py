@@ -9,17 +9,16 @@ from typing import Literal
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
-from scipy.stats import rankdata
 
 from moerank.arrays import Integers, Matrix
 from moerank.checks import NotNegative, Share, check_square
 from moerank.data import RankingData
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.similarity import concordance
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.base import Grid
+from moerank.rankers.importance import single_feature_values, spearman
 from moerank.rankers.lambda_mart import LambdaMART
-from moerank.selectors.filter import Filter, MetricOrNone, Order, single_feature_values
+from moerank.selectors.filter import Filter, MetricOrNone, Order
 
 __all__ = ["GAS", "HCAS", "NGAS", "XGAS"]
 
@@ -155,19 +154,6 @@ def mean_absolute(X: Matrix, offsets: Integers, correlation: Callable[[Matrix], 
     for rows in spans:
         total += np.abs(correlation(X[rows]))
     return total / max(len(spans), 1)
-
-
-def spearman(X: Matrix) -> Matrix:
-    """Return Spearman's ρ of all pairs of columns, 0 where one is constant.
-
-    O(n_documents · n_features² + n_features · n_documents log n_documents).
-    """
-    ranks = rankdata(X, axis=0)
-    ranks -= ranks.mean(axis=0)
-    norm = np.sqrt(np.square(ranks).sum(axis=0))
-    ranks /= np.where(norm > 0, norm, 1.0)
-    with one_blas_thread():
-        return ranks.T @ ranks
 
 
 def kendall(X: Matrix) -> Matrix:

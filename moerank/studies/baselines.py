@@ -15,8 +15,8 @@ from moerank.data import RankingData
 from moerank.files import read_text, replace_file
 from moerank.mofsrank.searching import digest_of_data
 from moerank.rankers import RankingEstimator, with_features
+from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
-from moerank.selectors.filter import single_feature_values
 from moerank.solvers import make_solver
 from moerank.studies.measure import ALL_FEATURES, Measure, Parts, Progress
 from moerank.studies.problem import Problem

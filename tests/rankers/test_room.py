@@ -13,7 +13,7 @@ from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import FSMRank, RankRLS, RankSVM, nested_masks
 from moerank.rankers.crr import CombinedRegressionRanking
-from moerank.selectors.filter import single_feature_values
+from moerank.rankers.importance import single_feature_values
 from moerank.selectors.gas import GAS, NGAS
 
 SQUARES = {

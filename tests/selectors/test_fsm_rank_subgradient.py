@@ -33,7 +33,7 @@ def restated(data, lambda1, lambda2, eta0, max_iter):
 @pytest.mark.parametrize(("lambda1", "lambda2", "eta0"), [(1e-3, 1e-3, 0.3), (0.5, 1e-2, 1.0), (1e-2, 0.0, 5.0)])
 def test_iterates_are_those_of_a_plain_restatement(data, lambda1, lambda2, eta0):
     points, values = restated(data, lambda1, lambda2, eta0, 60)
-    ranker = FSMRankSubgradient(lambda1, lambda2, eta0, 60, "raw").fit(data.X, data.y, qid=data.qid)
+    ranker = FSMRankSubgradient(lambda1, lambda2, eta0, 60, convex=False).fit(data.X, data.y, qid=data.qid)
     np.testing.assert_allclose(ranker.objectives_, values, rtol=1e-9)
     best = int(np.argmin(values))
     np.testing.assert_allclose(ranker.variables_, points[best], rtol=1e-8, atol=1e-11)

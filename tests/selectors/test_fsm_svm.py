@@ -3,7 +3,7 @@ import pytest
 
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import FSMRank, RankSVM
-from moerank.rankers.fsm_rank import importance
+from moerank.rankers.importance import feature_importance
 from moerank.selectors.fsm import FSMSVM
 
 
@@ -14,14 +14,14 @@ def test_order_is_that_of_the_weights_of_fsm_rank_then_of_importance(data, lambd
     selector = FSMSVM(3, lambda1=lambda1, lambda2=lambda2).fit(data.X, data.y, qid=data.qid)
     assert (np.diff(weights[selector.order_]) <= 0).all()
     rest = selector.order_[np.count_nonzero(weights) :]
-    assert (np.diff(importance(data)[rest]) <= 0).all()
+    assert (np.diff(feature_importance(data)[rest]) <= 0).all()
     alone = RankSVM().fit(data.X[:, selector.support_], data.y, qid=data.qid)
     np.testing.assert_allclose(selector.coef_[selector.support_], alone.coef_, rtol=1e-4)
 
 
 def test_without_any_weight_the_order_is_that_of_importance(data):
     selector = FSMSVM(lambda2=10.0).fit(data.X, data.y, qid=data.qid)
-    assert selector.order_.tolist() == np.argsort(-importance(data)).tolist()
+    assert selector.order_.tolist() == np.argsort(-feature_importance(data)).tolist()
 
 
 @pytest.mark.parametrize("metric", [MAP(), NDCG(5)])

@@ -5,8 +5,8 @@ from scipy.stats import spearmanr
 from moerank.data import RankingData
 from moerank.kernels.similarity import concordance
 from moerank.metrics import NDCG
-from moerank.selectors.filter import single_feature_values
-from moerank.selectors.gas import GAS, greedy_order, mean_absolute, pair_order_values, spearman
+from moerank.rankers.importance import single_feature_values, spearman
+from moerank.selectors.gas import GAS, greedy_order, mean_absolute, pair_order_values
 
 
 def objective(chosen, s, e, c):

@@ -7,7 +7,7 @@ import pytest
 
 from moerank.data import RankingData
 from moerank.metrics import NDCG
-from moerank.selectors.filter import single_feature_values
+from moerank.rankers.importance import single_feature_values
 from moerank.selectors.gas import HCAS, absolute_correlations, cluster_order
 
 

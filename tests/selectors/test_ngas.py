@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moerank.metrics import NDCG
-from moerank.selectors.filter import single_feature_values
+from moerank.rankers.importance import single_feature_values
 from moerank.selectors.gas import NGAS, XGAS, absolute_correlations, unlike_order
 
 
