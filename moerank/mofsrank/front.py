@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.data import RankingData
+from moerank.data import AnyData
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import FRONT, Objective, errors_of
 from moerank.rankers import Population, SelectionPath, on_all_columns
@@ -53,14 +53,14 @@ class Front:
         feature_mask[:, kept] = self.feature_mask
         return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, kept))
 
-    def by_size(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> tuple[Front, Vector]:
+    def by_size(self, objectives: Sequence[Objective], train: AnyData, metric: Metric) -> tuple[Front, Vector]:
         """Return the front by size, error, then objectives, and the errors (1 − metric) on the training data."""
         errors = self._errors(objectives, train, metric)
         order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
         trained_on = None if self.trained_on is None else self.trained_on[order]
         return Front(self.F[order], self.feature_mask[order], self.population.take(order), trained_on), errors[order]
 
-    def _errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> Vector:
+    def _errors(self, objectives: Sequence[Objective], train: AnyData, metric: Metric) -> Vector:
         for objective, values in zip(objectives, self.F.T, strict=True):
             if objective.name == "error":
                 return np.asarray(values, np.float64)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import Count
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
 from moerank.kernels.ranks import sum_over_queries
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets
@@ -229,7 +229,7 @@ class SingleFeatures(Filter):
         return np.argsort(-importance, kind="stable")
 
 
-def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
+def single_feature_values(data: AnyData, metric: Metric) -> Matrix:
     """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
 
     Remembered with the data. The values are those of the weights ±1 on one feature.

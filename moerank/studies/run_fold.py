@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Mask
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
+from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision, check_differing
@@ -63,7 +64,7 @@ __all__ = ["ALL_FEATURES", "Measure", "Parts", "every_metric", "configuration", 
 ALL_FEATURES = "all features"
 """The baseline that selections are compared with."""
 
-Parts = Mapping[str, RankingData]
+Parts = Mapping[str, AnyData]
 
 MOST_RANKS = 10
 """To which ranks NDCG and precision are measured, as LETOR's scripts do."""
@@ -163,11 +164,11 @@ class Measure:
             return None
         return mean_and_error(values - self.reference)[1]
 
-    def _per_query(self, rows: RankingData, rankers: Population) -> dict[str, NDArray[np.float64]]:
+    def _per_query(self, rows: AnyData, rankers: Population) -> dict[str, NDArray[np.float64]]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
         if rankers.coefs is not None:
             return {metric.name: metric.of_linear(rows, rankers.coefs) for metric in self.metrics}
-        scores = np.ascontiguousarray(rankers.scores(rows.X))
+        scores = np.ascontiguousarray(rankers.scores(in_one_piece(rows).X))
         return {metric.name: metric.per_query(rows, scores) for metric in self.metrics}
 
 
@@ -450,17 +451,18 @@ def _as_run(settings: dict[str, Any], spec: Solver) -> dict[str, Any]:
     return settings
 
 
-def _where(stage: str, number: int, train: RankingData) -> str:
+def _where(stage: str, number: int, train: AnyData) -> str:
     """Say where a search stands, and where its data lie if they are in shards."""
     return COUNTED[stage].format(number) + (f", {train.where}" if train.in_shards else "")
 
 
-def _fitted(estimator: Any, train: RankingData, validation: RankingData | None = None) -> Any:
+def _fitted(estimator: Any, train: AnyData, validation: AnyData | None = None) -> Any:
     """Fit an estimator and return it; one of another package knows arrays only."""
     if isinstance(estimator, RankingEstimator):
         return estimator.fit(train, validation=validation)
     held_out = {} if validation is None else {"validation": validation}
-    return estimator.fit(train.X, train.y, qid=train.qid, **held_out)
+    whole = in_one_piece(train)
+    return estimator.fit(whole.X, whole.y, qid=whole.qid, **held_out)
 
 
 def _tuned(
@@ -485,7 +487,7 @@ def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, r
         found.append(measure.fitted(ALL_FEATURES, _fitted(with_features(backend), train)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
-    if solver != "fsmrank" and not train.in_shards and train.label_runs.n_pairs <= LONGEST_LIST:
+    if solver != "fsmrank" and not train.in_shards and train.n_pairs <= LONGEST_LIST:
         report("baselines", 2 / 3, "FSMRank")
         ranker = _fitted(_tuned(make_solver("fsmrank"), measure.parts), train)
         found.append(measure.fitted("FSMRank", ranker))
@@ -529,11 +531,11 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
 
 def _verdict(estimator: Any, measure: Measure, margin: float) -> Verdict | None:
     """Return how a selection stands on the test part; None of a ranker that selects nothing."""
-    train, validation, test = (measure.parts[part] for part in PARTS)
     if isinstance(estimator, Selection):
-        return estimator.verdict(test, train, validation, metric=measure.metrics[0], margin=margin)
+        validation, test = (in_one_piece(measure.parts[part]) for part in PARTS[1:])
+        return estimator.verdict(test, measure.parts["train"], validation, metric=measure.metrics[0], margin=margin)
     judged = getattr(estimator, "verdict", None)
-    return judged(test) if callable(judged) else None
+    return judged(measure.parts["test"]) if callable(judged) else None
 
 
 class _Clock:
