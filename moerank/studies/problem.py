@@ -124,7 +124,7 @@ class FeaturesSection(Section):
         if self.table is not None:
             path = self._table_path(places)
             costs = read_cost_table(read_text(path, MOST_BYTES), str(path), train.feature_names)
-            train, validation, test = (part.with_costs(costs) for part in (train, validation, test))
+            train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
             allowed, included = allowed_features(train, self.include, self.exclude)
         except ValueError as error:
