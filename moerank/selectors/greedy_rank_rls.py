@@ -144,4 +144,5 @@ class GreedyRankRLS(Selection, LinearRanker):
 def _errors(train: RankingData, metric: Metric, predictions: Matrix) -> Vector:
     """Return 1 − the metric of each column of predictions (n_documents, n_features)."""
     largest = np.abs(predictions).max(axis=0)
-    return 1.0 - metric.score(train, (predictions / np.where(largest > 0, largest, 1.0)).round(DIGITS))
+    scores = (predictions / np.where(largest > 0, largest, 1.0)).round(DIGITS)
+    return 1.0 - np.asarray(metric.score(train, scores))
