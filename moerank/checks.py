@@ -28,10 +28,12 @@ __all__ = [
     "check_positive",
     "check_room",
     "check_share",
+    "check_square",
     "check_switch",
     "first_mistake",
     "gibibytes",
     "memory_limit",
+    "most_workers",
     "size",
     "unknown",
 ]
@@ -125,6 +127,26 @@ def check_room(what: str, n_bytes: int) -> None:
             f"{what} would take {needed} GiB, and the limit is {limit / 2**30:.4g} GiB; ask for less, or raise the "
             "limit with the environment variable MOERANK_MEMORY, in GiB"
         )
+
+
+def check_square(n_features: int, n_tables: int = 1) -> None:
+    """Raise a ValueError for square tables of the features that would take more memory than the limit.
+
+    Examples
+    --------
+    >>> check_square(100_000)
+    Traceback (most recent call last):
+        ...
+    ValueError: a table of 100,000 × 100,000 features would take 74 GiB, and the limit is 16 GiB; ask for less, or raise
+    the limit with the environment variable MOERANK_MEMORY, in GiB
+    """
+    tables = "a table" if n_tables == 1 else f"{n_tables:,} tables"
+    check_room(f"{tables} of {n_features:,} × {n_features:,} features", 8 * n_tables * n_features**2)
+
+
+def most_workers(workers: int) -> int:
+    """Return how many threads or processes serve: up to four per processor, since more take memory and no less time."""
+    return min(workers, 4 * (os.cpu_count() or 1))
 
 
 def memory_limit() -> int:

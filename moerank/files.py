@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 __all__ = [
     "FULL",
     "cannot_write",
+    "harmless",
     "is_own",
     "is_private",
     "open_regular",
@@ -31,6 +32,8 @@ __all__ = [
     "replace_file",
     "replacing",
 ]
+
+T = TypeVar("T")
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk and of a used up quota."""
@@ -147,13 +150,24 @@ def open_regular(path: Path, *, through_links: bool = False) -> BinaryIO:
         raise
 
 
+def harmless(value: T) -> T | str:
+    """Return a text that a spreadsheet would take for a formula with ' in front, and all other values as they are.
+
+    Examples
+    --------
+    >>> [harmless(value) for value in ("=A1", "a-b", -0.5)]
+    ["'=A1", 'a-b', -0.5]
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
+
+
 def is_own(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to the user of this process."""
-    return status.st_uid == os.geteuid()
+    """Whether a file or folder belongs to the user of this process, or to root, who may write everywhere."""
+    return status.st_uid in (0, os.geteuid())
 
 
 def is_private(folder: Path) -> bool:
-    """Whether a path is a folder and no link, belongs to the user of this process, and nobody else may write in it."""
+    """Whether a path is a folder and no link that belongs to the user or to root, and nobody else may write in it."""
     status = folder.lstat()
     return stat.S_ISDIR(status.st_mode) and is_own(status) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 

@@ -20,7 +20,7 @@ from sklearn import config_context
 from sklearn.metrics import make_scorer
 
 from moerank.arrays import Array, Integers, Matrix, Vector
-from moerank.checks import check_choice
+from moerank.checks import check_choice, most_workers
 from moerank.data import AnyData, RankingData
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import in_one_piece, labels_alone
@@ -200,7 +200,7 @@ class _CountedMetric(Metric):
         few = self.few_ranks(data)
         if few is None:
             return values_by_blocks(self._kernel, self._known(data), data.X, W, data.offsets, data.query_blocks(BLOCK))
-        return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, workers)
+        return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers))
 
     def few_ranks(self, data: RankingData) -> FewRanks | None:
         """Return the arguments of the kernels that count to rank 16; None if they do not serve this metric."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil, isfinite
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,6 +55,8 @@ class Verdict(BaseModel):
         An objection of the validation queries to the choice; empty without one. Test queries never advise.
     against : str
         The ranker on all features, with its parameters; empty for the backend of the search that found the selection.
+    rival : str
+        A sentence on another kind of ranker on all features that is detectably better; empty without one.
 
     Notes
     -----
@@ -73,6 +75,7 @@ class Verdict(BaseModel):
     margin: Annotated[float, Field(gt=0)]
     advice: str = ""
     against: str = ""
+    rival: str = ""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -136,9 +139,8 @@ class Verdict(BaseModel):
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        return (
-            f"{self.n_features} of {self.n_allowed} features; {self.outcome}{'. ' + self.advice if self.advice else ''}"
-        )
+        found = f"{self.n_features} of {self.n_allowed} features; {self.outcome}"
+        return ". ".join(filter(None, (found, self.rival, self.advice)))
 
     def __str__(self) -> str:
         return self.sentence
@@ -154,6 +156,21 @@ class Verdict(BaseModel):
             f"estimated {word} {_short(abs(change))} {self.metric}{self._spread(change)}{other} on {self._queries}: "
             f"{self._found}{optimistic}"
         )
+
+    def beside(self, other: Verdict, name: str) -> Self:
+        """Return the verdict with a sentence on a ranker that `other` compares the selection with, if that is better.
+
+        Parameters
+        ----------
+        other : Verdict
+            The selection against the ranker.
+        name : str
+            The ranker.
+        """
+        if other.finding != "loss":
+            return self
+        sentence = f"{name} on all features is better by {_short(-other.difference)}{other._spread(other.difference)}"
+        return self.model_copy(update={"rival": sentence})
 
     def _spread(self, change: float) -> str:
         """Return the interval of the loss, or of the gain where one is estimated."""

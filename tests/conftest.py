@@ -53,6 +53,7 @@ def tiny_problem_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("problem") / "tiny.toml"
     path.write_text(
         'name = "tiny"\n[data]\nsource = "planted"\nn_queries = 15\nn_documents = 12\nn_noise = 5\n'
+        "[comparison]\ntrees = 0\n"
         + "".join(f"[{stage}]\n{budget}" for stage in ("instance_selection", "feature_selection", "ensemble"))
     )
     return path

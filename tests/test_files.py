@@ -132,11 +132,15 @@ def test_remains_are_removed_once_they_are_an_hour_old(tmp_path):
     assert sorted(tmp_path.iterdir()) == sorted([young, other])
 
 
-def test_a_private_folder(tmp_path):
+def test_a_private_folder(tmp_path, monkeypatch):
     for mode, private in ((0o700, True), (0o755, True), (0o775, False), (0o757, False), (0o777, False)):
         tmp_path.chmod(mode)
         assert is_private(tmp_path) is private
     tmp_path.chmod(0o700)
+    owner = tmp_path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    assert is_private(tmp_path) is (owner == 0)  # root may write everywhere
+    monkeypatch.undo()
     (tmp_path / "file").touch(mode=0o600)
     (tmp_path / "link").symlink_to(tmp_path)
     assert not is_private(tmp_path / "file")

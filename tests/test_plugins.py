@@ -1,19 +1,14 @@
 """A package of its own adds a solver, a backend, an objective, a metric, a reader and an export by entry points."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from moerank.data import load_planted_fold
+from moerank.solvers import plugins, solvers
 from moerank.testing import check_backend, check_solver
-
-PROJECT = Path(__file__).resolve().parents[1]
 
 PACKAGE = '''
 """Plain classes: none inherits from moerank, except the metric."""
@@ -189,23 +184,26 @@ def installed(tmp_path_factory):
     return folder
 
 
-def moerank(folder, *arguments):
+@pytest.fixture
+def moerank(installed, command, monkeypatch):
     """Run a command beside the package."""
-    path = os.pathsep.join([str(folder), str(PROJECT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-m", "moerank", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    monkeypatch.chdir(installed)
+    monkeypatch.syspath_prepend(installed)
+    for table in (solvers, plugins):
+        table.cache_clear()
+
+    def call(*arguments):
+        outcome = command(*arguments)
+        assert outcome.exit_code == 0, outcome.output
+        return outcome.stdout
+
+    yield call
+    for table in (solvers, plugins):
+        table.cache_clear()
 
 
-def test_a_run_uses_all_that_another_package_adds(installed):
-    moerank(installed, "run", "lines.toml", "--solver", "mofsrank-no-instance-selection", "--out", "searched")
+def test_a_run_uses_all_that_another_package_adds(installed, moerank, undrawn):
+    moerank("run", "lines.toml", "--solver", "mofsrank-no-instance-selection", "--out", "searched")
     result = json.loads((installed / "searched" / "result.json").read_text())
     assert result["metrics"][0] == "success@1"
     assert list(result["front"][0]["objectives"]) == ["features", "error", "even"]
@@ -214,17 +212,17 @@ def test_a_run_uses_all_that_another_package_adds(installed):
         assert member["objectives"]["even"] == even
         assert member["objectives"]["error"] == pytest.approx(1 - member["scores"]["train"]["success@1"], abs=1e-12)
     model = json.loads((installed / "searched" / "model.json").read_text())
-    moerank(installed, "export", "searched", "--format", "weights", "--out", "weights.txt")
+    moerank("export", "searched", "--format", "weights", "--out", "weights.txt")
     written = [line.rsplit(" ", 1) for line in (installed / "weights.txt").read_text().splitlines()]
     assert {name: float(weight) for name, weight in written} == dict(zip(model["names"], model["weights"], strict=True))
 
 
-def test_a_plain_class_is_a_solver_in_commands_and_studies(installed):
-    moerank(installed, "run", "lines.toml", "--solver", "largest[n_features_to_select=2]", "--out", "plain")
+def test_a_plain_class_is_a_solver_in_commands_and_studies(installed, moerank, undrawn):
+    moerank("run", "lines.toml", "--solver", "largest[n_features_to_select=2]", "--out", "plain")
     result = json.loads((installed / "plain" / "result.json").read_text())
     assert [len(member["features"]) for member in result["front"]] == [2]
-    assert "largest" in moerank(installed, "solvers")
-    shown = moerank(installed, "study", "lines.toml", "--solvers", "largest,centroids", "--out", "study")
+    assert "largest" in moerank("solvers")
+    shown = moerank("study", "lines.toml", "--solvers", "largest,centroids", "--out", "study")
     assert re.search(r"2 of 2|2 cells", shown), shown
 
 

@@ -46,6 +46,13 @@ def by_hand(ranker, metric, X, y, qid, cv):
     return values
 
 
+def test_a_fold_that_is_taken_for_one_query_is_said(fold):
+    (X, y, _), *_ = fold
+    with pytest.warns(UserWarning, match=r"training data: qid is missing, so all 144 rows are one query"):
+        values = cross_val_score(mr.RankRLS(), X, y, cv=3)
+    assert np.isfinite(values).all()
+
+
 def test_score_is_the_metric_of_the_predictions(fold):
     (X, y, qid), _, (X_test, y_test, qid_test) = fold
     test = mr.RankingData(X_test, y_test, qid_test)

@@ -100,7 +100,7 @@ def _read(
     """Return the data of a file, or the parts of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds
-    from moerank.data.read.files import reader_of
+    from moerank.data.read.files import part_paths, reader_of
     from moerank.data.read.table import find_part, guess_columns
 
     path, rule = Path(what), cast("MissingRule | None", _rule(missing))  # the readers check its name
@@ -116,7 +116,11 @@ def _read(
     first = find_part(path) if path.is_dir() else path
     reader = reader_of(first) if first is not None else None
     if first is None or reader is None or not reader.tabular:
-        return load_fold(path, missing=rule) if path.is_dir() else [load_letor(path, missing=rule)]
+        if not path.is_dir():
+            return [load_letor(path, missing=rule)]
+        if len(part_paths(path, drawn=True)) == 2:
+            notice("no validation part: a fifth of the training queries is drawn, as by split = {validation = 0.2}")
+        return load_fold(path, missing=rule, validation=0.2)
     columns = guess_columns(first, label, query)
     if label is None or query is None:
         notice(f"label: column {columns[0]!r}, query: column {columns[1]!r}")

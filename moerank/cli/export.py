@@ -49,6 +49,10 @@ def export(
         Path | None, typer.Option(help="TOML file with the names and definitions of features in the search engine.")
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
+    target_version: Annotated[
+        str | None,
+        typer.Option(help="Version of OpenSearch, as 3.1, on which its rule for absent values in trees depends."),
+    ] = None,
     allow_code: AllowCode = False,
 ) -> None:
     """Write the chosen ranker, or another member of the front, for a search engine or as a function.
@@ -80,7 +84,8 @@ def export(
         found = find_result(result)
         place = _place(found, member)
         path = out or (result if result.is_dir() else Path()) / file
-        deployment = write(found.model(found.front[place]), format_, path, name=name, features=features)
+        model = found.model(found.front[place])
+        deployment = write(model, format_, path, name=name, features=features, target_version=target_version)
         notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(found, place)}")
         typer.echo(printable(deployment.next_step))
 

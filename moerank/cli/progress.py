@@ -94,6 +94,9 @@ PATIENCE = 2.0
 """Seconds that reading a file may take before its progress is shown."""
 
 
+LINE_EVERY = 60.0
+"""Seconds between the lines on a stage where there is no terminal."""
+
 ROOM_FOR_STAGES, ROOM_FOR_CELLS = 80, 100
 """Least widths of a terminal for all columns of the bars."""
 
@@ -224,9 +227,10 @@ class _Words(ProgressColumn):
 
 
 class StageProgress:
-    """Progress of the stages of a run on standard error: bars on a terminal, else a line at the end of each stage.
+    """Progress of the stages of a run on standard error: bars on a terminal, else lines.
 
-    It is called as ``progress(stage, fraction, text)`` inside a ``with``. Slow reading of a file is a stage, too.
+    A line comes at the end of each stage, and once a minute. It is called as ``progress(stage, fraction, text)`` inside
+    a ``with``. Slow reading of a file is a stage, too.
     """
 
     def __init__(self) -> None:
@@ -246,7 +250,7 @@ class StageProgress:
         self._on_terminal, self._lines = _manner(console)
         self._tasks: dict[str, TaskID] = {}
         self._stage = self._text = ""
-        self._begin = monotonic()
+        self._begin, self._next_line = monotonic(), monotonic()
         self._reading: dict[Path, float] = {}
         self._listening = reading_progress(self._read)
 
@@ -255,7 +259,11 @@ class StageProgress:
         if stage != self._stage:
             self._finish_line()
             self._stage, self._begin = stage, monotonic()
+            self._next_line = self._begin + LINE_EVERY
         self._text = text
+        if fraction < 1.0 and monotonic() >= self._next_line:
+            self._next_line = monotonic() + LINE_EVERY
+            self._print(fraction)
         if not self._on_terminal:
             return
         if stage not in self._tasks:
@@ -264,12 +272,18 @@ class StageProgress:
 
     def _finish_line(self) -> None:
         if self._stage:
-            seconds = monotonic() - self._begin
-            line = f"{self._stage.replace('_', ' ')}: {self._text} ({seconds:.1f} s)"
-            keep(line)
-            if self._lines:
-                self._console.print(printable(line), soft_wrap=True)
+            self._print()
             self._stage = ""
+
+    def _print(self, fraction: float = 1.0) -> None:
+        """Print a line on the stage, with the share that is done and the time that remains."""
+        seconds = monotonic() - self._begin
+        left = f", about {in_words(seconds * (1.0 - fraction) / fraction)} left" if 0.0 < fraction < 1.0 else ""
+        done = f", {fraction:.0%}" if fraction < 1.0 else ""
+        line = f"{self._stage.replace('_', ' ')}: {self._text}{done} ({seconds:.1f} s{left})"
+        keep(line)
+        if self._lines:
+            self._console.print(printable(line), soft_wrap=True)
 
     def _read(self, path: Path, share: float) -> None:
         """Show the progress of reading a file if it takes longer than `PATIENCE`."""

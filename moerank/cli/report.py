@@ -60,8 +60,9 @@ def report(
     """Write a report of a study: results and published ones, tests, chosen features, ablations.
 
     The web page is one file that contains its figures and loads nothing. csv
-    has a row for each run, and pairs for each test between two solvers. The
-    report names missing and failed runs.
+    has a row for each run, and pairs for each test between two solvers. In
+    both, a text that a spreadsheet would take for a formula begins with '.
+    The report names missing and failed runs.
     """
     with sentences():
         from moerank.checks import unknown
@@ -137,12 +138,13 @@ def plot(
 def _written(content: Report, format_: str) -> str:
     """Return the text of a report."""
     from moerank.cli.progress import StageProgress
+    from moerank.files import harmless
     from moerank.reports.page import html_report
     from moerank.reports.tables import latex_report, markdown_report
 
     if format_ in ("csv", "pairs"):
         table = content.frame if format_ == "csv" else content.pairs
-        return str(table.to_csv(index=False))
+        return str(table.rename(columns=harmless).map(harmless).to_csv(index=False))
     write = {"html": html_report, "md": markdown_report, "latex": latex_report}[format_]
     with StageProgress() as progress:
         return write(content, progress)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from moerank.arrays import Matrix, Vector
+from moerank.checks import check_square
 from moerank.data.blocks import add_up, column_block
 from moerank.data.ranking_data import RankingData
 from moerank.data.shards import AnyData
@@ -97,6 +98,7 @@ def _scatter(data: RankingData, mean: Vector, divisor: Vector) -> Matrix:
 
 def _scatter_of(X: Matrix, mean: Vector, divisor: Vector) -> Matrix:
     """Return the sums of the products of each two features less their means, shape (n_features, n_features)."""
+    check_square(X.shape[1])
     scatter = np.zeros((X.shape[1], X.shape[1]))
     with one_blas_thread():
         for _, _, centred in _centred_blocks(X, mean, divisor):

@@ -75,6 +75,8 @@ def load_fold(
     missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
     cache: bool = True,
+    validation: float | None = None,
+    seed: int = 0,
 ) -> tuple[RankingData, RankingData, RankingData]:
     r"""Read the training, validation and test file of a LETOR fold.
 
@@ -86,6 +88,11 @@ def load_fold(
         in this order is read; else the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
     missing, dtype, cache
         As in `load_letor`.
+    validation : float, optional
+        Where the folder has no validation file, as LightGBM's examples ``rank.train`` and ``rank.test``: the share of
+        the training queries that are drawn for it.
+    seed : int, default 0
+        Of that draw, as in `split_queries`.
 
     Returns
     -------
@@ -110,12 +117,15 @@ def load_fold(
     >>> train.n_documents, test.n_features
     (2, 2)
     """
-    paths = part_paths(Path(directory))
+    paths = part_paths(Path(directory), drawn=validation is not None)
     read = [read_documents(path, missing=missing, dtype=dtype, cache=cache) for path in paths]
     n_features = max(table.X.shape[1] for table in read)
-    train, vali, test = (
-        table.widened(n_features, path).as_data(str(path), missing) for table, path in zip(read, paths, strict=True)
-    )
+    tables = [table.widened(n_features, path) for table, path in zip(read, paths, strict=True)]
+    parts = [table.as_data(str(path), missing) for table, path in zip(tables, paths, strict=True)]
+    if validation is not None and len(parts) == 2:
+        check_share(one=False, validation=validation)
+        parts[:1] = _drawn(parts[0], {"validation": validation}, seed)
+    train, vali, test = parts
     return train, vali, test
 
 
@@ -194,23 +204,25 @@ def split_queries(
     [[1, 2, 5], [3], [4]]
     """
     check_share(one=False, validation=validation, test=test)
-    check_at_least(0, seed=seed)
     if validation + test >= 1:
         raise ValueError("validation and test leave no query for training; give smaller shares")
-    n_test, n_validation = (floor(share * data.n_queries + 0.5) for share in (test, validation))
-    if not n_test or not n_validation or n_test + n_validation >= data.n_queries:
+    train, for_test, vali = _drawn(in_one_piece(data), {"test": test, "validation": validation}, seed)
+    return train, vali, for_test
+
+
+def _drawn(data: RankingData, shares: dict[str, float], seed: int) -> list[RankingData]:
+    """Return the training queries, and the shares of queries that are drawn for other parts, in this order."""
+    check_at_least(0, seed=seed)
+    sizes = [floor(share * data.n_queries + 0.5) for share in shares.values()]
+    if not all(sizes) or sum(sizes) >= data.n_queries:
+        listed = " and ".join(f"{share:g} for {part}" for part, share in reversed(shares.items()))
         raise ValueError(
-            f"{data.name}: {data.n_queries} queries cannot be split into shares of {validation:g} for validation and "
-            f"{test:g} for test with a query in each part; give more queries, or other shares"
+            f"{data.name}: {data.n_queries} queries cannot be split into shares of {listed} with a query in each part; "
+            "give more queries, or other shares"
         )
-    order = Draws(seed).order(data.n_queries)
-    ends = (n_test, n_test + n_validation)
-    for_test, for_validation, for_training = (np.sort(queries) for queries in np.split(order, ends))
-    return (
-        _subset(data, for_training, f"{data.name}, training"),
-        _subset(data, for_validation, f"{data.name}, validation"),
-        _subset(data, for_test, f"{data.name}, test"),
-    )
+    *drawn, rest = np.split(Draws(seed).order(data.n_queries), np.cumsum(sizes))
+    parts = zip(("training", *shares), (rest, *drawn), strict=True)
+    return [_subset(data, np.sort(queries), f"{data.name}, {part}") for part, queries in parts]
 
 
 def deal_queries(

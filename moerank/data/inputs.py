@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
@@ -360,6 +361,12 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
             raise ValueError(
                 f"{name}: qid is missing: without it all {n_documents:,} rows are one query, which nobody has by "
                 "intent; give the query of each row, or qid=0 if they are one"
+            )
+        if n_documents > 1:
+            warnings.warn(
+                f"{name}: qid is missing, so all {n_documents:,} rows are one query; give the query of each row, or "
+                "qid=0 if they are one",
+                stacklevel=3,
             )
         return np.zeros(n_documents, np.int64)
     if isinstance(qid, Integral) and not isinstance(qid, bool):

@@ -47,7 +47,7 @@ class RankingData(AnyData):
         Relevance labels: integers, 0 is irrelevant, larger is better.
     qid : array-like, shape (n_documents,), or int, optional
         The query of each document, numbers or texts; the rows of a query must be contiguous. One number, as in
-        ``qid=0``, means one query, and so does None for up to 1,000 documents.
+        ``qid=0``, means one query, and so does None for up to 1,000 documents, with a warning.
     feature_names : sequence of str, optional
         One name per column; by default those of a DataFrame, else the feature numbers "1" … as in LETOR files.
     name : str, default "data"

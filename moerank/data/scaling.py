@@ -29,6 +29,7 @@ __all__ = [
     "Unscaled",
     "centre_in_queries",
     "fit_scaling",
+    "negative_features",
     "query_level_norm",
 ]
 
@@ -230,6 +231,34 @@ def fit_scaling(train: AnyData, kind: Kind) -> Scaling:
     constant = (extent == 0) | (scale == 0)  # the deviation of denormal numbers vanishes
     scale[constant] = 1.0
     return FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
+
+
+def negative_features(data: AnyData) -> Mask:
+    """Return which features have raw values below 0, beside the number for missing ones, shape (n_features,).
+
+    None where each query is scaled by itself, as raw values are unknown then. O(n_documents · n_features), remembered.
+
+    Examples
+    --------
+    >>> from moerank.data import RankingData
+    >>> data = RankingData([[2.0, -1.0], [1.0, 3.0]], y=[0, 1])
+    >>> negative_features(fit_scaling(data, "standard").apply(data)).tolist()
+    [False, True]
+    """
+    return data.remember("features below 0", lambda: np.any(data.map(_below_zero), axis=0))
+
+
+def _below_zero(data: RankingData) -> Mask:
+    found = np.zeros(data.n_features, np.bool_)
+    if isinstance(data.scaling, PerQuery):
+        return found
+    raw = np.zeros((2, data.n_features), data.X.dtype)
+    raw[1] = data.missing if isinstance(data.missing, float | int) else 0.0
+    zero, filled = data.scaling.table(raw) if isinstance(data.scaling, FittedScaling) else raw
+    for begin in range(0, data.n_documents, ROWS):
+        block = data.X[begin : begin + ROWS]
+        found |= ((block < zero) & (block != filled)).any(axis=0)
+    return found
 
 
 def _moments(train: AnyData, least: Vector, extent: Vector) -> tuple[Vector, Vector]:

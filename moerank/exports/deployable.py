@@ -85,6 +85,10 @@ class Deployable:
         Raw value that stands for a missing one; None if the training data had no missing values.
     features : tuple of TargetFeature
         Descriptions of the features in the target.
+    negative : tuple of str
+        Names of features with raw values below 0 in the training data.
+    version : (int, int) or None
+        Version of the target, major and minor, if it is known.
     """
 
     name: str
@@ -94,6 +98,8 @@ class Deployable:
     trees: Forest | None
     missing: float | None
     features: tuple[TargetFeature, ...]
+    negative: tuple[str, ...] = ()
+    version: tuple[int, ...] | None = None
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -148,13 +154,17 @@ class Deployment:
     next_step: str
 
 
-def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -> Deployable:
+def deployable(
+    model: Model, name: str, features: Mapping[str, TargetFeature], version: str | None = None
+) -> Deployable:
     """Prepare a model for another system, where it has a name; descriptions of other features are ignored.
 
-    A model that is neither linear nor of trees, uses no feature, or depends on other documents of a query is a
-    ValueError.
+    A version that is not of the form 3.8, and a model that is neither linear nor of trees, uses no feature, or depends
+    on other documents of a query is a ValueError.
     """
     check_name(name)
+    if version is not None and not re.fullmatch(r"\d{1,4}(\.\d{1,4}){1,2}", version):
+        raise ValueError(f"target_version must be a version such as '3.8', not {version!r}")
     if model.weights is None and model.trees is None:
         raise ValueError(
             "this ranker is neither linear nor a sum of trees, and cannot be exported; train a linear ranker or "
@@ -181,6 +191,8 @@ def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -
         trees=None if model.trees is None else _over_raw_values(model.trees, model.columns, scaling),
         missing=model.missing,
         features=tuple(features.get(own, TargetFeature()) for own in model.names),
+        negative=model.negative,
+        version=None if version is None else tuple(map(int, version.split(".")[:2])),
     )
 
 

@@ -29,21 +29,29 @@ __all__ = ["elasticsearch", "plugin_files", "opensearch"]
 
 URL = "http://localhost:9200"
 
+NEWEST = (3, 9)
+"""The first version of OpenSearch in which a model of trees may say ``missing_as_zero``."""
+
 
 def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     """Return the model as JSON for Elasticsearch, and its feature set in a file of the same name with ``-features``.
 
-    Numbers that single precision cannot hold are a ValueError, and so is a number below 0 for missing values.
+    Numbers that single precision cannot hold are a ValueError. So are values below 0 in training of a feature without a
+    definition in ``features``, and a number below 0 for missing values in a linear model.
     """
     return plugin_files(ranker, path, "Elasticsearch with the plugin elasticsearch-learning-to-rank")
 
 
-def plugin_files(ranker: Deployable, path: Path, system: str, *remarks: str) -> Deployment:
+def plugin_files(
+    ranker: Deployable, path: Path, system: str, *remarks: str, missing_as_zero: bool = False
+) -> Deployment:
     """Return the feature set and the model, with instructions for a `system` that end with its own remarks."""
     features = path.with_name(f"{path.stem}-features{path.suffix}")
     text = indented_json({"featureset": {"features": _feature_set(ranker)}})
     if ranker.trees is not None:
-        definition = _trees(ranker, ranker.trees)
+        definition: object = _trees(ranker, ranker.trees)
+        if missing_as_zero:
+            definition = {"objective": "rank:ndcg", "missing_as_zero": True, "splits": definition}
         content = compact_json(_named(ranker, {"type": "model/xgboost+json", "definition": definition}))
     else:
         content = indented_json(_named(ranker, _linear(ranker)))
@@ -56,6 +64,12 @@ def plugin_files(ranker: Deployable, path: Path, system: str, *remarks: str) -> 
 
 def _feature_set(ranker: Deployable) -> list[Node]:
     """Return the features: as described by the user, else the value of a field of the same name."""
+    fields = [name for name, known in zip(ranker.names, ranker.features, strict=True) if known.elasticsearch is None]
+    if negative := [repr(name) for name in fields if name in ranker.negative]:
+        raise ValueError(
+            f"these features have values below 0 in the training data: {', '.join(negative)}. The engine refuses them "
+            "from field_value_factor: add a constant to each, in the index too, and train again"
+        )
     features: list[Node] = []
     for name, label, known in zip(ranker.names, ranker.labels, ranker.features, strict=True):
         if known.elasticsearch is not None:
@@ -152,12 +166,26 @@ def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> s
 def opensearch(ranker: Deployable, path: Path) -> Deployment:
     """Return the model as JSON for OpenSearch; files and errors are those of `elasticsearch`.
 
-    Up to version 3.7 an absent value goes right in every tree, whatever the split says. The queries written here always
-    have a value, unless missing values count as less than 0.
+    The queries written here always have a value, unless missing values count as less than 0. Where a value can be
+    absent, trees take it for 0 before version 3.2, send it right from 3.2 to 3.7, and follow each split in 3.8. From
+    3.9 on a model may say that an absent value is 0; earlier versions refuse that key.
     """
+    system = "OpenSearch with the plugin opensearch-learning-to-rank-base"
+    if ranker.trees is None or (ranker.absent >= 0 and not any(known.elasticsearch for known in ranker.features)):
+        return plugin_files(ranker, path, system)
+    version = ranker.version or NEWEST
+    as_zero = ranker.absent == 0 and version >= NEWEST
     remarks = []
-    if ranker.trees is not None and (ranker.absent < 0 or any(known.elasticsearch for known in ranker.features)):
+    if ranker.version is None:
+        before = "refuses this model; name your version with --target-version" if as_zero else "treats it otherwise"
+        least = "3.9" if as_zero else "3.8"
+        remarks.append(f"Use OpenSearch {least} or later for queries without a match: an earlier version {before}.")
+    elif (3, 2) <= version < (3, 8):
         remarks.append(
-            "Use OpenSearch 3.8 or later: before, a feature whose query does not match goes right in every tree."
+            "OpenSearch 3.2 to 3.7 sends a feature whose query does not match right in every tree: all must match."
         )
-    return plugin_files(ranker, path, "OpenSearch with the plugin opensearch-learning-to-rank-base", *remarks)
+    elif version < (3, 2) and ranker.absent != 0:
+        remarks.append(
+            f"OpenSearch before 3.2 counts a feature whose query does not match as 0, not {ranker.absent:g}."
+        )
+    return plugin_files(ranker, path, system, *remarks, missing_as_zero=as_zero)

@@ -73,6 +73,7 @@ def export(
     member: int | None = None,
     name: str = "moerank",
     features: str | Path | Mapping[str, object] | None = None,
+    target_version: str | None = None,
 ) -> Deployment:
     """Write a ranker in the format of another system, which then computes the same scores.
 
@@ -94,6 +95,9 @@ def export(
         and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template) or ``vespa`` (an
         expression). A feature without a description is a field of the same name, with _ in place of all characters
         but ASCII letters and digits.
+    target_version : str, optional
+        The version of OpenSearch, as "3.1", for its rule for absent values in trees. Without it, where the rule
+        matters, versions before 3.9 refuse the file rather than rank otherwise.
 
     Returns
     -------
@@ -104,7 +108,8 @@ def export(
     ------
     ValueError
         If other systems cannot compute the ranker document by document, if a name is invalid or taken twice, if the
-        format cannot hold a number, or if a file exists with other content.
+        format cannot hold a number, if a feature of a search engine has values that the engine refuses, or if a file
+        exists with other content.
     OSError
         If a file cannot be read or written.
     ImportError
@@ -124,9 +129,11 @@ def export(
     from moerank.rankers.model import Model
 
     chosen = find_format(format)
+    if target_version is not None and format != "opensearch":
+        raise ValueError(f"target_version is for the format opensearch, not for {format}")
     model = ranker if isinstance(ranker, Model) else _model_of(ranker, member)
     path = Path(chosen.file.format(name) if out is None else out)
-    deployment = chosen.write(deployable(model, name, read_features(features)), path)
+    deployment = chosen.write(deployable(model, name, read_features(features), target_version), path)
     _write(deployment)
     return deployment
 

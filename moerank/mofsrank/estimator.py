@@ -141,7 +141,8 @@ class MOFSRank(RankingEstimator):
         One row for each non-dominated member of the last stage, by size: ``n_features``, ``error`` (1 − metric on
         the training data), further objectives by their names, ``validation`` (metric, NaN without data) and
         ``features`` (tuple of columns of X). With `refit`, ``error`` and objectives are those of the search, and
-        ``validation`` is that of the new rankers.
+        ``validation`` is that of the new rankers; members that others dominate by the metric that `final` takes are
+        left out.
     front_support_ : ndarray of bool, shape (n_members, n_features)
         The features of these members.
     front_coefs_ : ndarray, shape (n_members, n_features)
@@ -258,7 +259,8 @@ class MOFSRank(RankingEstimator):
         allowed = with_costs(train, self.costs, self.groups, self.group_costs).with_features(kept)
         settings = settings.model_copy(update={"include": included})
         # Refuse limits that no selection can keep before the search.
-        FeatureStrings(allowed, settings.limits, by_group=settings.feature_selection.by_group)
+        strings = FeatureStrings(allowed, settings.limits, by_group=settings.feature_selection.by_group)
+        self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
         check_differing(self._scored_by, allowed)
         with one_blas_thread():
             held_out = None if validation is None else validation.with_features(kept)
@@ -288,14 +290,19 @@ class MOFSRank(RankingEstimator):
         front, errors = front.by_size(objectives, train, metric)
         held_out = None if validation is None else values_of(validation, metric, front.population)
         quality = np.full(len(errors), np.nan) if held_out is None else mean_over_queries(held_out)
+        # The rule of the paper takes the training data alone.
+        by_training = held_out is None or self.final == "train"
+        serving = -errors if by_training else quality
+        if self.refit_ is not None:
+            if by_training:
+                serving = -errors_of(train, metric, front.population)
+            kept = front.non_dominated(objectives, -serving)
+            front, errors, quality, serving = front.take(kept), errors[kept], quality[kept], serving[kept]
+            held_out = None if held_out is None else held_out[:, kept]
+        self._quality = serving
         self.front_ = front.table(objectives, errors, quality)
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
-        # The rule of the paper takes the training data alone.
-        by_training = held_out is None or self.final == "train"
-        if by_training and self.refit_ is not None:
-            errors = errors_of(train, metric, front.population)
-        self._quality = -errors if by_training else quality
 
         def per_query() -> Matrix:
             return values_of(train, metric, front.population) if held_out is None else held_out
@@ -309,7 +316,7 @@ class MOFSRank(RankingEstimator):
         self._advice, self.verdict_ = "", None
         if validation is not None and held_out is not None:
             reference = values_of(validation, metric, self._reference)[:, 0]
-            self._advice = advice_against(self.chosen_, front.sizes, held_out, reference)
+            self._advice = advice_against(self.chosen_, front.sizes, held_out, reference, all_allowed=self._all_allowed)
             self.verdict_ = self._judged(held_out[:, self.chosen_], reference, validation, "validation")
 
     @property

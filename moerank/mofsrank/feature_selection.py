@@ -42,8 +42,8 @@ from moerank.rankers import (
     varying_for,
 )
 from moerank.rankers.arguments import trainable
+from moerank.rankers.importance import single_feature_values
 from moerank.rankers.rank_rls import TARGETS
-from moerank.selectors.filter import single_feature_values
 from moerank.training.losses import UNIT
 from moerank.training.moments import Order, PairMoments, backward_path, forward_path
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from moocore import is_nondominated
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import AnyData
@@ -57,14 +58,23 @@ class Front:
         """Return the front by size, error, then objectives, and the errors (1 − metric) on the training data."""
         errors = self._errors(objectives, train, metric)
         order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
-        trained_on = None if self.trained_on is None else self.trained_on[order]
-        return Front(self.F[order], self.feature_mask[order], self.population.take(order), trained_on), errors[order]
+        return self.take(order), errors[order]
+
+    def take(self, members: Integers) -> Front:
+        """Return some members."""
+        trained_on = None if self.trained_on is None else self.trained_on[members]
+        return Front(self.F[members], self.feature_mask[members], self.population.take(members), trained_on)
 
     def _errors(self, objectives: Sequence[Objective], train: AnyData, metric: Metric) -> Vector:
         for objective, values in zip(objectives, self.F.T, strict=True):
             if objective.name == "error":
                 return np.asarray(values, np.float64)
         return errors_of(train, metric, self.population)
+
+    def non_dominated(self, objectives: Sequence[Objective], errors: Vector) -> Integers:
+        """Return the members that no other dominates if these errors, shape (n_members,), take the place of theirs."""
+        is_error = np.array([objective.name == "error" for objective in objectives])
+        return np.flatnonzero(is_nondominated(np.where(is_error, errors[:, None], self.F)))
 
     def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> FrontTable:
         """Return a row for each member, as in `MOFSRank.front_`."""
@@ -142,11 +152,11 @@ def knee(sizes: Integers, means: Vector) -> int:
     return bend if above[bend] > 1e-12 else best
 
 
-def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: Vector) -> str:
+def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: Vector, *, all_allowed: bool) -> str:
     """Return advice if the chosen member is worse than all features by more than a paired standard error, else "".
 
     `per_query` (n_queries, n_members) and `reference` (n_queries,) are the metric of the members and of the ranker on
-    all features.
+    all features, which `all_allowed` tells to be within the limits.
     """
     gains, errors = np.transpose([mean_and_error(values - reference) for values in per_query.T])
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
@@ -154,7 +164,8 @@ def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: V
         return ""
     loss = f"By validation it is worse than all features by {-gains[chosen]:.3f}"
     if not harmless.any():
-        return f"{loss}, and so is every member of the front: keep all features"
+        keep = "keep all features" if all_allowed else "allow more features or a larger cost"
+        return f"{loss}, and so is every member of the front: {keep}"
     smallest = int(sizes[harmless].min())
     return f"{loss}; the smallest member of the front that is not has {smallest} features"
 

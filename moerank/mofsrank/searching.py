@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,9 @@ from moerank.mofsrank.settings import STAGES, FeatureSelectionSettings, Settings
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import FitnessBackend, LinearPopulation, require_weights
 
-__all__ = ["REFIT_SEARCH", "StagedSearch", "search_arguments"]
+__all__ = ["REFIT_SEARCH", "StagedSearch", "digest_of_data", "search_arguments"]
+
+LOGGER = logging.getLogger("moerank")
 
 REFIT_SEARCH = "refit_search"
 """Name of the search in which the ranker of `refit` judges feature subsets."""
@@ -167,6 +170,11 @@ class StagedSearch:
         self.fronts[name] = result.archive.F
         self.history[name] = _history(result, stage)
         self.n_evaluations += result.history[-1].n_eval
+        last = self.history[name].iloc[-1]
+        LOGGER.info(
+            "%s: %d evaluations in %.1f s, %d members, hypervolume %.4f",
+            *(name, last["n_eval"], last["seconds"], len(result.archive.F), last["hypervolume"]),
+        )
         return result.archive
 
     def _journal(self, name: str, stage: Stage) -> Journal | None:
@@ -174,7 +182,7 @@ class StagedSearch:
         if self.settings.journal is None:
             return None
         path = Path(self.settings.journal)
-        about = {"stage": name, "data": _digest_of(self.train), **self.settings.configuration()}
+        about = {"stage": name, "data": digest_of_data(self.train), **self.settings.configuration()}
         about["backend"] = repr(stage.backend)
         return Journal(path.with_name(f"{path.name}.{name}"), about)
 
@@ -257,7 +265,7 @@ def _history(result: SearchResult, stage: Stage) -> pd.DataFrame:
     )
 
 
-def _digest_of(train: AnyData) -> str:
+def digest_of_data(train: AnyData) -> str:
     """Return a digest of the data, remembered with them."""
 
     def digest() -> str:

@@ -32,7 +32,15 @@ from pymoo.termination import get_termination
 from pymoo.termination.max_time import TimeBasedTermination
 from sklearn.base import clone
 
-from moerank.checks import check_at_least, check_choice, check_positive, check_room, check_switch, unknown
+from moerank.checks import (
+    check_at_least,
+    check_choice,
+    check_positive,
+    check_room,
+    check_switch,
+    most_workers,
+    unknown,
+)
 from moerank.data.shards import NOT_ON_SHARDS
 from moerank.evolution import (
     ALGORITHMS,
@@ -294,7 +302,7 @@ class Settings(SearchSettings):
     adaptive_mutation: bool
     tune: bool
     random_state: Annotated[int, at_least(0)]
-    workers: Annotated[int, at_least(1)] = Field(exclude=True)
+    workers: Annotated[int, at_least(1), AfterValidator(most_workers)] = Field(exclude=True)
     journal: str | Path | None = Field(exclude=True)
     resume: bool = Field(exclude=True)
     progress: StageProgress | None = Field(exclude=True)

@@ -12,7 +12,7 @@ import numpy as np
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Array, Mask, Matrix
-from moerank.checks import check_at_least, check_share
+from moerank.checks import check_at_least, check_share, most_workers
 from moerank.data import AnyData
 from moerank.evolution import CROSSOVER, Operators, row_digests
 from moerank.metrics import NDCG, Metric
@@ -75,7 +75,7 @@ class Stage(Problem):  # type: ignore[misc]
         self.metric = metric or NDCG(10)
         self.objectives = read_objectives(objectives)
         super().__init__(n_var=n_var, n_obj=len(self.objectives), **settings)
-        self.workers = workers
+        self.workers = most_workers(workers)
         most = n_var if n_counted is None else n_counted
         self.bounds_of_objectives = np.array([entry.bounds(train, most) for entry in self.objectives], np.float64).T
         self._known: dict[bytes, tuple[float, ...]] = {}

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
 
-from moerank.arrays import Mask, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import AnyData, RankingData
 from moerank.data.ranking_data import in_one_piece
 from moerank.rankers.arguments import read_masks
@@ -112,7 +112,8 @@ class ForeignRanker(RankingEstimator):
     ----------
     ranker : object
         With ``fit`` and ``predict``, as for `RankerAdapter`. It uses the features that its ``get_support()`` returns,
-        or all, and is linear if it has a ``coef_`` of one number per feature.
+        or all; a pipeline those that its selectors leave, up to a step that mixes features. It is linear if it has a
+        ``coef_`` of one number per feature.
 
     Examples
     --------
@@ -131,17 +132,26 @@ class ForeignRanker(RankingEstimator):
         pass
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        every = np.ones(train.n_features, np.bool_)
-        trained: Any = train_on(self.ranker, train, every)
+        trained: Any = train_on(self.ranker, train, np.ones(train.n_features, np.bool_))
         self.ranker_ = trained
-        found: object = trained.get_support() if hasattr(trained, "get_support") else every
-        self.support_ = np.asarray(found, np.bool_)
+        self.support_ = np.isin(np.arange(train.n_features), _columns_used(trained, train.n_features))
         weights = np.asarray(getattr(trained, "coef_", ()), np.float64)
         if weights.shape == (train.n_features,):
             self.coef_ = weights
 
     def _scores(self, X: Vector) -> Vector:
         return np.asarray(self.ranker_.predict(X), np.float64).reshape(-1)
+
+
+def _columns_used(trained: Any, n_features: int) -> Integers:
+    """Return the columns that a fitted ranker looks at."""
+    columns = np.arange(n_features)
+    for _, step in getattr(trained, "steps", [("", trained)]):  # those of a pipeline
+        if hasattr(step, "get_support"):
+            columns = columns[step.get_support()]
+        elif not (isinstance(step, OneToOneFeatureMixin) or step in ("passthrough", None)):
+            break
+    return columns
 
 
 def with_features(estimator: Any) -> Any:

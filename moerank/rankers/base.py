@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_fields
 from moerank.data import UNSCALED, AnyData, FittedScaling, MissingRule, RankingData, Scaling
+from moerank.data.scaling import negative_features
 from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
@@ -95,6 +96,8 @@ class RankingEstimator(_Estimator):
         How the training data were scaled; what was fitted is applied to the raw values given to `predict`.
     missing_ : float, "query-min", "query-mean", "query-worst" or None
         The rule that missing values of the training data followed.
+    negative_ : ndarray of bool, shape (n_features,)
+        The features with raw values below 0 in the training data, which some search engines refuse.
     """
 
     _additive: ClassVar[bool] = True
@@ -114,6 +117,7 @@ class RankingEstimator(_Estimator):
     varying_: Mask
     scaling_: Scaling
     missing_: MissingRule | None
+    negative_: Mask
     n_features_in_: int
     n_queries_: int
     feature_names_in_: NDArray[np.object_]
@@ -140,7 +144,7 @@ class RankingEstimator(_Estimator):
             Relevance labels, integers from 0. Only where X is an array.
         qid : array-like, shape (n_documents,), optional
             Queries, in contiguous rows. One number, as in ``qid=0``, means one query; so does None for up to 1,000
-            rows. Only where X is an array.
+            rows, with a warning. Only where X is an array.
         validation : RankingData or (X, y, qid), optional
             Data that the method may look at without training on them; most ignore them. They may go without qid only
             where the training data are one query.
@@ -173,7 +177,7 @@ class RankingEstimator(_Estimator):
         train = trainable(as_ranking_data(X, y, qid), self)
         held_out = as_validation_data(one_validation(validation, X_val, y_val, qid_val), train)
         self._look_at(train)
-        self.scaling_, self.missing_ = train.scaling, train.missing
+        self.scaling_, self.missing_, self.negative_ = train.scaling, train.missing, negative_features(train)
         if train.given_names is not None:
             self.feature_names_in_ = np.asarray(train.given_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit
 
 from moerank.arrays import Matrix
-from moerank.checks import Positive, check_share
+from moerank.checks import Positive, check_share, check_square
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.losses import logistic_pass
@@ -122,6 +122,7 @@ class _LogisticObjective:
 
     def __call__(self, v: Matrix) -> _Expansion:
         w = v[:-1]
+        check_square(len(v))
         regularised = np.append(np.full(len(w), self.ridge), 0.0)
         value, gradient, hessian = 0.5 * self.ridge * w @ w, regularised * v, np.diag(regularised)
         if self.alpha > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,23 +13,24 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative
 from moerank.data import AnyData, RankingData
-from moerank.data.correlation import feature_correlations, label_correlations
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
 from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import CountedBackend
+from moerank.rankers.importance import (
+    FeatureImportance,
+    FeatureSimilarity,
+    feature_importance,
+    feature_similarity,
+    key_of,
+)
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.counted import LONGEST_LIST, CountedProblem, minimise_by_passes
 from moerank.training.listed import LanePairs, PairProblem, lane_groups
 from moerank.training.losses import SQUARED_HINGE
 
-__all__ = ["FSMRank", "Similarity", "importance", "similarity"]
+__all__ = ["FSMRank", "weights_of"]
 
-Similarity = Literal["clipped", "raw"]
-
-# An importance below this is the rounding error of none.
-NONE = 1e-12
 NO_HISTORY = np.empty((0, lanes(np.float64)))
 
 
@@ -41,8 +42,8 @@ class FSMRank(LargestWeightsPath, CountedBackend):
 
         (1 / p) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + ½ lambda1 (u + v)ᵀA(u + v) + lambda2 Σ (uᵢ + vᵢ) / sᵢ
 
-    over the p preference pairs (i, j), with sᵢ the importance of a feature and Aᵢⱼ the similarity of two features
-    (see `importance` and `similarity`). Both come from all training documents, whatever the masks say.
+    over the p preference pairs (i, j), with sᵢ the importance of a feature and Aᵢⱼ the similarity of two features. Both
+    come from all training documents, whatever the masks say.
 
     Parameters
     ----------
@@ -55,9 +56,15 @@ class FSMRank(LargestWeightsPath, CountedBackend):
     tol : float, default 1e-4
         Ends when the objective changes by at most this fraction in a step: the paper's rule, which leaves a gap to
         the minimum.
-    similarity : {"clipped", "raw"}, default "clipped"
-        A as the nearest positive semidefinite matrix of the similarities, with which the problem is convex, or the
-        similarities themselves, as the paper has it.
+    importance : str, Metric, array-like of shape (n_features,) or callable, default "pearson"
+        s: "pearson", "spearman" or "kendall" correlation with the label, "ones", a metric or its name, the numbers,
+        or a function of the training data that returns them; see `feature_importance`.
+    similarity : str, array-like of shape (n_features, n_features) or callable, default "pearson"
+        A: "pearson", "spearman" or "kendall" correlation, "identity", the numbers, or a function; see
+        `feature_similarity`.
+    convex : bool, default True
+        Whether A is replaced by the nearest positive semidefinite matrix, with which the problem is convex. False is
+        the paper's A.
 
     Attributes
     ----------
@@ -94,7 +101,9 @@ class FSMRank(LargestWeightsPath, CountedBackend):
     lambda2: NotNegative = 1e-3
     max_iter: Count = 400
     tol: NotNegative = 1e-4
-    similarity: Similarity = "clipped"
+    importance: FeatureImportance = "pearson"
+    similarity: FeatureSimilarity = "pearson"
+    convex: bool = True
 
     def _fit(self, train: AnyData, validation: RankingData | None) -> None:
         history = np.empty((self.max_iter + 1, lanes(np.float64)))
@@ -142,12 +151,11 @@ class FSMRank(LargestWeightsPath, CountedBackend):
         problem = PairProblem.of(train)
         w = u - v
         loss = problem.objective(w, 1.0, SQUARED_HINGE)[0] - 0.5 * w @ w
-        s, size = importance(train), u + v
+        (s, A), size = self._measures(train), u + v
         used = size > 0
         with np.errstate(divide="ignore"):
             cost = (size[used] / s[used]).sum()
-        quadratic = size @ similarity(train, self.similarity) @ size
-        return float(loss + 0.5 * self.lambda1 * quadratic + self.lambda2 * cost)
+        return float(loss + 0.5 * self.lambda1 * size @ A @ size + self.lambda2 * cost)
 
     def default_grid(self, train: AnyData) -> list[dict[str, Any]]:
         """Return lambda1 and lambda2 in 10⁰ … 10⁻⁶ by half powers, 169 entries; the paper gives no grid."""
@@ -156,7 +164,8 @@ class FSMRank(LargestWeightsPath, CountedBackend):
 
     def _fit_candidates(self, train: AnyData, candidates: list[Self]) -> Matrix:
         """Train all entries of a grid as one population, if lambda1 and lambda2 are all they differ in."""
-        if len({(c.max_iter, c.tol, c.similarity) for c in candidates}) > 1:
+        fixed = {(c.max_iter, c.tol, key_of(c.importance), key_of(c.similarity), c.convex) for c in candidates}
+        if len(fixed) > 1:
             return super()._fit_candidates(train, candidates)
         lambdas = np.array([(c.lambda1, c.lambda2) for c in candidates])
         everything = np.ones((len(candidates), train.n_features), bool)
@@ -231,46 +240,18 @@ class FSMRank(LargestWeightsPath, CountedBackend):
     ) -> tuple[Mask, Matrix, Matrix, Vector, Matrix]:
         """Return features, lambdas and variables to start at, one row an individual, and the costs and A for all."""
         lambdas = np.tile((self.lambda1, self.lambda2), (len(features), 1)) if lambdas is None else lambdas
-        s = importance(train)
+        s, A = self._measures(train)
         cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
         features = features & (s > 0)
         begin = np.zeros((len(features), train.n_features)) if start is None else np.where(features, start, 0.0)
         begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
-        return features, lambdas, begin, cost, similarity(train, self.similarity)
+        return features, lambdas, begin, cost, A
 
-
-def importance(data: AnyData) -> Vector:
-    """Return the importance sᵢ of each feature, shape (n_features,), in [0, 1], remembered with the data.
-
-    It is the absolute Pearson correlation of the feature with the relevance label over all documents, whatever their
-    query; 0 for a constant feature. O(n_documents · n_features).
-    """
-
-    def compute() -> Vector:
-        s = label_correlations(data)
-        s[s < NONE] = 0.0
-        return s
-
-    return data.remember("feature importance", compute)
-
-
-def similarity(data: AnyData, form: Similarity = "clipped") -> Matrix:
-    """Return the similarity of features, shape (n_features, n_features), remembered with the data.
-
-    It is the absolute Pearson correlation over all documents, whatever their query; 0 for a constant feature. Such a
-    matrix need not be positive semidefinite: ``form="clipped"`` sets its negative eigenvalues to 0, ``form="raw"``
-    leaves it alone. O(n_documents · n_features² + n_features³).
-    """
-
-    def compute() -> Matrix:
-        A = feature_correlations(data)
-        if form == "raw":
-            return A
-        with one_blas_thread():
-            values, vectors = np.linalg.eigh(A)
-            return np.ascontiguousarray((vectors * values.clip(0.0)) @ vectors.T)
-
-    return data.remember(("feature similarity", form), compute)
+    def _measures(self, train: AnyData) -> tuple[Vector, Matrix]:
+        """Return the importance and the similarity of the features."""
+        return feature_importance(train, self.importance), feature_similarity(
+            train, self.similarity, convex=self.convex
+        )
 
 
 def weights_of(variables: Matrix) -> Matrix:

@@ -199,8 +199,7 @@ def boosted_trees(
     With data to watch, the training ends `patience` trees after the best ``value(watched, scores)``, by default MAP;
     the Booster's ``best_iteration`` is the number of trees of this value, and not positive otherwise.
     """
-    import lightgbm  # slow to import, so only where it is used
-
+    lightgbm = _lightgbm()
     _check_size(train)
     fixed = {
         "objective": "lambdarank",
@@ -222,6 +221,18 @@ def boosted_trees(
             "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
         }
     return lightgbm.train(fixed | parameters, data, n_trees, **watching)
+
+
+def _lightgbm() -> Any:
+    """Import LightGBM, which takes a second, where it is used."""
+    try:
+        import lightgbm
+    except OSError as error:  # its shared library lacks the one of OpenMP
+        raise ImportError(
+            f"LightGBM cannot be loaded ({error}). Install the OpenMP runtime, on Debian and Ubuntu by apt-get install "
+            "libgomp1, on macOS by brew install libomp"
+        ) from None
+    return lightgbm
 
 
 def scores_by_trees(booster: Any, X: Matrix) -> Matrix:

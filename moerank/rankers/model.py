@@ -148,6 +148,8 @@ class Model(BaseModel):
         How its features were scaled before the ranker saw them; fitted values are those of these features alone.
     missing : float, "query-min", "query-mean", "query-worst" or None
         The rule for missing values that the training data followed; None if they had none.
+    negative : tuple of str
+        Those of its features that had raw values below 0 in training.
     parameters : mapping
         Arguments of the estimator that trained it: numbers, switches and texts.
 
@@ -175,6 +177,7 @@ class Model(BaseModel):
     trees: Forest | None = None
     scaling: Scaling = UNSCALED
     missing: float | QueryRule | None = None
+    negative: tuple[str, ...] = ()
     parameters: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -228,6 +231,9 @@ class Model(BaseModel):
             trees=getattr(ranker, "forest_", None) if coef is None else None,
             scaling=whole.of_features(ranker.support_),
             missing=getattr(ranker, "missing_", None),
+            negative=tuple(
+                feature_names[f] for f in np.flatnonzero(ranker.support_ & getattr(ranker, "negative_", False)).tolist()
+            ),
             parameters={
                 name: value for name, value in ranker.get_params().items() if isinstance(value, str | int | float)
             },

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Mask, Matrix
-from moerank.checks import NotNegative, Positive
+from moerank.checks import NotNegative, Positive, check_square
 from moerank.data import AnyData, RankingData, centre_in_queries
 from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.blas import one_blas_thread
@@ -184,6 +184,7 @@ class RankRLS(PairBackend):
 
     def _normal_equations(self, data: RankingData, q: int) -> tuple[Matrix, Matrix, int]:
         """One query's share of Σ d dᵀ and Σ t d, and its number of terms."""
+        check_square(data.n_features)
         rows = slice(data.offsets[q], data.offsets[q + 1])
         X, y = data.X[rows], data.y[rows].astype(float)
         if self.loss == "query":
@@ -205,6 +206,7 @@ def _query_loss_system(data: AnyData) -> tuple[Matrix, Matrix]:
 
 
 def _query_loss_sums(data: RankingData) -> tuple[Matrix, Matrix]:
+    check_square(data.n_features)
     X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
     with one_blas_thread():
         return X.T @ X, X.T @ y

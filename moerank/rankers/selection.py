@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Vector
-from moerank.checks import check_positive
+from moerank.checks import check_positive, check_room
 from moerank.data import AnyData, RankingData
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets
@@ -148,8 +148,10 @@ class LargestWeightsPath(Selection, LinearRanker):
         return RankSVM()
 
 
-def nested_masks(order: Integers, n_features: int) -> Mask:
-    """Return the first 1, 2, … n_features of `order` as rows of bits; after its end the last row repeats."""
+def nested_masks(order: Integers, n_features: int, sizes: Integers | None = None) -> Mask:
+    """Return the first 1, 2, … n_features of `order`, or other `sizes`, as rows; after its end the last row repeats."""
+    sizes = np.arange(1, n_features + 1) if sizes is None else sizes
+    check_room(f"{len(sizes):,} rankers of {n_features:,} features", 8 * len(sizes) * n_features)
     place = np.full(n_features, n_features)
     place[order] = np.arange(len(order))
-    return np.asarray(place[None, :] <= np.arange(n_features)[:, None])
+    return np.asarray(place[None, :] < sizes[:, None])

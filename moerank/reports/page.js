@@ -36,7 +36,7 @@ function button(parent, text, label, pressed) {
 }
 
 // Words that a spreadsheet would take for a formula begin with a quote.
-const quoted = (text) => `"${(/^[=+@-]/.test(text) && isNaN(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
+const quoted = (text) => `"${(/^[=+@\t-]/.test(text) && isNaN(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
 
 // What a cell says without its mark, which makes words of numbers.
 function plain(cell) {

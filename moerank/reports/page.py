@@ -15,9 +15,9 @@ from moerank.figures.panels import family_of
 from moerank.figures.style import encode
 from moerank.reports.report import Entry, Illustration, Report, Section, Table
 from moerank.reports.sections import sections
+from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Member, Result
-from moerank.studies.run_fold import Progress
 from moerank.studies.summary import by_validation
 
 __all__ = ["fronts_of", "run_lengths", "html_report"]

@@ -29,9 +29,9 @@ from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
 from moerank.statistics import holm, mean_and_error
 from moerank.studies.comparison import against_reference, compare_runs, fewest_cells, solver_ranks, standings, verdicts
+from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem, shipped_problems
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
-from moerank.studies.run_fold import Progress
 from moerank.studies.summary import Choice, chosen_solver
 from moerank.verdict import LEVEL, Verdict
 
@@ -114,10 +114,17 @@ def _grounds(choice: Choice, metric: str) -> str:
     folds = f"{n_folds} folds, after seeds" if n_folds > 1 else "one fold"
     among = f"among {n_selecting} solvers that select features" if n_selecting > 1 else "as the only one that selects"
     spread = "" if isnan(choice.error) else f" ± {choice.error:.4f} over folds"
+    by = "training queries by cross-validation" if choice.cross_validated else "validation queries"
     said = [
-        f"Chosen {among}, by the mean {metric} of validation queries on {folds}. On test queries it has "
-        f"{choice.value:.4f}{spread}."
+        f"Chosen {among}, by the mean {metric} of {by} on {folds}. On test queries it has {choice.value:.4f}{spread}."
     ]
+    least, most = min(choice.compared.values()), max(choice.compared.values())
+    if not choice.cross_validated and most > least:
+        said.append(
+            f"Before, these queries compared {choice.compared[choice.solver]:,.0f} settings and members of it, and "
+            f"{least:,.0f} to {most:,.0f} of each solver, which favours solvers with many. With --set "
+            "comparison.cross_validation=5 the training queries choose instead."
+        )
     if compared := choice.better + choice.worse + choice.undecided:
         said.append(
             f"Of {compared} other solvers, among them rankers on all features, {choice.worse} are worse and "
@@ -198,7 +205,7 @@ def _means(report: Report, problem: Problem) -> Table:
     """Return the means of each solver and published ones, with * for differences from the reference."""
     mine = report.results.of(problem.name)
     metrics, further = report.metrics(problem), mine.further_objectives
-    published = {entry.solver: entry for entry in problem.published if entry.solver}
+    published = any(entry.solver for entry in problem.published)
     columns = ["solver", "runs", "features", *further]
     for metric in metrics:
         columns += [metric, *(["published"] if published else [])]
@@ -208,8 +215,9 @@ def _means(report: Report, problem: Problem) -> Table:
     table = Table(
         f"results-{problem.name}",
         f"{problem.name}: test queries, means over folds, after seeds, ± standard error; {best}. "
-        f"Times are processor seconds.{on_training}",
-        [*columns, "training (s)", "tuning (s)"],
+        "Compared: settings and members that validation queries compared. Times are processor "
+        f"seconds.{on_training}",
+        [*columns, "compared", "training (s)", "tuning (s)"],
         note=f"* differs from {report.reference} on the same queries (paired t test, Holm, {ALPHA:.0%})",
     )
     significant = {metric: _significant(report, problem, metric) for metric in metrics}
@@ -221,8 +229,9 @@ def _means(report: Report, problem: Problem) -> Table:
             entry.mark = "*" if solver in significant[metric] else ""
             entries.append(entry)
             if published:
-                theirs = published[solver].value(metric) if solver in published else None
+                theirs = problem.published_value(solver, metric)
                 entries.append(number(np.nan if theirs is None else theirs))
+        entries.append(number(means.mean("compared")[0], 0))
         entries += [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]
         table.rows.append(entries)
     for metric in metrics if comparable else ():

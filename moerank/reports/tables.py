@@ -9,7 +9,7 @@ import pandas as pd
 
 from moerank.reports.report import Entry, Report, Section, Table
 from moerank.reports.sections import sections
-from moerank.studies.run_fold import Progress
+from moerank.studies.measure import Progress
 
 __all__ = ["latex", "latex_report", "markdown_report"]
 

@@ -13,17 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import Count
-from moerank.data import AnyData, RankingData
-from moerank.kernels.ranks import sum_over_queries
+from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets
 from moerank.rankers.base import Grid
+from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
 from moerank.rankers.population import AnyRanker, Population
 from moerank.rankers.rank_svm import RankSVM
 from moerank.rankers.selection import Selection, SelectionPath, nested_masks
 
-__all__ = ["Filter", "Order", "SingleFeatures", "single_feature_values"]
+__all__ = ["Filter", "Order", "SingleFeatures"]
 
 T = TypeVar("T")
 
@@ -162,7 +162,7 @@ class Filter(Selection):
     def _first_features(self, sizes: Order) -> Mask:
         """Return the first ``sizes[k]`` features for each k."""
         n_features = self.n_features_in_
-        return nested_masks(self.order_, n_features)[sizes.clip(max=n_features) - 1]
+        return nested_masks(self.order_, n_features, sizes.clip(max=n_features))
 
     def _once(self, train: RankingData, validation: RankingData | None, make: Callable[[], T]) -> T:
         """Return what depends on all parameters but size and ranker, remembered: a grid asks for it again and again."""
@@ -227,28 +227,3 @@ class SingleFeatures(Filter):
         values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
         importance = values.max(axis=0) if self.both_directions else values[0]
         return np.argsort(-importance, kind="stable")
-
-
-def single_feature_values(data: AnyData, metric: Metric) -> Matrix:
-    """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
-
-    Remembered with the data. The values are those of the weights ±1 on one feature.
-
-    Examples
-    --------
-    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
-    >>> single_feature_values(data, NDCG(1)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-
-    def compute() -> Matrix:
-        return (data.total(_sums, metric) / data.n_queries).reshape(2, -1)
-
-    return data.remember((metric, "of single features"), compute)
-
-
-def _sums(data: RankingData, metric: Metric) -> Matrix:
-    """Return the sums over the queries, shape (2 · n_features,)."""
-    alone = np.eye(data.n_features)
-    values = metric.of_linear(data, np.vstack([alone, -alone]))
-    return np.asarray(sum_over_queries(values))

@@ -18,7 +18,8 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
 from moerank.rankers.arguments import trainable
 from moerank.rankers.base import Grid
-from moerank.rankers.fsm_rank import FSMRank, Similarity, importance, similarity, weights_of
+from moerank.rankers.fsm_rank import FSMRank, weights_of
+from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
 from moerank.training.listed import LaneGroup, PairProblem, lane_groups
@@ -38,7 +39,7 @@ class FSMRankSubgradient(LargestWeightsPath):
 
     Parameters
     ----------
-    lambda1, lambda2, similarity
+    lambda1, lambda2, importance, similarity, convex
         As in `FSMRank`.
     eta0 : float, default 0.3
         Length of the first step, η₀ > 0.
@@ -79,13 +80,16 @@ class FSMRankSubgradient(LargestWeightsPath):
     lambda2: NotNegative = 1e-3
     eta0: Positive = 0.3
     max_iter: Count = 400
-    similarity: Similarity = "clipped"
+    importance: FeatureImportance = "pearson"
+    similarity: FeatureSimilarity = "pearson"
+    convex: bool = True
 
     _trained_together = ("lambda1", "lambda2", "eta0")
 
     def objective(self, train: RankingData, variables: ArrayLike) -> float:
         """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,)."""
-        return FSMRank(self.lambda1, self.lambda2, similarity=self.similarity).objective(train, variables)
+        alike = {name: getattr(self, name) for name in ("importance", "similarity", "convex")}
+        return FSMRank(self.lambda1, self.lambda2, **alike).objective(train, variables)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, each with eta0 = 1, 10⁻¹, 10⁻² and 10⁻³: 196 entries.
@@ -115,16 +119,18 @@ class FSMRankSubgradient(LargestWeightsPath):
 
 
 def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: LaneGroup) -> tuple[Matrix, Matrix]:
-    """Train a group of rankers that are all alike in `max_iter` and `similarity`.
+    """Train a group of rankers that differ in lambda1, lambda2 and eta0 alone.
 
     Returns their variables (group, 2 n_features) and histories (max_iter + 1, lanes).
     """
     problem = PairProblem.of(train)
-    s, A = importance(train), similarity(train, rankers[0].similarity)
+    one = rankers[0]
+    s = feature_importance(train, one.importance)
+    A = feature_similarity(train, one.similarity, convex=one.convex)
     cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
     parameters = np.array([(ranker.lambda1, ranker.lambda2, ranker.eta0) for ranker in rankers], np.float64)
     lambda1, lambda2, eta0 = np.ascontiguousarray(group.fill_up(parameters, empty=1.0).T)
-    history = np.empty((rankers[0].max_iter + 1, group.n_lanes))
+    history = np.empty((one.max_iter + 1, group.n_lanes))
     variables: Matrix = subgradient_lanes(
         problem.X,
         problem.pairs.first,
@@ -136,7 +142,7 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: 
         lambda1,
         lambda2,
         eta0,
-        rankers[0].max_iter,
+        one.max_iter,
         history,
     )
     return variables[: len(group)], history
@@ -206,7 +212,7 @@ class FSMSVM(Filter):
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         weights = np.abs(self._first_stage().fit_population(train)[0])
-        return np.lexsort((-importance(train), -weights))
+        return np.lexsort((-feature_importance(train), -weights))
 
     def _first_stage(self) -> FSMRank:
         given = {name: getattr(self, name) for name in ("lambda1", "lambda2")}

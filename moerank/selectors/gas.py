@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
-from scipy.stats import rankdata
 
-from moerank.arrays import Matrix
-from moerank.checks import NotNegative, Share
+from moerank.arrays import Integers, Matrix
+from moerank.checks import NotNegative, Share, check_square
 from moerank.data import RankingData
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.similarity import concordance
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.base import Grid
+from moerank.rankers.importance import single_feature_values, spearman
 from moerank.rankers.lambda_mart import LambdaMART
-from moerank.selectors.filter import Filter, MetricOrNone, Order, single_feature_values
+from moerank.selectors.filter import Filter, MetricOrNone, Order
 
 __all__ = ["GAS", "HCAS", "NGAS", "XGAS"]
 
 Importance = Literal["measure", "loss"]
 Similarity = Literal["kendall", "spearman"]
+Over = Literal["queries", "documents"]
 Relevance = Literal["measure", "lambdamart"]
 Linkage = Literal["single", "ward"]
 
@@ -50,8 +51,8 @@ class GAS(Filter):
         minus the pairwise ranking loss), or the metric of ranking by the feature alone.
     similarity : {"kendall", "spearman"}, default "kendall"
         The share of the document pairs of a query that both features order the same way, averaged over queries; a
-        pair tied in both is ordered the same way, a pair tied in one counts half. Or the absolute value of
-        Spearman's ρ averaged over queries, 0 in a query where a feature is constant.
+        pair tied in both is ordered the same way, a pair tied in one counts half. Or the mean over queries of the
+        absolute value of Spearman's ρ, 0 in a query where a feature is constant.
     metric : Metric or its name, default NDCG(10)
         For the importance "measure".
     normalise : bool, default True
@@ -109,7 +110,8 @@ class GAS(Filter):
     def _similarities(self, train: RankingData, directions: Matrix) -> Matrix:
         def compute() -> Matrix:
             if self.similarity == "spearman":
-                return spearman(train)
+                return mean_absolute(train.X64, train.offsets, spearman)
+            check_square(train.n_features)
             return concordance(train.X64 * directions, train.offsets)
 
         return train.remember(("similarity of rankings", self.similarity, directions.tobytes()), compute)
@@ -141,23 +143,22 @@ def pair_order_values(data: RankingData) -> Matrix:
     return data.remember("preference pairs ordered by single features", compute)
 
 
-def spearman(data: RankingData) -> Matrix:
-    """Return the absolute mean over queries of Spearman's ρ, shape (n_features, n_features).
+def mean_absolute(X: Matrix, offsets: Integers, correlation: Callable[[Matrix], Matrix]) -> Matrix:
+    """Return the mean over queries of the absolute correlations of the features, shape (n_features, n_features).
 
-    Queries of one document do not count, and ρ is 0 in a query where a feature is constant.
-    O(n_documents · n_features² + n_features · Σ_q m log m).
+    `correlation` returns those of the documents of a query. Queries of one document do not count.
     """
-    spans = [slice(begin, end) for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
-    spans = [rows for rows in spans if rows.stop - rows.start > 1]
-    total = np.zeros((data.n_features, data.n_features))
+    check_square(X.shape[1])
+    total = np.zeros((X.shape[1], X.shape[1]))
+    spans = [slice(begin, end) for begin, end in pairwise(offsets) if end - begin > 1]
     for rows in spans:
-        ranks = rankdata(data.X64[rows], axis=0)
-        ranks -= ranks.mean(axis=0)
-        norm = np.sqrt(np.square(ranks).sum(axis=0))
-        ranks /= np.where(norm > 0, norm, 1.0)
-        with one_blas_thread():
-            total += ranks.T @ ranks
-    return np.abs(total) / max(len(spans), 1)
+        total += np.abs(correlation(X[rows]))
+    return total / max(len(spans), 1)
+
+
+def kendall(X: Matrix) -> Matrix:
+    """Return Kendall's τ of all pairs of columns; a pair of documents tied in both is ordered the same way."""
+    return 2.0 * concordance(X, np.array([0, len(X)])) - 1.0
 
 
 # Correlations of short queries are often equal, and rounding, by the order of the documents, must not part them.
@@ -173,6 +174,7 @@ class RelevanceFilter(Filter):
 
     relevance: Relevance = "measure"
     similarity: Similarity = "spearman"
+    over: Over = "queries"
     metric: MetricOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
@@ -181,7 +183,7 @@ class RelevanceFilter(Filter):
             relevance = single_feature_values(train, metric).max(axis=0)
         else:
             relevance = values_by_trees(train, metric)
-        return self._search(relevance, absolute_correlations(train, self.similarity))
+        return self._search(relevance, absolute_correlations(train, self.similarity, self.over))
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
         """Return all features, best first; shapes (n_features,) and (n_features, n_features)."""
@@ -195,24 +197,24 @@ def values_by_trees(data: RankingData, metric: Metric) -> Matrix:
     """
 
     def compute() -> Matrix:
-        alone = [data.with_features(mask) for mask in np.eye(data.n_features, dtype=bool)]
+        alone = (data.with_features(np.arange(data.n_features) == f) for f in range(data.n_features))
         return np.array([metric.score(one, LambdaMART(**ALONE)._learn(one)._scores(one.X64)) for one in alone])
 
     return data.remember((metric, "of trees on single features"), compute)
 
 
-def absolute_correlations(data: RankingData, similarity: Similarity) -> Matrix:
-    """Return |ρ| or |τ| of all pairs of features, averaged over queries, (n_features, n_features), remembered.
+def absolute_correlations(data: RankingData, similarity: Similarity, over: Over = "queries") -> Matrix:
+    """Return |ρ| or |τ| of all pairs of features, (n_features, n_features), remembered.
 
-    Rounded to 12 digits. O(n_features² · Σ_q m log m), m the number of documents of a query.
+    The mean over the queries, or of all documents as one list. Rounded to 12 digits. O(n_features² · Σ_q m log m), m
+    the number of documents of a query.
     """
-
-    def compute() -> Matrix:
-        if similarity == "spearman":
-            return spearman(data).round(DIGITS)
-        return np.abs(2.0 * concordance(data.X64, data.offsets) - 1.0).round(DIGITS)
-
-    return data.remember(("absolute correlation of rankings", similarity), compute)
+    offsets = data.offsets if over == "queries" else np.array([0, data.n_documents])
+    correlation = spearman if similarity == "spearman" else kendall
+    return data.remember(
+        ("absolute correlation of rankings", similarity, over),
+        lambda: mean_absolute(data.X64, offsets, correlation).round(DIGITS),
+    )
 
 
 class NGAS(RelevanceFilter):
@@ -229,8 +231,10 @@ class NGAS(RelevanceFilter):
         The metric on the training queries of ranking by the feature alone, in the direction in which it ranks better,
         or of a LambdaMART of 30 trees trained on the feature alone, which need not rise or fall with it.
     similarity : {"spearman", "kendall"}, default "spearman"
-        The absolute value of Spearman's ρ or Kendall's τ, averaged over queries; a pair of documents that both
-        features leave tied counts for τ as ordered the same way.
+        The absolute value of Spearman's ρ or Kendall's τ; a pair of documents that both features leave tied counts
+        for τ as ordered the same way.
+    over : {"queries", "documents"}, default "queries"
+        The mean over the queries, or one value for all documents, which the authors' program takes.
     metric : Metric or its name, default NDCG(10)
         Of the relevance.
 
@@ -287,7 +291,7 @@ class XGAS(RelevanceFilter):
 
     Parameters
     ----------
-    n_features_to_select, ranker, relevance, similarity, metric
+    n_features_to_select, ranker, relevance, similarity, over, metric
         As in `NGAS`.
     p : float, default 0.05
         The share of the other remaining features that v is compared with, in (0, 1]: rounded, and one at the least,
@@ -338,7 +342,7 @@ class HCAS(RelevanceFilter):
 
     Parameters
     ----------
-    n_features_to_select, ranker, relevance, similarity, metric
+    n_features_to_select, ranker, relevance, similarity, over, metric
         As in `NGAS`.
     linkage : {"single", "ward"}, default "single"
         The distance of two clusters: that of their nearest features, or the growth of the variance by joining them,

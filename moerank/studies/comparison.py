@@ -124,6 +124,7 @@ def verdicts(results: Results) -> pd.DataFrame:
                 "margin": max(verdict.margin for _, verdict in found),
                 "against": first.against.partition("(")[0],
                 "advice": "",
+                "rival": "",
             }
         )
         rows.append(

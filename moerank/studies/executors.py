@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
+from moerank.checks import most_workers
 from moerank.data.dask import DaskCluster, connect, gone
 from moerank.files import FULL
 from moerank.solvers import allow_code, code_is_allowed
@@ -46,8 +47,8 @@ ONE_THREAD = dict.fromkeys(
 """Environment that pins every library of a worker to one thread."""
 
 
-Ended: TypeAlias = tuple[str | None, dict[str, Any] | None]
-"""The text of a result, or the failure."""
+Ended: TypeAlias = tuple[str | None, dict[str, Any] | None, list[str]]
+"""The text of a result, or the failure, and the texts of warnings."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def find_executor(
         return _Here(data, DaskCluster(dask))
     if dask is not None:
         return _Cluster(dask, data)
-    return _Here(data) if workers == 1 else _Processes(workers, data)
+    return _Here(data) if workers == 1 else _Processes(most_workers(workers), data)
 
 
 def check_can_be_sent(solvers: Iterable[Solver]) -> None:
@@ -161,10 +162,18 @@ def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = 
 
 
 def _run_elsewhere(cell: Cell, data: str | Path | None, code_allowed: bool) -> Ended:
-    """Return the outcome without the cell, which may hold large data."""
-    with allow_code(code_allowed):
+    """Return the outcome without the cell, which may hold large data, and the texts of warnings."""
+    with allow_code(code_allowed), warnings.catch_warnings(record=True) as caught:
         outcome = run_cell(cell, data)
-    return outcome.result, outcome.failure
+    return outcome.result, outcome.failure, [str(warning.message) for warning in caught]
+
+
+def _outcome(cell: Cell, ended: Ended) -> Outcome:
+    """Return the outcome of a cell, and give its warnings here."""
+    result, failure, texts = ended
+    for text in texts:
+        warnings.warn(text, stacklevel=2)
+    return Outcome(cell, result, failure)
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
@@ -237,7 +246,7 @@ class _Processes:
         for future in wait(self._running, seconds, FIRST_COMPLETED).done:
             cell, pool = self._running.pop(future)
             try:
-                outcomes.append(Outcome(cell, *future.result()))
+                outcomes.append(_outcome(cell, future.result()))
             except BrokenExecutor as error:
                 self._pools.remove(pool)
                 pool.shutdown()
@@ -305,7 +314,7 @@ class _Cluster:
         for future in [future for future in self._running if future.done()]:
             cell = self._running.pop(future)
             try:
-                outcomes.append(Outcome(cell, *future.result()))
+                outcomes.append(_outcome(cell, future.result()))
             except KilledWorker as error:
                 failure = {"error": f"the worker died again and again: {error}", "traceback": ""}
                 outcomes.append(Outcome(cell, failure=failure))

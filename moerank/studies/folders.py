@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from moerank.data import RankingData
 from moerank.files import prepare_folder
 from moerank.metrics import Metric
+from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem
 from moerank.studies.result import Result
 from moerank.studies.result_files import JOURNAL, read_result, unfinished, write_result
-from moerank.studies.run_fold import Progress, configuration, run_fold
+from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver
 from moerank.verdict import judge
 

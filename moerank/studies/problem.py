@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FeaturesSection",
     "BackendSection",
+    "ComparisonSection",
     "MetricSection",
     "Problem",
     "Published",
@@ -182,6 +183,22 @@ class BackendSection(Section):
     tune: bool = True
 
 
+class ComparisonSection(Section):
+    """Measurements beside those of the solver.
+
+    Attributes
+    ----------
+    trees : int
+        Largest number of trees of the baseline LambdaMART, of which validation MAP chooses; 0 leaves it out.
+    cross_validation : int
+        Parts into which the training queries are dealt, so that a study can choose between solvers by cross-validation.
+        Each solver is trained anew without each of them. 0 leaves it out, and validation queries choose.
+    """
+
+    trees: Annotated[int, Field(ge=0)] = 100
+    cross_validation: Annotated[int, Field(ge=0)] = 0
+
+
 class SolverSection(Section):
     """What a file gives to whichever solver is run on the problem; it is read into the `Solver` of the run.
 
@@ -234,6 +251,7 @@ class Problem(Section):
     features: FeaturesSection = FeaturesSection()
     metric: MetricSection = MetricSection()
     backend: BackendSection = BackendSection()
+    comparison: ComparisonSection = ComparisonSection()
     solver: SolverSection = SolverSection()
     search: SearchSettings = SearchSettings()
     instance_selection: InstanceSelectionSettings = InstanceSelectionSettings()
@@ -354,6 +372,11 @@ class Problem(Section):
     def offers(self) -> dict[str, Any]:
         """Return the arguments that the problem has for a solver, by the names of those who take them."""
         return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
+
+    def published_value(self, solver: str, metric: str) -> float | None:
+        """Return the first published value of a solver; None without one."""
+        values = (entry.value(metric) for entry in self.published if entry.solver == solver)
+        return next((value for value in values if value is not None), None)
 
     def configuration(self) -> dict[str, Any]:
         """Return all settings of the problem that can decide results, defaults included, as plain JSON values."""

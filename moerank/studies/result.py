@@ -24,7 +24,7 @@ from moerank.mofsrank.settings import (
     Section,
 )
 from moerank.rankers.model import Forest, Model
-from moerank.studies.problem import BackendSection, FeaturesSection, MetricSection
+from moerank.studies.problem import BackendSection, ComparisonSection, FeaturesSection, MetricSection
 from moerank.studies.sources import Data, Parameters
 from moerank.verdict import Verdict
 from moerank.version import VERSION
@@ -142,6 +142,7 @@ class _Configuration(Section):
     features: FeaturesSection | None = None
     metric: MetricSection
     backend: BackendSection | None = None
+    comparison: ComparisonSection | None = None
     search: SearchSettings | None = None
     instance_selection: InstanceSelectionSettings | None = None
     feature_selection: FeatureSelectionSettings | None = None
@@ -174,6 +175,8 @@ class Result(BaseModel):
         The scaling of the features of all parts.
     missing : float, str or None
         The rule for missing values.
+    negative : list of str
+        The features with raw values below 0 in the training part.
     instances : {"pair", "document", "query"} or None
         The unit of instance selection; None without it.
     n_instances : int or None
@@ -189,7 +192,13 @@ class Result(BaseModel):
     chosen : int
         The position of the chosen member in `front`, from 0.
     baselines : list of Member
-        All features, the best single feature, FSMRank.
+        All features, the best single feature, FSMRank, and LambdaMART on all features.
+    n_combined : int or None
+        How many combined features a solver such as FS-BFS made of the chosen ones; None of other solvers.
+    n_compared : int
+        How many settings and members the validation queries compared to choose the ranker.
+    cross_validated : float or None
+        The mean metric of the training queries, each ranked without its part; None without cross-validation.
     convergence : dict of Convergence
         The course of each stage.
     n_evaluations : int
@@ -214,6 +223,7 @@ class Result(BaseModel):
     feature_names: Annotated[list[str], Field(min_length=1)]
     scaling: Scaling = UNSCALED
     missing: float | QueryRule | None = None
+    negative: list[str] = Field(default_factory=list)
     instances: Literal["pair", "document", "query"] | None = None
     n_instances: Natural | None = None
     verdict: Verdict | None = None
@@ -221,6 +231,9 @@ class Result(BaseModel):
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural
     baselines: list[Member]
+    n_combined: Natural | None = None
+    n_compared: Natural = 0
+    cross_validated: float | None = None
     convergence: dict[str, Convergence]
     n_evaluations: Natural
     times: Times
@@ -272,6 +285,7 @@ class Result(BaseModel):
             trees=member.trees,
             scaling=self.scaling.of_features(own),
             missing=self.missing,
+            negative=tuple(name for name in self.names(member.features) if name in self.negative),
             parameters=member.parameters,
         )
 

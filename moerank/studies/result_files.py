@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from moerank.files import read_text, remove_old_remains, replace_file
+from moerank.files import harmless, read_text, remove_old_remains, replace_file
 from moerank.studies.result import PARTS, Result
 
 __all__ = [
@@ -135,17 +135,20 @@ def _kept_elsewhere(text: str) -> str:
 
 
 def _front_table(result: Result) -> str:
-    """One row per member: size, further objectives, whether it was chosen, values on each part, and features."""
+    """One row per member: size, further objectives, whether it was chosen, values on each part, and features.
+
+    Names that a spreadsheet would take for formulas begin with '.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [(part, metric) for part in PARTS for metric in result.metrics]
     header = [f"{part} {metric}" for part, metric in columns]
     further = result.further_objectives
     instances = ["instances"] if result.instances else []
-    writer.writerow(["member", "n_features", *further, *instances, "chosen", *header, "features"])
+    writer.writerow(["member", "n_features", *map(harmless, further), *instances, "chosen", *header, "features"])
     for number, member in enumerate(result.front):
         values = [member.scores[part][metric] for part, metric in columns]
-        names = "; ".join(result.names(member.features))
+        names = "; ".join(map(harmless, result.names(member.features)))
         own = [*(member.objectives[name] for name in further), *(member.instances for _ in instances)]
         writer.writerow([number + 1, len(member.features), *own, int(number == result.chosen), *values, names])
     return text.getvalue()
@@ -161,9 +164,11 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
 
     Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, for members ``member`` (from 1, as in front.csv)
     and ``chosen``, then ``n_features``, the metrics of the ranker as ``train NDCG@10`` and so on, its objectives beyond
-    features and error by their names, ``instances`` (the share of the units of instance selection that it was
-    trained on), ``tuning seconds`` and ``training seconds`` of the processor. Of the metrics those of the tables come
-    first; then NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG.
+    features and error by their names, ``instances`` (the share of the units of instance selection that it was trained
+    on), ``combined`` (the number of combined features), ``compared`` (the settings and members that validation queries
+    compared), ``cross-validated``, ``tuning seconds`` and ``training seconds`` of the processor. NaN stands for what a
+    run does not have. Of the metrics those of the tables come first; then NDCG and precision to each of the ranks 1 to
+    10, MAP and MeanNDCG.
 
     Parameters
     ----------
@@ -192,6 +197,9 @@ def _row(result: Result, number: int, *, members: bool) -> dict[str, Any]:
         **{f"{part} {name}": value for part in PARTS for name, value in member.scores[part].items()},
         **{name: member.objectives[name] for name in result.further_objectives},
         "instances": np.nan if member.instances is None else member.instances / (result.n_instances or 1),
+        "combined": np.nan if result.n_combined is None else result.n_combined,
+        "compared": result.n_compared,
+        "cross-validated": np.nan if result.cross_validated is None else result.cross_validated,
         "tuning seconds": seconds.tuning,
         "training seconds": seconds.solver,
         **{f"{part} {name}": value for part, means in member.further.items() for name, value in means.items()},

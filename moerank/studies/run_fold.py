@@ -1,225 +1,56 @@
-"""Measuring rankers on the parts of a fold: metrics, values of each query, and the objectives of the search."""
+"""One run: a solver on one fold of a problem, measured beside its baselines."""
 
 from __future__ import annotations
 
 import os
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from moerank.arrays import Mask
-from moerank.data import AnyData, RankingData
+from moerank.data import AnyData
+from moerank.data.folds import deal_queries
 from moerank.data.ranking_data import in_one_piece
+from moerank.data.scaling import negative_features
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.ranks import mean_over_queries
-from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision, check_differing
-from moerank.mofsrank.objectives import Candidates, Objective, read_objectives
+from moerank.metrics import MAP, NDCG, Metric, check_differing
+from moerank.mofsrank.objectives import read_objectives
 from moerank.mofsrank.searching import REFIT_SEARCH
 from moerank.mofsrank.settings import STAGES
 from moerank.rankers import (
     ConstantFeatureWarning,
-    FitnessBackend,
     LinearPopulation,
-    Population,
-    RankingEstimator,
     Selection,
-    SelectionPath,
-    with_features,
 )
-from moerank.rankers.model import Model
-from moerank.selectors.filter import single_feature_values
 from moerank.solvers import (
     code_is_allowed,
     load_code,
     make_backend,
-    make_solver,
     names_of_code,
     read_text,
     solver_entry,
 )
-from moerank.statistics import mean_and_error
+from moerank.studies.baselines import TREES, fitted, grid_of, kept_baselines, measured_baselines, tuned
+from moerank.studies.measure import Measure, OneRanker, Parts, Progress
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
 from moerank.studies.solver import Solver, describe, digest_of
 from moerank.studies.sources import query_ids
-from moerank.training.counted import LONGEST_LIST
-from moerank.verdict import Verdict
+from moerank.verdict import Verdict, judge
 from moerank.version import VERSION
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
 
 
-__all__ = ["ALL_FEATURES", "Measure", "Parts", "every_metric", "configuration", "run_fold"]
-
-ALL_FEATURES = "all features"
-"""The baseline that selections are compared with."""
-
-Parts = Mapping[str, AnyData]
-
-MOST_RANKS = 10
-"""To which ranks NDCG and precision are measured, as LETOR's scripts do."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """Measures rankers on the parts of a fold.
-
-    Attributes
-    ----------
-    parts : mapping of str to RankingData
-        "train", "validation" and "test".
-    metrics : (Metric, Metric)
-        That of the objectives, and the second one of the tables.
-    objectives : sequence of Objective
-        Measured on the training part, for every ranker: also for those that no search has found.
-    backend : fitness backend
-        For objectives that compare with another ranker of its kind.
-    reference : ndarray, shape (n_test_queries,), optional
-        The first metric of the ranker on all features, query by query: what others' differences have an error from.
-    """
-
-    parts: Parts
-    metrics: tuple[Metric, Metric]
-    objectives: Sequence[Objective]
-    backend: FitnessBackend
-    reference: NDArray[np.float64] | None = None
-
-    def beside(self, baselines: Sequence[Member]) -> Measure:
-        """Return the same, with what comes compared with the baseline on all features, if it is among these."""
-        metric = self.metrics[0].name
-        found = [baseline.per_query["test"][metric] for baseline in baselines if baseline.name == ALL_FEATURES]
-        return replace(self, reference=np.array(found[0])) if found else self
-
-    def fitted(self, name: str, ranker: Any) -> Member:
-        """Measure a fitted estimator."""
-        train = self.parts["train"]
-        model = Model.of(ranker, train.feature_names, train.scaling)
-        population = LinearPopulation(ranker.coef_[None]) if model.weights is not None else _One(ranker)
-        member = self.measured(name, population, ranker.support_[None])[0]
-        stored = {"trees": model.trees, "parameters": model.parameters}
-        return self.whole(member.model_copy(update=stored), population)
-
-    def weights(self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_]) -> Member:
-        """Measure the ranker wᵀx on the features `support`, shapes (n_features,)."""
-        ranker = LinearPopulation(coef[None])
-        return self.whole(self.measured(name, ranker, support[None])[0], ranker)
-
-    def whole(self, ranker: Member, population: Population) -> Member:
-        """Return a ranker with the means of every metric that its tables do not have; it is alone in `population`."""
-        known = {metric.name for metric in self.metrics}
-        metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in known]
-        further = {}
-        for part, rows in self.parts.items():
-            values = np.concatenate(rows.map(_all_values, population, metrics), axis=1)
-            further[part] = {
-                metric.name: float(mean_over_queries(v)[0]) for metric, v in zip(metrics, values, strict=True)
-            }
-        return ranker.model_copy(update={"further": further})
-
-    def path(self, name: str, path: SelectionPath) -> list[Member]:
-        """Measure the rankers of a path, one for each number of features it has."""
-        sizes, rows = np.unique(path.feature_mask.sum(axis=1), return_index=True)
-        rows = rows[sizes > 0]
-        members = self.measured(name, path.rankers.take(rows), path.feature_mask[rows])
-        return [member.model_copy(update={"per_query": {}}) for member in members]
-
-    def measured(self, name: str, rankers: Population, feature_mask: Mask) -> list[Member]:
-        """Measure several rankers, which use the features in the rows of `feature_mask` (n_rankers, n_features)."""
-        per_query = {part: self._per_query(rows, rankers) for part, rows in self.parts.items()}
-        means = {
-            part: {name: mean_over_queries(values) for name, values in table.items()}
-            for part, table in per_query.items()
-        }
-        train, metric = self.parts["train"], self.metrics[0]
-        errors = 1.0 - means["train"][metric.name]
-        candidates = Candidates(train, metric, feature_mask, lambda: rankers, errors=errors, backend=self.backend)
-        objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
-        paired = [self._paired_error(values) for values in per_query["test"][metric.name].T]
-        return [
-            Member(
-                name=name,
-                features=tuple(np.flatnonzero(mask).tolist()),
-                weights=None if rankers.coefs is None else tuple(rankers.coefs[i, mask].tolist()),
-                objectives={objective: float(values[i]) for objective, values in objectives.items()},
-                scores={part: {name: float(v[i]) for name, v in table.items()} for part, table in means.items()},
-                per_query={part: {name: v[:, i].tolist() for name, v in t.items()} for part, t in per_query.items()},
-                paired_error=paired[i],
-            )
-            for i, mask in enumerate(feature_mask)
-        ]
-
-    def _paired_error(self, values: NDArray[np.float64]) -> float | None:
-        """Return the standard error of the mean difference from the reference; None without one, or of one query."""
-        if self.reference is None or len(values) < 2:
-            return None
-        return mean_and_error(values - self.reference)[1]
-
-    def _per_query(self, rows: AnyData, rankers: Population) -> dict[str, NDArray[np.float64]]:
-        """Return the values (n_queries, n_rankers) of each metric on one part."""
-        if rankers.coefs is not None:
-            return {metric.name: metric.of_linear(rows, rankers.coefs) for metric in self.metrics}
-        scores = np.ascontiguousarray(rankers.scores(in_one_piece(rows).X))
-        return {metric.name: metric.per_query(rows, scores) for metric in self.metrics}
-
-
-def every_metric(metric: Metric) -> list[Metric]:
-    """Return NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG, by the conventions of `metric`.
-
-    Examples
-    --------
-    >>> [metric.name for metric in every_metric(NDCG(10, convention="letor"))][8:12]
-    ['NDCG@9 (letor)', 'NDCG@10 (letor)', 'P@1', 'P@2']
-    """
-    of_gain = metric if isinstance(metric, NDCG | MeanNDCG) else MeanNDCG()
-    conventions: dict[str, Any] = {key: getattr(of_gain, key) for key in ("gain", "convention", "discount")}
-    short: dict[str, Any] = {"short_queries": metric.short_queries} if isinstance(metric, NDCG) else {}
-    ranks = range(1, MOST_RANKS + 1)
-    return [
-        *(NDCG(k, **conventions, **short) for k in ranks),
-        *(Precision(k) for k in ranks),
-        MAP(),
-        MeanNDCG(**conventions),
-    ]
-
-
-def _all_values(rows: RankingData, population: Population, metrics: Sequence[Metric]) -> NDArray[np.float64]:
-    """Return the values (n_metrics, n_queries, n_rankers) of some documents, which are scored once."""
-    scores = np.ascontiguousarray(population.scores(rows.X))
-    return np.stack([metric.per_query(rows, scores) for metric in metrics])
-
-
-@dataclass(frozen=True)
-class _One:
-    """A fitted estimator as a population of its own."""
-
-    ranker: Any
-    coefs: None = None
-
-    def __len__(self) -> int:
-        return 1
-
-    def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores (n_documents, 1) of the rows of X, which are scaled as the training data are."""
-        known = isinstance(self.ranker, RankingEstimator)
-        scores: NDArray[np.float64] = self.ranker._scores(X) if known else self.ranker.predict(X)
-        return scores.reshape(-1, 1)
-
-    def take(self, rows: NDArray[np.int64]) -> _One:
-        return self
-
-
-Progress: TypeAlias = Callable[[str, float, str], object]
-"""Called with the name of the stage, the fraction done and a text."""
+__all__ = ["configuration", "run_fold"]
 
 COUNTED = {
     **dict.fromkeys((*STAGES, REFIT_SEARCH), "generation {}"),
@@ -287,7 +118,7 @@ def run_fold(
         For data that are missing or malformed, and names or parameters that do not exist.
     """
     clock = _Clock()
-    report = progress or (lambda stage, fraction, text: None)
+    report = progress or _silent
     spec = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
     random_state = seed if random_state is None else random_state
     with one_blas_thread(), warnings.catch_warnings():
@@ -296,17 +127,17 @@ def run_fold(
         parts = dict(zip(PARTS, loaded, strict=True))
         train = parts["train"]
         metric = problem.metric.make()
-        for part in (train, parts["test"]):
-            if remark := check_differing(metric, part):
-                warnings.warn(remark, stacklevel=2)
+        _remark_on_queries(metric, (train, parts["test"]), aloud=baselines or fold == 1)
         metrics = (metric, MAP() if metric != MAP() else NDCG(10))
         clock.stop("data")
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
-        backend = _tuned(backend, parts) if problem.backend.tune and hasattr(backend, "tune") else backend
+        backend = tuned(backend, parts) if problem.backend.tune and hasattr(backend, "tune") else backend
         objectives = read_objectives(problem.search.objectives)
         measure = Measure(parts, metrics, objectives, backend)
-        compared = _baselines(backend, problem.backend.name, spec.name, measure, report) if baselines else []
+        settings = configuration(problem, fold, spec, seed, baselines=baselines)
+        ask = partial(measured_baselines, backend, problem, spec.name, measure, report)
+        compared = kept_baselines(journal, settings, train, resume, ask) if baselines else []
         measure = measure.beside(compared)
         clock.stop("baselines")
 
@@ -323,8 +154,9 @@ def run_fold(
             **limits,
         }
         estimator = _trained(spec, spec.make(problem, offered), parts, report, clock)
+        validated = _validated(spec, problem, offered, estimator, train, report)
         front, chosen = _front(estimator, spec.label, measure)
-        verdict = _verdict(estimator, measure, problem.search.margin)
+        verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         clock.stop("measuring")
     return Result(
         problem=problem.name,
@@ -334,33 +166,80 @@ def run_fold(
         random_state=random_state,
         metrics=[entry.name for entry in metrics],
         objectives=[objective.name for objective in objectives],
-        configuration=configuration(problem, fold, spec, seed, baselines=baselines),
-        feature_names=list(train.feature_names),
-        queries={part: query_ids(rows) for part, rows in parts.items()},
+        configuration=settings,
         front=front,
         chosen=chosen,
         baselines=compared,
+        **validated,
         **_course(estimator, clock),
+        **_data_fields(parts),
         versions=_versions(),
-        scaling=train.scaling,
-        missing=train.missing,
         verdict=verdict,
     )
+
+
+def _data_fields(parts: Parts) -> dict[str, Any]:
+    """Return features, queries, scaling and the features below 0 as fields of the result."""
+    train = parts["train"]
+    names = list(train.feature_names)
+    return {
+        "feature_names": names,
+        "queries": {part: query_ids(rows) for part, rows in parts.items()},
+        "scaling": train.scaling,
+        "missing": train.missing,
+        "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
+    }
+
+
+def _remark_on_queries(metric: Metric, parts: Iterable[AnyData], *, aloud: bool) -> None:
+    """Refuse parts with queries that cannot differ alone, and warn of many such queries; a study of the first fold."""
+    for part in parts:
+        remark = check_differing(metric, part)
+        if remark and aloud:
+            warnings.warn(remark, stacklevel=3)
 
 
 def _trained(spec: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
     """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
     if spec.tune and callable(getattr(estimator, "tune", None)):
-        estimator = _tuned(estimator, parts, spec.settings, lambda share: report("tuning", share, "by validation MAP"))
+        estimator = tuned(estimator, parts, spec.settings, lambda share: report("tuning", share, "by validation MAP"))
     clock.stop("tuning")
     shows_progress = getattr(estimator, "progress", None) is not None
     if not shows_progress:
         report("training", 0.0, spec.label)
-    estimator = _fitted(estimator, parts["train"], parts["validation"])
+    estimator = fitted(estimator, parts["train"], parts["validation"])
     if not shows_progress:
         report("training", 1.0, spec.label)
     clock.stop("solver")
     return estimator
+
+
+def _validated(
+    spec: Solver, problem: Problem, offered: Mapping[str, Any], estimator: Any, train: AnyData, report: Progress
+) -> dict[str, Any]:
+    """Return what chooses between solvers, as fields of the result.
+
+    ``n_compared`` counts the settings and members that the validation queries compared. For ``cross_validated`` the
+    training queries are dealt into equal parts. Each in turn is ranked by a solver that is trained on the others,
+    of which the one before it chooses parameters; the field is the mean metric over all queries.
+    """
+    n_settings = len(grid_of(spec.make(problem, offered), train, spec.settings)) if spec.tune else 0
+    if "backend" in spec.takes() and problem.backend.tune:
+        n_settings += len(grid_of(make_backend(problem.backend.name, **problem.backend.parameters), train))
+    fields = {"n_compared": n_settings + len(getattr(estimator, "front_", ()))}
+    n_parts, values = problem.comparison.cross_validation, []
+    offered = {**offered, "journal": None, "resume": False, "progress": None}
+    for number in range(1, n_parts + 1):
+        report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
+        dealt = deal_queries(in_one_piece(train), number, n_parts, seed=offered["random_state"])
+        parts = dict(zip(PARTS, dealt, strict=True))
+        inner = _trained(spec, spec.make(problem, offered), parts, _silent, _Clock())
+        values.append(problem.metric.make().per_query(parts["test"], OneRanker(inner).scores(parts["test"].X)))
+    return {**fields, "cross_validated": float(np.concatenate(values).mean()) if values else None}
+
+
+def _silent(stage: str, fraction: float, text: str) -> None:
+    pass
 
 
 def _course(estimator: Any, clock: _Clock) -> dict[str, Any]:
@@ -375,6 +254,7 @@ def _course(estimator: Any, clock: _Clock) -> dict[str, Any]:
             )
             for stage, table in history.items()
         },
+        "n_combined": getattr(estimator, "n_combined_", None),
         "n_evaluations": int(getattr(estimator, "n_evaluations_", 0)),
         "instances": getattr(estimator, "instance_unit_", None),
         "n_instances": None if (subsets := getattr(estimator, "instance_subsets_", None)) is None else subsets.shape[1],
@@ -411,6 +291,9 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
         settings["search"] = margin if spec.selects else {}
     unused += ["search"] if not settings["search"] else []
     unused += ["backend"] if not baselines and "backend" not in known else []
+    compared = {"trees": baselines, "cross_validation": problem.comparison.cross_validation}
+    settings["comparison"] = {name: value for name, value in settings["comparison"].items() if compared[name]}
+    unused += ["comparison"] if not settings["comparison"] else []
     used = {name: values for name, values in settings.items() if name not in unused}
     of_table = {} if spec.given is not None else {"name": spec.name, "parameters": spec.settings}
     code = _code([of_table, {**used, "data": None}])
@@ -456,54 +339,6 @@ def _where(stage: str, number: int, train: AnyData) -> str:
     return COUNTED[stage].format(number) + (f", {train.where}" if train.in_shards else "")
 
 
-def _fitted(estimator: Any, train: AnyData, validation: AnyData | None = None) -> Any:
-    """Fit an estimator and return it; one of another package knows arrays only."""
-    if isinstance(estimator, RankingEstimator):
-        return estimator.fit(train, validation=validation)
-    held_out = {} if validation is None else {"validation": validation}
-    whole = in_one_piece(train)
-    return estimator.fit(whole.X, whole.y, qid=whole.qid, **held_out)
-
-
-def _tuned(
-    ranker: Any, parts: Parts, given: Iterable[str] = (), progress: Callable[[float], object] | None = None
-) -> Any:
-    """Choose what is not given among the published grid by validation MAP."""
-    train, validation = parts["train"], parts["validation"]
-    grid = [{name: value for name, value in entry.items() if name not in given} for entry in ranker.default_grid(train)]
-    distinct = list({repr(entry): entry for entry in grid}.values())
-    return ranker.tune(train, validation, distinct, progress=progress)
-
-
-def _baselines(backend: Any, backend_name: str, solver: str, measure: Measure, report: Progress) -> list[Member]:
-    """Return all features, the best single feature and FSMRank, without the one that is the solver itself.
-
-    FSMRank is left out on more than two million preference pairs, where its grid would take longer than the search.
-    """
-    train = measure.parts["train"]
-    found = []
-    if solver != backend_name:
-        report("baselines", 0.0, "all features")
-        found.append(measure.fitted(ALL_FEATURES, _fitted(with_features(backend), train)))
-    report("baselines", 1 / 3, "single features")
-    found.append(_best_single_feature(measure))
-    if solver != "fsmrank" and not train.in_shards and train.n_pairs <= LONGEST_LIST:
-        report("baselines", 2 / 3, "FSMRank")
-        ranker = _fitted(_tuned(make_solver("fsmrank"), measure.parts), train)
-        found.append(measure.fitted("FSMRank", ranker))
-    report("baselines", 1.0, "measured")
-    return found
-
-
-def _best_single_feature(measure: Measure) -> Member:
-    """Rank by each feature, upwards and downwards, and take what is best on the training part."""
-    values = single_feature_values(measure.parts["train"], measure.metrics[0])
-    downwards, feature = divmod(int(values.argmax()), values.shape[1])
-    coef = np.zeros(values.shape[1])
-    coef[feature] = -1.0 if downwards else 1.0
-    return measure.weights("best single feature", coef, coef != 0)
-
-
 def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], int]:
     """Return what the estimator offers at each size, its front or its path, and which of them was chosen."""
     if not hasattr(estimator, "front_"):
@@ -529,13 +364,32 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
     return members, chosen
 
 
-def _verdict(estimator: Any, measure: Measure, margin: float) -> Verdict | None:
+def _verdict(
+    estimator: Any, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
+) -> Verdict | None:
     """Return how a selection stands on the test part; None of a ranker that selects nothing."""
-    if isinstance(estimator, Selection):
-        validation, test = (in_one_piece(measure.parts[part]) for part in PARTS[1:])
-        return estimator.verdict(test, measure.parts["train"], validation, metric=measure.metrics[0], margin=margin)
+    validation, test = (in_one_piece(measure.parts[part]) for part in PARTS[1:])
+    metric = measure.metrics[0]
     judged = getattr(estimator, "verdict", None)
-    return judged(measure.parts["test"]) if callable(judged) else None
+    verdict: Verdict | None = None
+    if isinstance(estimator, Selection):
+        verdict = estimator.verdict(test, measure.parts["train"], validation, metric=metric, margin=margin)
+    elif callable(judged):
+        verdict = judged(test)
+    trees = [baseline for baseline in baselines if baseline.name == TREES]
+    if verdict is None or not trees:
+        return verdict
+    other = judge(
+        chosen.per_query["test"][metric.name],
+        trees[0].per_query["test"][metric.name],
+        "test",
+        metric.name,
+        verdict.n_features,
+        verdict.n_allowed,
+        can_differ=metric.can_differ(test),
+        margin=margin,
+    )
+    return verdict.beside(other, TREES)
 
 
 class _Clock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -259,7 +260,8 @@ class FileData(DataSection):
     folder, file : str
         One of them; looked for beside the problem's file, then below a place of data.
     split : Split, optional
-        How one file is split; it is needed with `file`, and there only.
+        How one file is split; it is needed with `file`. In a LETOR folder without a validation file ``validation`` is
+        the share of the training queries for it.
     origin : str
         What to download where the data are missing.
     missing : float, "query-min", "query-mean" or "query-worst", optional
@@ -298,24 +300,33 @@ class FileData(DataSection):
                 "give folder, which holds Fold1, Fold2 and so on or the three files of one fold, or file, one file "
                 "with all queries"
             )
-        if (self.file is None) != (self.split is None):
+        if self.file is not None and self.split is None:
+            raise ValueError("file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}")
+        if self.file is None and self.split is not None and not self._draws_validation:
             raise ValueError(
-                "file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}"
-                if self.split is None
-                else "split is for one file; the files of a folder are split already"
+                "split is for one file; the files of a folder are split already, and where LETOR files lack a "
+                "validation part, split = {validation = 0.2} draws it"
             )
         return self
 
+    @property
+    def _draws_validation(self) -> bool:
+        """Whether a folder without a validation file gets one."""
+        split = self.split
+        asked = split is not None and split.validation is not None and split.test is None and split.folds is None
+        return asked and self.readers.fold is load_fold
+
     def n_folds(self, places: Places) -> int:
         """Return how many folds there are."""
-        if self.split is not None:
+        if self.file is not None and self.split is not None:
             return self.split.folds or 1
         return max(count_folds(self._found_folder(places)), 1)
 
     def read(self, fold: int, places: Places) -> Fold:
         """Return the parts of a fold from the first place that has the data."""
-        if self.split is None:
-            return self.readers.fold(self._folder_of(fold, places), **self._reading())
+        if self.file is None or self.split is None:
+            drawn = {} if self.split is None else {"validation": self.split.validation, "seed": self.split.seed}
+            return self.readers.fold(self._folder_of(fold, places), **self._reading(), **drawn)
         file = str(self.file)
         path = next((path for path in places.files(file) if path.exists()), None)
         if path is None:
@@ -365,7 +376,8 @@ class FileData(DataSection):
 
     def _is_fold(self, folder: Path) -> bool:
         return folder.is_dir() and any(
-            path.name.lower().startswith("train") and path.is_file() for path in folder.iterdir()
+            re.search(r"^train|\.train(\.txt)?(\.gz|\.xz)?$", path.name.lower()) and path.is_file()
+            for path in folder.iterdir()
         )
 
     def _reading(self, names: Sequence[str] = ()) -> dict[str, Any]:

@@ -132,6 +132,10 @@ class Choice:
     better, worse, undecided : int
         Solvers, rankers that select nothing among them, that test queries show to be better and worse than it, by
         paired t tests at the level .05 after Holm, and those of which they show neither.
+    compared : dict of str to float
+        Mean number of settings and members of each solver that validation queries compared.
+    cross_validated : bool
+        Whether cross-validation within the training queries chose the solver, and not the validation queries.
     best_on_test : str
         The solver with the best test mean of those that select: what one would take with the test values in sight.
     """
@@ -147,13 +151,16 @@ class Choice:
     worse: int
     undecided: int
     best_on_test: str
+    compared: dict[str, float]
+    cross_validated: bool
 
 
 def by_validation(results: Results) -> list[str]:
-    """Return the solvers that select features, the one that validation queries like best first.
+    """Return the solvers that select features, the one with the best validation mean first.
 
-    The order is by the mean of the error's metric over folds, after seeds; ties to fewer features, then by name.
-    Test queries have no say in it. Solvers without a verdict select nothing.
+    The order is by the mean of the error's metric over folds, after seeds, on the training queries by cross-validation
+    if all solvers have it, else on the validation queries; ties go to fewer features, then by name. Test queries do not
+    count. Solvers without a verdict select nothing.
 
     Parameters
     ----------
@@ -162,10 +169,15 @@ def by_validation(results: Results) -> list[str]:
     """
     selecting = dict.fromkeys(result.solver for result in results if result.verdict is not None)
     means = results.among(list(selecting)).means() if selecting else {}
-    column = f"validation {results.metric}"
+    column = "cross-validated" if cross_validated(results) else f"validation {results.metric}"
     # The last bits of a mean depend on the order of its sum: what agrees to ten places is a tie.
     order = [(-round(mean.mean(column)[0], 10), mean.mean("n_features")[0], name) for name, mean in means.items()]
     return [name for _, _, name in sorted(order)]
+
+
+def cross_validated(results: Results) -> bool:
+    """Whether all results that select features were cross-validated."""
+    return all(result.cross_validated is not None for result in results if result.verdict is not None)
 
 
 def chosen_solver(results: Results) -> Choice:
@@ -213,4 +225,6 @@ def chosen_solver(results: Results) -> Choice:
         worse=worse,
         undecided=len(found) - better - worse,
         best_on_test=max([solver, *others], key=lambda name: round(means[name].mean(test)[0], 10)),
+        compared={name: means[name].mean("compared")[0] for name in (solver, *others)},
+        cross_validated=cross_validated(shared),
     )

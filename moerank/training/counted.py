@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
+from moerank.checks import check_square
 from moerank.data import AnyData, RankingData
 from moerank.data.blocks import ByDocument, ByQuery
 from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
@@ -171,6 +172,7 @@ class CountedProblem:
         n_queries), or one row for all, choose an individual's pairs; a row that keeps no pair is a ValueError.
         """
         model = self.model(C)
+        check_square(*feature_mask.shape[::-1])
         factors = factorise(model.B, feature_mask)
         W = np.where(feature_mask, 0.0 if start is None else start, 0.0)
         if start is None:

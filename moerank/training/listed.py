@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import FloatType, Integers, Mask, Matrix, Words
+from moerank.checks import check_square
 from moerank.data import AnyData, PreferencePairs, RankingData, centre_in_queries
 from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.cholesky import factorise, solve
@@ -228,6 +229,7 @@ class PairProblem:
     def _scatter(self, active: NDArray[np.uint8]) -> Matrix:
         """Return Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ over the active pairs; the features are the lanes of a curvature pass."""
         n_documents, n_features = self.X.shape
+        check_square(n_features)
         result = np.empty((n_features, n_features))
         columns = np.zeros((n_documents, _DOUBLE))
         documents = np.empty_like(columns)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix
-from moerank.checks import check_room, memory_limit
+from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import AnyData, RankingData
 from moerank.data.blocks import ByDocument, ByQuery, column_block
 from moerank.kernels.blas import one_blas_thread
@@ -97,6 +97,7 @@ class QueryMoments:
         (n_individuals, n_queries) keeps at least one pair, and its means do not depend on the other rows.
         """
         packed, sums, n_pairs = data.total(_sums_of_subsets, ByQuery(query_mask), target)
+        check_square(data.n_features, len(query_mask))
         squares = np.empty((len(query_mask), data.n_features, data.n_features))
         rows, columns = np.tril_indices(data.n_features)
         squares[:, rows, columns] = squares[:, columns, rows] = packed / n_pairs
@@ -131,6 +132,7 @@ def _sums_among(data: RankingData, kept: Mask) -> tuple[Matrix, Matrix, Matrix, 
 
 def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, int]:
     """Return the sums of gram, unit and difference, and the number of pairs."""
+    check_square(data.n_features)
     gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
     with one_blas_thread():
         for begin, end in data.query_blocks(BLOCK):

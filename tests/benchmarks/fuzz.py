@@ -1,14 +1,18 @@
-"""Put mutated problem files, results, studies and journals through their readers, and see what comes out.
+"""Put mutated files of every kind through their readers, and see what comes out.
 
-    python tests/benchmarks/fuzz.py [--problems 100000] [--results 100000] [--journals 100000] [--seed 0]
+    python tests/benchmarks/fuzz.py [--kinds problem,result,journal,letor,csv,parquet] [--files 100000] [--seed 0]
 
-A reader may return, or raise a ValueError or OSError that names the file. Anything else is a finding, and so is a call
-that takes over two seconds, or more than a gigabyte where the system can limit that; exit code 1 if there is any. The
-first of each kind is kept in the folder that is printed. `mutated_journals.py` says what is right for a journal.
+A reader may return, or raise a ValueError or OSError that names the file. LETOR and CSV files are compared, to the bit,
+with what a slow reader finds in them. A journal gives a beginning of the records that were written, and a search that
+resumes from it ends as the undisturbed one. Anything else is a finding, and so is a call that takes over two seconds,
+or more than a gigabyte where the system can limit that; exit code 1 if there is any. The first of each kind is kept in
+the folder that is printed.
 """
 
 import argparse
-import json
+import csv
+import io
+import math
 import os
 import random
 import re
@@ -18,11 +22,24 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutated_journals import Journals
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from helpers.broken_letor import VALID, broken, judged
+from helpers.interrupted_search import GENERATIONS, assert_same_result
+from helpers.toy_search import ALGORITHMS, WeighedBits
+
+import moerank.data.read.letor
+from moerank.data import load_table
+from moerank.data.read.csv import MISSING
+from moerank.evolution import Journal, search
 from moerank.studies.grid import Cell
 from moerank.studies.problem import load_problem, shipped_problems
 from moerank.studies.result_files import model_json, read_result
@@ -45,71 +62,64 @@ n_documents = 4
 n_relevant = 2
 n_redundant = 1
 n_noise = 0
-noise = 0.1
-grid = [1, 3]
 [metric]
 name = "NDCG@10"
-gain = "exp2"
 [backend]
 name = "rankrls"
 parameters = {alpha = 1.0}
 [solver]
-parameters = {lambda1 = 0.5, x = [1, {y = "z"}]}
 tune = true
 [search]
 algorithm = "nsga2"
 objectives = ["features", "error"]
-final = "train"
 [instance_selection]
 density = [0.1, 0.2]
+population = 4
+generations = 1
 [feature_selection]
 generations = 3
 population = 8
 [ensemble]
 inject = false
-[[published]]
-method = "M"
-features = 2.5
-scores = {"NDCG@10" = 0.5}
-folds = {MAP = [0.1, 0.2]}
-source = "somewhere"
+population = 4
+generations = 1
 """
 
 RAW = [
     *("NaN", "nan", "inf", "-Infinity", "1e999", "-1", "0", "1.5", "true", "false", "null", "[]", "{}", '""', '"5"'),
     *("9" * 30, "-" + "9" * 25, "9" * 5000, "0x" + "f" * 3000, "1_000", "2020-01-01", "1e-400", "-0.0", str(2**63)),
-    *("[" * 3000, "[" * 300 + "]" * 300, '{"a":' * 2000, '{"a":' * 150 + "1" + "}" * 150, "[" * 50000),
+    *("[" * 3000, "[" * 300 + "]" * 300, '{"a":' * 2000, '{"a":' * 150 + "1" + "}" * 150, "[" * 50000, "01", "+5"),
     *('"\\ud800"', '"\\u0000"', '"\\u001b[2J"', '"../../x"', '"[bold]"', "'" + "x" * 5000 + "'", '"' + "y" * 300 + '"'),
+    *('{"a": 1, "a": 2}', "[1, 2", "10000000000000", "[null]", '[[1, "2"], {}]', '{"format": 4}', '"𝛼"', ".", "1,5"),
     *(
-        '{"a": 1, "a": 2}',
-        "[1, 2",
-        "10000000000000",
-        "[null]",
-        '[[1, "2"], {}]',
-        '{"format": 4}',
-        '"𝛼"',
-        "01",
-        "+5",
-        ".",
+        "NULL",
+        "NA",
+        "None",
+        "#N/A",
+        "0x10",
+        "1e5",
+        ".5",
+        "5.",
+        "1e",
+        "1 000",
+        " 7",
+        "7 ",
+        "①",
+        "−1",
+        "1\u00a0",
+        "5e-324",
     ),
+    *("2.2250738585072011e-308", "1" * 400, "0." + "3" * 40, "9007199254740993", "4.35", "--1", "'1'", " "),
 ]
 """What is put in the place of a value, as it stands in the file."""
 
 NUMBER_OR_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+\.?\d*(?:[eE][-+]?\d+)?|true|false|null|[\[\]{}]')
-
-
-def mutate(text, rng):
-    """Return the text with one to three mutations."""
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        text = rng.choice(MUTATIONS)(text, rng)
-    return text
+JUNK = b"\xff \xc3 \x00 \n \r \r\n \" [ ] { } , ; \t = . ''' # \xef\xbb\xbf \\ \x1a \x0c".split(b" ")
 
 
 def flip(text, rng):
-    if not text:
-        return bytes([rng.randrange(256)])
-    place = rng.randrange(len(text))
-    return text[:place] + bytes([text[place] ^ (1 << rng.randrange(8))]) + text[place + 1 :]
+    place = rng.randrange(len(text) + 1)
+    return text[:place] + bytes([(text[place : place + 1] or b"\0")[0] ^ (1 << rng.randrange(8))]) + text[place + 1 :]
 
 
 def truncate(text, rng):
@@ -129,8 +139,7 @@ def repeat(text, rng):
 
 def insert(text, rng):
     place = rng.randrange(len(text) + 1)
-    junk = rng.choice((b"\xff", b"\xc3", b"\x00", b"\n", b'"', b"[", b"]", b"{", b"}", b",", b"=", b".", b"'''", b"#"))
-    return text[:place] + junk * rng.choice((1, 1, 2, 500)) + text[place:]
+    return text[:place] + rng.choice(JUNK) * rng.choice((1, 1, 2, 500)) + text[place:]
 
 
 def replace(text, rng):
@@ -156,38 +165,43 @@ def line(text, rng):
     return b"".join(lines)
 
 
-MUTATIONS = (flip, truncate, cut, repeat, insert, replace, replace, replace, replace, line, line)
+BINARY = (flip, flip, truncate, cut, repeat, insert)
+TEXTUAL = (flip, truncate, cut, repeat, insert, replace, replace, replace, replace, line, line)
+
+
+def mutate(text, rng, mutations=TEXTUAL):
+    """Return the text with one to three mutations."""
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        text = rng.choice(mutations)(text, rng)
+    return text
 
 
 @dataclass
 class Target:
-    """A kind of file: where it is, texts that are right, and a function that reads it and uses what it has read."""
+    """A kind of file: where it is, texts that are right, a function that reads it and uses what it has read."""
 
     path: Path
-    bases: list
-    read: object
-
-    def mutate(self, base, rng):
-        return mutate(base, rng)
+    bases: list[bytes]
+    read: Callable[[], object]
+    mutate: Callable[[bytes, random.Random], bytes] = mutate
 
 
-def problem_target(folder):
+def problem_targets(folder):
+    path = folder / "problem.toml"
+
     def read():
         problem = load_problem(path)
         problem.configuration(), Cell(problem, 1, Solver(name="mofsrank"), 0).key
 
-    path = folder / "problem.toml"
-    return Target(path, [PROBLEM.encode(), *(file.read_bytes() for file in shipped_problems().values())], read)
+    return [Target(path, [PROBLEM.encode(), *(file.read_bytes() for file in shipped_problems().values())], read)]
 
 
 def result_targets(folder):
     """Results of a run, the files of a study."""
-    (folder / "problem.toml").write_text(PROBLEM.replace('x = [1, {y = "z"}]', "").replace("lambda1 = 0.5, ", ""))
-    changes = {"published": [], "solver.parameters": {}, "data.grid": None, "metric.gain": None}
-    changes |= {"instance_selection.population": 4, "instance_selection.generations": 1}
-    problem = load_problem(folder / "problem.toml", changes)
-    results = [run_fold(problem, 1, solver).to_json().encode() for solver in ("rankrls", "mofsrank", "lambdamart")]
-    results = [text if len(text) < 20_000 else _fewer_trees(text) for text in results]
+    (folder / "problem.toml").write_text(PROBLEM)
+    problem = load_problem(folder / "problem.toml")
+    results = [run_fold(problem, 1, solver).to_json().encode() for solver in ("rankrls", "mofsrank")]
+    results.append(run_fold(problem, 1, "lambdamart[n_trees=2]").to_json().encode())
 
     def read_run():
         result = read_result(folder)
@@ -202,15 +216,12 @@ def result_targets(folder):
 
     def read_study():
         loaded = Study.load(study_folder)
-        if len(loaded.problems) * sum(1 for _ in loaded.solvers) < 20 and _n_cells(loaded) < 100:
+        if sum(grid.n_cells for grid in loaded._grids) < 100:
             loaded.states()
 
     store = Store(study_folder, write=False)
-    cell_path, failure_path = (
-        study_folder / part / f"{entry.key}.json" for part, entry in (("cells", cell), ("failures", other))
-    )
+    cell_path, failure_path = study_folder / f"cells/{cell.key}.json", study_folder / f"failures/{other.key}.json"
     return [
-        Target(folder / "result.json", results, read_run),
         Target(folder / "result.json", results, read_run),
         Target(study_folder / "study.json", [(study_folder / "study.json").read_bytes()], read_study),
         Target(cell_path, [cell_path.read_bytes()], lambda: store.read(cell)),
@@ -218,19 +229,146 @@ def result_targets(folder):
     ]
 
 
-def _fewer_trees(text):
-    """Trees make a result large: keep two of them."""
-    values = json.loads(text)
-    for ranker in values["front"]:
-        ranker["trees"] = {
-            "columns": [0, 1], "thresholds": [0.5, 0.25], "left": [-1, -3], "right": [-2, -4],
-            "leaves": [0.1, 0.2, 0.3, 0.4], "roots": [0, 1],
-        }  # fmt: skip
-    return json.dumps(values, indent=1).encode()
+def journal_targets(folder):
+    """A journal whose check sums tell what was changed: what is left of it is resumed to the same bits."""
+    path = folder / "run.journal"
+
+    def run(journal):
+        return search(WeighedBits(), ALGORITHMS["NSGA2"](), GENERATIONS, seed=3, journal=journal)
+
+    undisturbed = run(Journal(path, {}))
+    return [Target(path, [path.read_bytes()], lambda: assert_same_result(run(Journal(path, {})), undisturbed))]
 
 
-def _n_cells(study):
-    return sum(grid.n_cells for grid in study._grids)
+def letor_targets(folder):
+    path = folder / "broken.txt"
+
+    def read():
+        content = path.read_bytes()
+        moerank.data.read.letor.CHUNK = (1, 7, 64, 300, 4096)[len(content) % 5]
+        missing, dtype = (None, 0.25)[len(content) % 2], (np.float64, np.float32)[len(content) % 3 % 2]
+        outcome = judged(path, content, missing=missing, dtype=dtype)
+        assert outcome in ("read", "refused"), outcome
+        if outcome == "refused":
+            raise ValueError(path)
+
+    return [Target(path, [b"".join(VALID.splitlines(keepends=True)[:6])], read, lambda base, rng: broken(rng, base))]
+
+
+def made_csv(rng):
+    """A small table, written as somebody may have written it."""
+    text = io.StringIO()
+    quote = rng.choice((csv.QUOTE_MINIMAL, csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC, csv.QUOTE_ALL))
+    ends, separator = rng.choice(("\n", "\n", "\r\n", "\r")), rng.choice(",,,,;\t")
+    writer = csv.writer(text, delimiter=separator, quoting=quote, lineterminator=ends)
+    names = ["label", "query", *(f"f{number}" for number in range(rng.randrange(1, 5)))]
+    order = rng.sample(range(len(names)), len(names))
+    writer.writerow([names[place] for place in order])
+    for query in rng.choice((("7", "8", "9"), ("a", "b b", "c,d"), ("1", "02", "x"), ("-5", str(2**63), "true"))):
+        for _ in range(rng.randrange(1, 4)):
+            values = [f"{rng.gauss(0, 10) ** 5:.{rng.randrange(1, 18)}g}" for _ in names[2:]]
+            row = [str(rng.randrange(5)), query, *values]
+            writer.writerow([row[place] for place in order])
+    return text.getvalue().encode()
+
+
+def judge_csv(content, missing):
+    """Read a CSV file value by value; None if it is no table of numbers."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    for separator in ",;\t":
+        try:
+            names, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        except (csv.Error, ValueError):
+            continue
+        if {"label", "query"} <= set(names):
+            break
+    else:
+        return None
+    rows = [row for row in rows if row and not (len(row) == 1 and row[0] and not row[0].strip(" \t"))]
+    wrong_name = any(name in ("", "__index_level_0__") or set(name) & set("\r\n") for name in names)
+    if b"\0" in content or wrong_name or len(set(names)) < len(names) or len(names) < 3 or not rows:
+        return None
+    if any(len(row) != len(names) for row in rows):
+        return None
+    labels, queries = ([row[names.index(name)] for row in rows] for name in ("label", "query"))
+    features = [place for place, name in enumerate(names) if name not in ("label", "query")]
+    X = [[missing if row[place] in MISSING else number(row[place]) for place in features] for row in rows]
+    y = [number(label) for label in labels]
+    begins = [query for place, query in enumerate(queries) if place == 0 or query != queries[place - 1]]
+    if any(label is None or not 0 <= label < 2**31 or label != int(label) for label in y) or "" in queries:
+        return None
+    if any(None in row for row in X) or len(set(begins)) < len(begins):
+        return None
+    if all(re.fullmatch(r"0|-?[1-9][0-9]{0,18}", query) and -(2**63) <= int(query) < 2**63 for query in queries):
+        queries = [int(query) for query in queries]
+    return np.array(X, np.float64), [int(label) for label in y], queries, [names[place] for place in features]
+
+
+def number(text):
+    """The finite number that a text says, or None."""
+    plain = text.strip(" \t")
+    if "_" in plain or "n" in plain.lower() or not plain.isascii() or plain != plain.strip():
+        return None
+    try:
+        return float(plain) if math.isfinite(float(plain)) else None
+    except ValueError:
+        return None
+
+
+def csv_targets(folder):
+    path = folder / "table.csv"
+
+    def read():
+        content = path.read_bytes()
+        missing = (None, None, -7.5)[len(content) % 3]
+        expected = judge_csv(content, missing)
+        try:
+            data = load_table(path, label="label", query="query", missing=missing)
+        except ValueError as error:
+            assert expected is None, f"refused, but it is right: {error}"
+            raise
+        assert expected is not None, "read, but it is wrong"
+        X, *others = expected
+        assert data.X.shape == X.shape and data.X.tobytes() == X.tobytes(), "other values"
+        assert [data.y.tolist(), data.qid.tolist(), list(data.feature_names)] == others, (
+            "other labels, queries or names"
+        )
+
+    return [Target(path, [made_csv(random.Random(seed)) for seed in range(300)], read)]
+
+
+def parquet_targets(folder):
+    path = folder / "table.parquet"
+
+    def made(rng):
+        written, n_rows = io.BytesIO(), rng.randrange(3, 40)
+        columns = {"label": [rng.randrange(5) for _ in range(n_rows)], "query": [row // 4 for row in range(n_rows)]}
+        columns |= {f"f{k}": [rng.gauss(0, 1) for _ in range(n_rows)] for k in range(rng.randrange(1, 4))}
+        compression, groups = rng.choice(("none", "snappy", "zstd", "gzip")), rng.choice((5, 100))
+        pq.write_table(pa.table(columns), written, compression=compression, row_group_size=groups)
+        return written.getvalue()
+
+    return [
+        Target(
+            path,
+            [made(random.Random(seed)) for seed in range(100)],
+            lambda: load_table(path, label="label", query="query"),
+            lambda base, rng: mutate(base, rng, BINARY),
+        )
+    ]
+
+
+KINDS = {
+    "problem": problem_targets,
+    "result": result_targets,
+    "journal": journal_targets,
+    "letor": letor_targets,
+    "csv": csv_targets,
+    "parquet": parquet_targets,
+}
 
 
 def attack(target, number, seed):
@@ -243,16 +381,11 @@ def attack(target, number, seed):
         target.read()
         outcome = "read"
     except (ValueError, OSError) as error:
-        outcome = (
-            "refused" if target.path.name in str(error) else f"finding: no file in {type(error).__name__}: {error}"
-        )
-    except BaseException as error:
+        named = target.path.name in str(error)
+        outcome = "refused" if named else f"finding: no file in {type(error).__name__}: {error}"
+    except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
-        outcome = f"finding: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
-        if isinstance(error, AssertionError):
-            outcome += f": {error}"
-        if isinstance(error, KeyboardInterrupt):
-            raise
+        outcome = f"finding: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}: {error}"
     seconds = time.process_time() - begin
     return (f"finding: {seconds:.1f} s" if seconds > HANG else outcome), seconds, text
 
@@ -269,49 +402,38 @@ def limit_memory():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--problems", type=int, default=100_000)
-    parser.add_argument("--results", type=int, default=100_000)
-    parser.add_argument("--journals", type=int, default=100_000)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    kept = Path(tempfile.mkdtemp(prefix="fuzz-findings-"))
-    n_findings = 0
-    memory = Path("/dev/shm")
+    kept, n_findings, memory = Path(tempfile.mkdtemp(prefix="fuzz-findings-")), 0, Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as name:
-        for kind, n_files, targets in (
-            ("problem files", arguments.problems, [problem_target(Path(name))]),
-            ("result and study files", arguments.results, result_targets(Path(name))),
-            ("journals", arguments.journals, [Journals(Path(name), mutate)]),
-        ):
+        for kind in arguments.kinds.split(","):
+            folder = Path(name) / kind
+            folder.mkdir()
+            targets = KINDS[kind](folder)
             for target in targets:
                 for text in target.bases:  # these are right
                     target.path.write_bytes(text)
                     target.read()
             limit_memory()
             outcomes, slowest, begin = Counter(), 0.0, time.perf_counter()
-            for number in range(n_files):
-                target = targets[number % len(targets)]
-                outcome, seconds, text = attack(target, number, arguments.seed)
+            for n in range(arguments.files):
+                target = targets[n % len(targets)]
+                outcome, seconds, text = attack(target, n, arguments.seed)
                 slowest = max(slowest, seconds)
-                outcomes[outcome[:200]] += 1
-                if outcome.startswith("finding") and outcomes[outcome[:200]] == 1:
-                    (kept / f"{number}-{target.path.name}").write_bytes(text)
-                    print(f"{number} {target.path.name}: {outcome[:300]}", flush=True)
-            took = time.perf_counter() - begin
-            found = sum(count for outcome, count in outcomes.items() if outcome.startswith("finding"))
+                outcomes[outcome[:100]] += 1
+                if outcome.startswith("finding") and outcomes[outcome[:100]] == 1:
+                    (kept / f"{n}-{target.path.name}").write_bytes(text)
+                    print(f"{n} {target.path.name}: {outcome[:300]}", flush=True)
+            found = outcomes.total() - outcomes["read"] - outcomes["refused"]
             n_findings += found
             print(
-                f"{kind}: {n_files:,} with seed {arguments.seed} in {took:.0f} s; {outcomes['read']:,} read, "
-                f"{outcomes['refused']:,} refused, {found} findings; slowest {slowest * 1000:.0f} ms",
+                f"{kind}: {arguments.files:,} with seed {arguments.seed} in {time.perf_counter() - begin:.0f} s; "
+                f"{outcomes['read']:,} read, {outcomes['refused']:,} refused, {found} findings; "
+                f"slowest {slowest * 1000:.0f} ms",
                 flush=True,
             )
-            if unnoticed := sum(getattr(target, "unnoticed", 0) for target in targets):
-                print(f"  of these, {unnoticed:,} searches ended with another front of true values", flush=True)
-    end(kept, n_findings)
-
-
-def end(kept, n_findings):
-    """Say where the findings are kept, or remove their empty folder, and exit."""
     if n_findings:
         print(f"findings are in {kept}")
     else:

@@ -9,7 +9,6 @@ temporary file stays, if a finished cell was started again, or if a runner ended
 """
 
 import argparse
-import json
 import random
 import shutil
 import signal
@@ -18,6 +17,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from helpers.study_files import contents
 
 SOLVERS = ["mofsrank", "mofsrank-no-ensemble", "fsmrank", "ranksvm-primal", "greedy-rankrls", "listnet"]
 DATA = 4  # pairs of problems, each with one undisturbed study
@@ -46,19 +49,6 @@ def start(out, files):
 
 def n_starts(log):
     return len(log.read_text().splitlines()) if log.exists() else 0
-
-
-def contents(folder):
-    files = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != "starts.log":
-            text = path.read_text()
-            if path.parent.name == "cells":
-                values = json.loads(text)
-                del values["times"]
-                text = json.dumps(values)
-            files[str(path.relative_to(folder))] = text
-    return files
 
 
 def kill_until_finished(out, files, rng, kills, longest):

@@ -55,6 +55,19 @@ def test_folders_of_tables_and_of_folds(command, tmp_path):
     assert "--fold 3: set has folds 1 to 2" in command(*asked, "--fold", 3).stderr
 
 
+def test_a_folder_without_validation_part_is_described_with_one_that_is_drawn(command, tmp_path):
+    (tmp_path / "set").mkdir()
+    for part, n_queries in (("train", 10), ("test", 3)):
+        lines = "".join(f"{row % 2} qid:{row // 2} 1:{row}\n" for row in range(2 * n_queries))
+        (tmp_path / "set" / f"rank.{part}").write_text(lines)
+    outcome = command("data", "describe", "set", "--json")
+    assert [part["queries"] for part in described(outcome)] == [8, 2, 3]
+    assert (
+        "no validation part: a fifth of the training queries is drawn, as by split = {validation = 0.2}"
+        in outcome.stderr
+    )
+
+
 def test_a_problem_is_described_as_it_is_read(command, tmp_path):
     (tmp_path / "own.txt").write_text("".join(LETOR.replace("qid:", f"qid:{n}") for n in range(5)))
     (tmp_path / "own.toml").write_text(

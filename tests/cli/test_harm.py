@@ -47,10 +47,11 @@ def test_figures_that_cannot_be_drawn_lose_no_result(command, tmp_path, monkeypa
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["front.csv", "model.json", "result.json"]
     assert "Wrote to here: front.csv, model.json, result.json" in outcome.stdout
     assert "best single feature" in outcome.stdout
-    monkeypatch.undo()
-    os.chdir(tmp_path)
-    assert command("run", "TINY", *BUDGET, "--out", "here", "--resume").exit_code == 0
-    assert (tmp_path / "here" / "front.png").is_file()
+    if broken == "import":
+        monkeypatch.undo()
+        os.chdir(tmp_path)
+        assert command("run", "TINY", *BUDGET, "--out", "here", "--resume").exit_code == 0
+        assert (tmp_path / "here" / "front.png").is_file()
 
 
 def test_a_result_that_finds_the_disk_full_is_kept_elsewhere(command, tmp_path, monkeypatch):

@@ -32,12 +32,6 @@ def test_all_values_of_a_front_are_there_at_any_width(tiny_result, width):
     assert len(heads) == {40: 4, 60: 2, 80: 1, 200: 1}[width]
 
 
-def test_columns_of_one_metric_stay_together(tiny_result):
-    text = printed(front_table(tiny_result), 64)  # a column of the next metric would fit
-    first = text.splitlines()[1].split()
-    assert set(first) == {"NDCG@10"}
-
-
 def test_every_solver_has_its_whole_name_at_60_columns():
     text = printed(solver_table(solvers().values()), 60)
     assert max(map(len, text.splitlines())) <= 60

@@ -107,3 +107,17 @@ def test_a_file_that_takes_long_to_read_is_a_stage(tmp_path, capsys, monkeypatch
     report_reading(tmp_path / "other.txt", 1.0)
     said = capsys.readouterr().err.splitlines()
     assert said == ["reading long.txt: 100% (7.5 s)", "feature selection: generation 3 (0.0 s)"]
+
+
+def test_without_a_terminal_a_line_a_minute_tells_the_share_and_the_time_left(capsys, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("moerank.cli.progress.monotonic", clock)
+    with StageProgress() as progress:
+        for generation in range(1, 11):
+            clock.now += 25.0
+            progress("feature_selection", generation / 10, f"generation {generation}")
+    assert capsys.readouterr().err.splitlines() == [
+        "feature selection: generation 4, 40% (75.0 s, about 2 min left)",
+        "feature selection: generation 7, 70% (150.0 s, about 60 s left)",
+        "feature selection: generation 10 (225.0 s)",
+    ]

@@ -36,14 +36,6 @@ def test_what_was_there_is_no_speed_but_tells_what_cells_cost(cells):
     assert left.seconds(4.0) == pytest.approx((2 * 2.0 + 500.0) * 4.0 / 2.0)
 
 
-def test_two_processes_are_twice_as_fast(cells):
-    some = cells("rankrls", 6)
-    left = TimeLeft(some)
-    for cell in some[:4]:
-        left.done(cell, 10.0)
-    assert left.seconds(20.0) == pytest.approx(10.0)
-
-
 def test_a_solver_that_is_not_measured_counts_as_the_mean_of_its_problem(cells):
     known, other = cells("rankrls", 2) + cells("fsmrank", 1), cells("rankrls", 1, "large")
     left = TimeLeft([*known, *cells("mofsrank", 2), *other])

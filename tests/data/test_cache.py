@@ -163,14 +163,32 @@ def test_arrays_that_do_not_fit_together_are_not_believed(path, parsed, cache, f
     assert len(parsed) == 2
 
 
-def test_a_folder_of_another_user_is_not_used(path, parsed, cache, monkeypatch):
+@pytest.mark.parametrize("how", ["open to others", "open to a group", "of another user"])
+def test_a_folder_where_another_user_may_write_is_not_used(path, parsed, cache, monkeypatch, how):
     load_letor(path)
-    monkeypatch.setattr(cache_module, "is_own", lambda status: False)
-    load_letor(path)
-    clear_cache()
-    load_letor(path)
+    if how == "of another user":
+        monkeypatch.setattr("moerank.files.is_own", lambda status: False)
+    else:
+        cache.chmod(0o777 if how == "open to others" else 0o770)
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=rf"another user may write in {cache}\. .* chmod go-w {cache}"):
+            load_letor(path)
+        clear_cache()
     assert len(parsed) == 3
     assert not list(cache.iterdir())
+
+
+def test_a_folder_is_made_for_the_user_alone(path, parsed, tmp_path, monkeypatch):
+    folder = tmp_path / "not there yet"
+    monkeypatch.setenv("MOERANK_CACHE", str(folder))
+    before = os.umask(0)
+    try:
+        load_letor(path)
+        load_letor(path)
+    finally:
+        os.umask(before)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert len(parsed) == 1
 
 
 @pytest.mark.parametrize("how", ["file", "link"])

@@ -45,6 +45,7 @@ def write_fold(folder, names):
         ("TRAIN.TXT", "Vali.txt", "Testset.TXT"),
         ("Trainingset.txt.GZ", "VALIDATIONSET.TXT.xz", "test.TXT"),
         ("rank.train", "rank.vali.gz", "RANK.TEST"),
+        ("set1.train.txt", "set1.valid.txt.gz", "set1.test.txt"),
         ("a.train", "b.valid", "c.test.xz"),
     ],
 )
@@ -97,7 +98,28 @@ def test_a_missing_part_is_named_with_what_is_there(tmp_path):
         load_fold(tmp_path)
     said = str(caught.value)
     assert said.startswith(f"{tmp_path}: no validation part; looked for vali.txt and validationset.txt")
-    assert said.endswith("found test.txt, train.txt, valid.txt")
+    assert "found test.txt, train.txt, valid.txt. load_fold(…, validation=0.2), or split = " in said
+
+
+def test_a_missing_validation_part_is_drawn_from_the_training_queries(tmp_path):
+    (tmp_path / "rank.train").write_text("".join(f"1 qid:{query} 1:{query}\n" for query in range(10)))
+    (tmp_path / "rank.test").write_text("1 qid:1 2:0.5\n")
+    with pytest.raises(FileNotFoundError, match=r"no validation part.*rank\.train\. load_fold\(…, vali"):
+        load_fold(tmp_path)
+    train, vali, test = load_fold(tmp_path, validation=0.3)
+    assert (train.n_queries, vali.n_queries, test.qid.tolist()) == (7, 3, [1])
+    assert sorted([*train.qid, *vali.qid]) == list(range(10))
+    assert (train.X[:, 0] == train.qid).all()
+    assert train.n_features == vali.n_features == test.n_features == 2
+    assert load_fold(tmp_path, validation=0.3, seed=1)[1].qid.tolist() != vali.qid.tolist()
+    for share, message in (
+        (0.01, "10 queries cannot be split into shares of 0.01 for validation with"),
+        (1.0, r"validation must be in \(0, 1\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            load_fold(tmp_path, validation=share)
+    (tmp_path / "rank.vali").write_text("1 qid:7 2:0.5\n")
+    assert load_fold(tmp_path, validation=0.3)[1].qid.tolist() == [7]
 
 
 def test_a_missing_folder_is_named(tmp_path):

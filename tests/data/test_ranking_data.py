@@ -1,4 +1,5 @@
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -144,7 +145,12 @@ def test_a_number_for_qid_is_one_query_and_texts_are_queries_too():
     X, y = np.zeros((1001, 1)), np.zeros(1001)
     with pytest.raises(ValueError, match=r"qid is missing: without it all 1,001 rows are one query.* qid=0"):
         RankingData(X, y)
-    assert RankingData(X[:1000], y[:1000]).n_queries == 1
+    with pytest.warns(UserWarning, match="shop: qid is missing, so all 1,000 rows are one query; give .* or qid=0 if"):
+        assert RankingData(X[:1000], y[:1000], name="shop").n_queries == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RankingData(X[:1], y[:1])
+        RankingData(X, y, 0)
     for number in (0, np.int64(7)):
         data = RankingData(X, y, number)
         assert data.offsets.tolist() == [0, 1001]

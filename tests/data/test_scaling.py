@@ -22,6 +22,7 @@ from moerank.data import (
 )
 from moerank.data.blocks import ROWS
 from moerank.data.inputs import name_of_scaled_table
+from moerank.data.scaling import negative_features
 
 
 def restated(data):
@@ -33,6 +34,17 @@ def restated(data):
             if greatest > least:
                 X[begin:end, f] = [(value - least) / (greatest - least) for value in values]
     return X
+
+
+@pytest.mark.parametrize("kind", ["none", "minmax", "standard"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_features_with_negative_raw_values_are_known_whatever_the_scaling(kind, dtype):
+    X = np.random.default_rng(0).lognormal(size=(ROWS + 50, 5)).astype(dtype)
+    X[3, 0], X[-1, 1], X[5, 2], X[7, 3] = 0.0, -1e-3, np.nan, -0.5
+    for missing in (-0.5, 0.0):
+        data = RankingData(X, np.arange(len(X)) % 3, np.arange(len(X)) // 50, missing=missing)
+        found = negative_features(fit_scaling(data, kind).apply(data))
+        assert found.tolist() == [False, True, False, missing != -0.5, False]
 
 
 def test_equals_the_formula_query_by_query():

@@ -78,7 +78,7 @@ def test_what_cannot_be_compared_is_refused(X, F, message):
         archive.add(X, F)
 
 
-@pytest.mark.parametrize("dtype", [bool, np.float64, np.int64])
+@pytest.mark.parametrize("dtype", [bool, np.float64, np.int64, object])
 def test_digests_are_equal_exactly_where_rows_are(dtype):
     X = np.random.default_rng(0).integers(0, 2, (300, 7)).astype(dtype)
     digests = row_digests(X)

@@ -1,7 +1,5 @@
 """Journals whose check sums are right and whose content is not that of the search: each is refused by name."""
 
-import time
-
 import numpy as np
 import pytest
 from helpers.interrupted_search import GENERATIONS, assert_same_result, interrupted
@@ -73,15 +71,6 @@ def test_a_journal_of_a_longer_search_is_refused(path, nsga2):
     search(WeighedBits(), nsga2, GENERATIONS, seed=3, journal=Journal(path, {}))
     with pytest.raises(ValueError, match=r"record 8 of .* another search: the search ends after 7 records"):
         search(WeighedBits(), nsga2, 7, seed=3, journal=Journal(path, {}))
-
-
-def test_many_records_are_refused_at_the_first_that_differs(path, nsga2):
-    interrupted(path, nsga2, 3)
-    rewritten(path, lambda there: [*there, *[Record(there[-1].elapsed, [], np.empty((0, 2)))] * 20_000])
-    begin = time.monotonic()
-    with pytest.raises(ValueError, match="record 3 of journal"):
-        search(WeighedBits(), nsga2, GENERATIONS, seed=3, journal=Journal(path, {}))
-    assert time.monotonic() - begin < 5
 
 
 def test_another_problem_is_noticed(path, nsga2):

@@ -1,24 +1,16 @@
 """A search that was interrupted and goes on from its journal has the bits of an undisturbed one, or is refused."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.interrupted_search import GENERATIONS, Counting, assert_same_result, interrupted
 from helpers.toy_search import ALGORITHMS, POP_SIZE, SPARSE, WeighedBits, operators
 from pymoo.algorithms.moo.nsga2 import NSGA2
-from pymoo.core.duplicate import NoDuplicateElimination
 from pymoo.core.evaluator import Evaluator
 from pymoo.core.mutation import Mutation
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
-from pymoo.core.sampling import Sampling
-from pymoo.operators.crossover.nox import NoCrossover
 
 from moerank.evolution import Archive, Journal, search
 
@@ -45,30 +37,6 @@ class Constrained(Problem):
         out["H"] = X[:, :15].sum(axis=1) - X[:, 15:].sum(axis=1)
 
 
-class Words(Problem):
-    """Rows of strings: min (length, letters that are not a)."""
-
-    def __init__(self):
-        super().__init__(n_var=1, n_obj=2)
-
-    def _evaluate(self, X, out, *args, **kwargs):
-        out["F"] = np.array([[len(word), len(word) ** 2 - 9 * word.count("a")] for (word,) in X])
-
-
-class RandomWords(Sampling):
-    def _do(self, problem, n_samples, *args, random_state=None, **kwargs):
-        words = np.empty((n_samples, 1), object)
-        words[:, 0] = ["".join(random_state.choice(list("abc"), 5)) for _ in range(n_samples)]
-        return words
-
-
-class OtherLetter(Mutation):
-    def _do(self, problem, X, random_state=None, **kwargs):
-        X = X.copy()
-        X[:, 0] = [(word + str(random_state.choice(list("abc"))))[int(random_state.integers(3)) :] for word in X[:, 0]]
-        return X
-
-
 @pytest.mark.parametrize("made", [*ALGORITHMS.values(), *SPARSE.values()], ids=[*ALGORITHMS, *SPARSE])
 def test_interrupted_again_and_again_the_search_ends_with_the_same_bits(made, path):
     undisturbed = search(whole := Counting(), made(), GENERATIONS, seed=3)
@@ -82,46 +50,6 @@ def test_interrupted_again_and_again_the_search_ends_with_the_same_bits(made, pa
     assert journal.resumed
     # Nothing is evaluated twice but the front, at the end.
     assert rest.calls == whole.calls - batches + 1
-
-
-@pytest.mark.parametrize("generation", range(1, 7))
-def test_a_kill_after_any_generation_loses_nothing(generation, path, nsga2):
-    class Killed(BaseException):
-        pass
-
-    def kill(fraction, n_gen, n_eval):
-        if n_gen == generation:
-            # What stands in the file at this moment is all that a killed process leaves.
-            path.with_name("left").write_bytes(path.read_bytes())
-            raise Killed
-
-    with pytest.raises(Killed):
-        search(WeighedBits(), nsga2, 7, seed=3, journal=Journal(path, {}), progress=kill)
-    problem = Counting()
-    resumed = search(problem, nsga2, 7, seed=3, journal=Journal(path.with_name("left"), {}))
-    assert_same_result(resumed, search(WeighedBits(), nsga2, 7, seed=3))
-    assert problem.calls == 7 - generation + 1
-
-
-@pytest.mark.parametrize("name", ["NSGA2", "MOEAD"])
-def test_a_killed_process_is_resumed_to_the_same_bits(name, path):
-    program = (
-        "from helpers.toy_search import ALGORITHMS\n"
-        "from test_resuming import Journal, Slow, search\n"
-        f"search(Slow(), ALGORITHMS[{name!r}](), 60, seed=3, journal=Journal({str(path)!r}, {{}}))\n"
-    )
-    here = Path(__file__).parent
-    folders = os.pathsep.join([str(here), str(here.parent), str(here.parents[1]), os.environ.get("PYTHONPATH", "")])
-    rng = np.random.default_rng(list(name.encode()))
-    process = subprocess.Popen([sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": folders})
-    deadline = time.monotonic() + 100
-    while not path.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(rng.uniform(0.0, 0.5))
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    undisturbed = search(WeighedBits(), ALGORITHMS[name](), 60, seed=3)
-    assert_same_result(search(WeighedBits(), ALGORITHMS[name](), 60, seed=3, journal=Journal(path, {})), undisturbed)
 
 
 def test_a_search_that_has_ended_is_not_done_again(path, nsga2):
@@ -163,40 +91,6 @@ def test_progress_is_told_of_new_generations_alone(path, nsga2):
     assert calls == [(n / 8, n, 16 * n) for n in range(5, 9)]
     search(WeighedBits(), nsga2, 8, seed=3, journal=Journal(path, {}), **tell)
     assert len(calls) == 4
-
-
-def test_a_torn_last_record_is_evaluated_again(path, nsga2):
-    undisturbed = search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {}))
-    content = path.read_bytes()
-    *before, last = content.splitlines(keepends=True)
-    size = len(last)
-    for length in [*range(len(content) - size, len(content) - 20, 31), *range(len(content) - 20, len(content))]:
-        path.write_bytes(content[:length])
-        assert_same_result(search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {})), undisturbed)
-        *same, again = path.read_bytes().splitlines(keepends=True)
-        assert same == before
-        # All but the time and the check sum is as it was.
-        assert again[again.index(b",") : -33] == last[last.index(b",") : -33]
-
-
-def test_changed_bytes_never_change_the_result(path, nsga2):
-    undisturbed = search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {}))
-    content = path.read_bytes()
-    rng = np.random.default_rng(0)
-    refused = 0
-    for _ in range(200):
-        changed = bytearray(content)
-        for at in rng.integers(len(content), size=rng.integers(1, 4)):
-            changed[at] ^= 1 << int(rng.integers(8))
-        path.write_bytes(changed)
-        try:
-            result = search(WeighedBits(), nsga2, 3, seed=3, journal=Journal(path, {}))
-        except ValueError as error:
-            refused += 1
-            assert str(path) in str(error)
-        else:
-            assert_same_result(result, undisturbed)
-    assert refused > 150  # what changes in the last record alone is cut off
 
 
 class Fading(Mutation):
@@ -275,18 +169,3 @@ def test_an_evaluated_initial_population_is_taken_as_it_is(path):
     initial.set("F", initial.get("F") + 1)
     with pytest.raises(ValueError, match=r"record 1 .* values are not those of the initial population"):
         search(WeighedBits(), algorithm(initial), 6, seed=3, journal=Journal(path, {}))
-
-
-def test_rows_of_objects_are_resumed(path):
-    def algorithm():
-        return NSGA2(
-            POP_SIZE,
-            sampling=RandomWords(),
-            crossover=NoCrossover(),
-            mutation=OtherLetter(),
-            eliminate_duplicates=NoDuplicateElimination(),
-        )
-
-    undisturbed = search(Words(), algorithm(), 6, seed=3, journal=Journal(path, {}))
-    path.write_bytes(path.read_bytes()[:-900])
-    assert_same_result(search(Words(), algorithm(), 6, seed=3, journal=Journal(path, {})), undisturbed)

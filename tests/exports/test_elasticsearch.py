@@ -16,8 +16,9 @@ from moerank.exports.elasticsearch import elasticsearch, opensearch
 FEATURES, MODEL = Path("out/m-features.json"), Path("out/m.json")
 
 
-def exported(model, features=None, write=elasticsearch):
-    return write(deployable(model, "moerank", read_features(features)), MODEL)
+def exported(model, features=None, write=elasticsearch, version=None):
+    model = replace(model, negative=())  # whose scores are computed all the same
+    return write(deployable(model, "moerank", read_features(features), version), MODEL)
 
 
 def scores(server, X):
@@ -67,6 +68,41 @@ def test_what_counts_as_less_than_0_when_it_is_missing_goes_where_trees_say():
     assert "does not match" not in exported(GUIDE, told).next_step
 
 
+def test_features_below_0_are_refused_by_name():
+    for name, kind in (("unscaled", "linear"), ("standard", "linear"), ("raw", "trees"), ("standard", "trees")):
+        model = served(name, kind)
+        assert set(model.negative) == {NAMES[5], NAMES[6]} & set(model.names)
+        with pytest.raises(ValueError, match=r"below 0 in the training data: 'two\\nlines', '\$x\}\}'. The engine"):
+            elasticsearch(deployable(model, "m", {}), MODEL)
+        told = read_features({name: {"elasticsearch": {"template": "{}"}} for name in model.negative})
+        elasticsearch(deployable(model, "m", told), MODEL)
+
+
+VERSIONS = {"2.19": "zero", "3.1": "zero", "3.2": False, "3.7": False, "3.8": True, "3.9": None, None: None}
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=str)
+def test_opensearch_counts_what_is_absent_as_trees_do_or_it_is_said(version):
+    """Every version but 3.2 to 3.7 ranks as in training; a server that does not know the file refuses it."""
+    model = stumps([-2.0, 0.5, -1.5, 3.0])
+    told = {"x0": {"elasticsearch": {"template": {"match": {"field": "x0"}}}}}
+    deployment = exported(model, told, opensearch, version)
+    X = np.array([[np.nan], [-1.75], [0.0], [1.0]])
+    right = expected(model, X)
+    found = scores(PluginModel(*deployment.files.values(), VERSIONS[version]), X)
+    assert (found == right).tolist() == [version not in ("3.2", "3.7"), True, True, True]
+    assert ("does not match right in every tree" in deployment.next_step) == (version in ("3.2", "3.7"))
+    assert ("name your version with --target-version" in deployment.next_step) == (version is None)
+    if version in ("3.9", None):
+        with pytest.raises(RefusedError):
+            PluginModel(*deployment.files.values(), "zero")
+    deployment = exported(replace(model, missing=1.0), told, opensearch, version)
+    said = "counts a feature whose query does not match as 0, not 1." in deployment.next_step
+    assert said == (version in ("2.19", "3.1"))
+    found = scores(PluginModel(*deployment.files.values(), VERSIONS[version]), X[:1])
+    assert (found == expected(replace(model, missing=1.0), X[:1])).all() == (version in ("3.8", "3.9", None))
+
+
 def test_normalisers_are_the_plugins():
     def norms(model):
         return list(json.loads(exported(model).files[MODEL])["model"]["model"]["feature_normalizers"].values())
@@ -99,7 +135,7 @@ def test_a_file_says_what_features_are():
     assert third["template"]["function_score"]["field_value_factor"] == {"field": "f46", "missing": 0.0}
     assert PluginModel(*deployment.files.values()).names[0] == "bm25"
     assert '"params": {"keywords": "TEXT"}' in deployment.next_step
-    assert "Use OpenSearch 3.8 or later" in exported(served("raw", "trees"), told, opensearch).next_step
+    assert "Use OpenSearch 3.9 or later" in exported(served("raw", "trees"), told, opensearch).next_step
 
 
 def test_the_next_step_names_the_files():

@@ -48,6 +48,14 @@ def test_a_solver_is_exported_with_its_chosen_member_or_another(train, solver, t
         np.testing.assert_allclose(solr_scores(exported, there, X), right, rtol=1e-4, atol=1e-6)
 
 
+def test_a_version_is_of_opensearch_and_a_number(tmp_path):
+    mr.export(GUIDE, "opensearch", tmp_path / "m.json", target_version="3.1")
+    with pytest.raises(ValueError, match="target_version is for the format opensearch, not for solr"):
+        mr.export(GUIDE, "solr", tmp_path / "m.json", target_version="9.1")
+    with pytest.raises(ValueError, match=r"target_version must be a version such as '3.8', not 'new'"):
+        mr.export(GUIDE, "opensearch", tmp_path / "m.json", target_version="new")
+
+
 def test_another_member_is_exported_with_its_own_trees(train, tmp_path):
     stages = {"instance_selection": False, "feature_selection": BUDGET, "ensemble": False}
     solver = mr.MOFSRank(refit=mr.RankBoost(5), tune=False, random_state=0, **stages).fit(train)

@@ -1,6 +1,9 @@
+from functools import cache
+
 import pytest
 from helpers.changes import replace
 
+from moerank.figures.of_study import FIGURES
 from moerank.solvers import solvers
 from moerank.studies.problem import Published
 from moerank.studies.results import Results
@@ -56,3 +59,9 @@ def published_problem(problem):
         Published(method="Unsized", solver="gas-e", scores={"NDCG@10": 0.5}, source="a paper"),
     ]
     return problem.model_copy(update={"published": tuple(entries)})
+
+
+@pytest.fixture(scope="session")
+def drawn_large(large, published_problem):
+    """Draw a figure of the large study once, for all tests that only look at it."""
+    return cache(lambda name: FIGURES[name].draw(large, published_problem if FIGURES[name].of_problem else None))

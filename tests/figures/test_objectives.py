@@ -118,8 +118,9 @@ def test_no_text_of_a_run_is_clipped_or_overlaps(name, change, priced):
     assert_legible(RUN_FIGURES[name].draw(change(priced)))
 
 
-@pytest.mark.parametrize("name", ["ablation", "fronts", "objectives"])  # those that show objectives
-@pytest.mark.parametrize("study", ["small", "many"])
+@pytest.mark.parametrize(
+    ("name", "study"), [("ablation", "small"), ("fronts", "many"), ("objectives", "small"), ("objectives", "many")]
+)
 def test_no_text_of_a_study_is_clipped_or_overlaps(name, study, request, problem):
     figure = FIGURES[name].draw(request.getfixturevalue(study), problem)
     assert_legible(figure)

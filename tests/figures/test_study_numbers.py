@@ -73,8 +73,8 @@ def test_accuracy_is_of_what_validation_would_choose(results, problem, metric):
     assert y[0] == pytest.approx(score(results, "ranksvm-primal", metric), rel=1e-14)
 
 
-def test_accuracy_of_many_has_lines_by_family_and_a_column_for_each_ranker(large, published_problem):
-    figure = FIGURES["accuracy"].draw(large, published_problem)
+def test_accuracy_of_many_has_lines_by_family_and_a_column_for_each_ranker(large, drawn_large):
+    figure = drawn_large("accuracy")
     for solver in ("mofsrank", "mofsrank-rvea", "fsm-svm", "gas", "nonconvex-mcp"):
         values = lines_of(panel_of(figure, solver))[solver].get_ydata()
         np.testing.assert_allclose(values, curve(large, solver, "test", "NDCG@10"), rtol=1e-14)
@@ -93,22 +93,19 @@ def test_accuracy_of_many_has_lines_by_family_and_a_column_for_each_ranker(large
     assert list(drawn) == sorted(drawn, reverse=True)
 
 
-def test_lines_of_other_panels_are_faint_behind(large, problem):
-    figure = FIGURES["fronts"].draw(large, problem, fold=2)
-    axes = panel_of(figure, "gas", 2)
+def test_lines_of_other_panels_are_faint_behind(large, drawn_large):
+    axes = panel_of(drawn_large("fronts"), "gas", 2)
     others = lines_of(axes)["_others"]
     drawn = set(zip(*(others.get_data()), strict=True))
     for run in large:
-        if run.fold == 2 and run.seed == 0 and len(run.front) > 1:
+        if run.fold == 1 and run.seed == 0 and len(run.front) > 1:
             ends = [(len(m.features), m.scores["test"]["NDCG@10"]) for m in (run.front[0], run.front[-1])]
             inside = run.solver in lines_of(axes)
             assert all((end in drawn) != inside for end in ends), run.solver
     assert others.get_color() == "0.84"
 
 
-@pytest.mark.parametrize("study", ["results", "large"])
-def test_fronts_are_the_members_of_the_first_seed(study, problem, request):
-    results = request.getfixturevalue(study)
+def test_fronts_are_the_members_of_the_first_seed(results, problem):
     figure = FIGURES["fronts"].draw(results, problem, fold=2)
     for solver in ("mofsrank", "greedy-rankrls"):
         front = runs_of(results, solver)[2][0].front
@@ -173,15 +170,14 @@ def test_frequency_is_the_share_of_the_runs(results, problem):
     assert list(share.sum(axis=0).round(9)) == sorted(share.sum(axis=0).round(9), reverse=True)
 
 
-def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, problem, results):
+def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, drawn_large, problem, results):
     small = panel_of(FIGURES["cost"].draw(results, problem, metric="MAP"), "_best").lines
     places = {solver: (seconds(results, solver), score(results, solver, "MAP")) for solver in results.solvers}
     drawn = [tuple(np.ravel(line.get_data())) for line in small if len(line.get_xdata()) == 1]
     for place in places.values():
         assert any(place == pytest.approx(other, rel=1e-12) for other in drawn)
 
-    figure = FIGURES["cost"].draw(large, problem)
-    axes = panel_of(figure, "_best")
+    axes = panel_of(drawn_large("cost"), "_best")
     places = {s: (seconds(large, s), score(large, s, "NDCG@10")) for s in large.solvers}
     unbeaten = {
         p for p in places.values() if not any(q != p and q[0] <= p[0] and q[1] >= p[1] for q in places.values())
@@ -199,8 +195,8 @@ def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, prob
         np.testing.assert_allclose(found, sorted(members), rtol=1e-12)
 
 
-def test_names_of_the_cost_figure_cover_no_marker_and_no_step(large, problem):
-    figure = FIGURES["cost"].draw(large, problem)
+def test_names_of_the_cost_figure_cover_no_marker_and_no_step(drawn_large):
+    figure = drawn_large("cost")
     boxes = dict(texts_on_the_page(figure))
     axes = panel_of(figure, "_best")
     places = [place for line in axes.lines for place in line.get_transform().transform(line.get_xydata())]

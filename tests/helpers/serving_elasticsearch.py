@@ -22,8 +22,9 @@ def is_number(value):
 class PluginModel:
     """A model over a feature set, both as JSON texts.
 
-    `follows_missing` is False for OpenSearch up to 3.7, in whose trees all that is absent goes to `no`, and None for
-    later versions of it, where a split need not say what is missing.
+    `follows_missing` is False for OpenSearch 3.2 to 3.7, in whose trees all that is absent goes to `no`, "zero" for
+    earlier versions, where it is 0, and None for later ones, where a split need not say what is missing, and from 3.9
+    on a model may say that it is 0.
     """
 
     def __init__(self, feature_set, model, follows_missing=True):
@@ -37,6 +38,7 @@ class PluginModel:
         self.names = [feature["name"] for feature in self.features]
         require(len(set(self.names)) == len(self.names), "names are unique")
         self.follows_missing = follows_missing
+        self.missing_as_zero = False
         model = json.loads(model)
         require(set(model) == {"model"} and set(model["model"]) == {"name", "model"}, "model")
         self.read_model(**model["model"]["model"])
@@ -53,6 +55,8 @@ class PluginModel:
             return
         require(type == "model/xgboost+json", "type")
         if isinstance(definition, dict):
+            self.missing_as_zero = definition.pop("missing_as_zero", self.missing_as_zero)
+            require(not self.missing_as_zero or self.follows_missing is None, "unknown key")
             require(set(definition) == {"objective", "splits"}, "unknown key")
             require(definition["objective"] in OBJECTIVES + LOGISTIC, "objective")
             self.objective, definition = definition["objective"], definition["splits"]
@@ -92,6 +96,8 @@ class PluginModel:
     @staticmethod
     def value(template, fields):
         """The score of a query over a field of a document, None where it does not match."""
+        if "match" in template:
+            return fields.get(template["match"]["field"])
         scored = template["function_score"]
         require(scored["boost_mode"] == "replace", "the score is that of the function alone")
         factor, query = scored["field_value_factor"], scored["query"]
@@ -105,7 +111,8 @@ class PluginModel:
         values = {}
         for feature in self.features:
             x = self.value(feature["template"], fields)
-            x = f(0 if self.is_linear else np.nan) if x is None else f(x)
+            is_zero = self.is_linear or self.missing_as_zero or self.follows_missing == "zero"
+            x = f(0 if is_zero else np.nan) if x is None else f(x)
             if feature["name"] in self.norms:
                 a, b = self.norms[feature["name"]]
                 x = (x - a) / b

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.read_only import read_only
 
 from moerank.kernels.columns import add_extents, columns_seen, extremes
 from moerank.kernels.lanes import lanes
@@ -20,21 +21,21 @@ def test_extremes_leave_out_what_is_missing(n, dtype):
     width = lanes(dtype)
     for seed in range(20):
         numbers = drawn(n, dtype, seed)
-        assert extremes(numbers, width) == (numbers.min(), numbers.max(), True)
-        assert extremes(-np.abs(numbers), width)[:2] == (-np.abs(numbers).max(), -np.abs(numbers).min())
+        assert extremes(read_only(numbers), width) == (numbers.min(), numbers.max(), True)
+        assert extremes(read_only(-np.abs(numbers)), width)[:2] == (-np.abs(numbers).max(), -np.abs(numbers).min())
         place = seed * 7919 % n
         numbers[place] = np.nan
         others = np.delete(numbers, place)
-        assert extremes(numbers, width) == (others.min(initial=np.inf), others.max(initial=-np.inf), False)
+        assert extremes(read_only(numbers), width) == (others.min(initial=np.inf), others.max(initial=-np.inf), False)
         numbers[place] = np.inf
-        assert extremes(numbers, width)[1:] == (np.inf, True)
+        assert extremes(read_only(numbers), width)[1:] == (np.inf, True)
         numbers[place] = -np.inf
-        assert extremes(numbers, width)[0] == -np.inf
+        assert extremes(read_only(numbers), width)[0] == -np.inf
 
 
 def test_extremes_of_nothing():
-    assert extremes(np.empty(0, np.float32), 16) == (np.inf, -np.inf, True)
-    assert extremes(np.full(40, np.nan), 8) == (np.inf, -np.inf, False)
+    assert extremes(read_only(np.empty(0, np.float32)), 16) == (np.inf, -np.inf, True)
+    assert extremes(read_only(np.full(40, np.nan)), 8) == (np.inf, -np.inf, False)
 
 
 def queries(seed, longest=60):
@@ -54,7 +55,9 @@ def test_extents_are_those_of_each_query(seed, dtype):
     largest, total, weighted = np.zeros((3, 5))
     split = 4  # in two calls, as for two blocks
     for part, first in ((offsets[: split + 1], 3), (offsets[split:] - offsets[split], 3 + offsets[split])):
-        add_extents(columns.reshape(-1), columns.shape[1], first, part, lanes(dtype), largest, total, weighted)
+        add_extents(
+            read_only(columns.reshape(-1)), columns.shape[1], first, part, lanes(dtype), largest, total, weighted
+        )
     np.testing.assert_array_equal(largest, extent.max(axis=1))
     np.testing.assert_allclose(total, squares.sum(axis=1), rtol=1e-13)
     np.testing.assert_allclose(weighted, squares @ np.diff(offsets), rtol=1e-13)
@@ -63,7 +66,7 @@ def test_extents_are_those_of_each_query(seed, dtype):
 def test_squares_of_enormous_extents_do_not_overflow():
     largest, total, weighted = np.zeros((3, 1))
     add_extents(
-        np.array([0.0, 1e-300, 0.0, 1e200, 0.0, 2e200]), 6, 0, np.array([0, 2, 4, 6]), 8, largest, total, weighted
+        read_only([0.0, 1e-300, 0.0, 1e200, 0.0, 2e200]), 6, 0, np.array([0, 2, 4, 6]), 8, largest, total, weighted
     )
     assert (largest[0], total[0], weighted[0]) == (2e200, 1.25, 2.5)
 
@@ -74,7 +77,7 @@ def test_sums_are_taken_in_order_of_document(n_features, dtype):
     columns = drawn((n_features, 100), dtype)
     total, low, high = np.zeros(n_features), np.full(n_features, np.inf), np.full(n_features, -np.inf)
     for begin, end in ((0, 3), (3, 60), (60, 100)):
-        columns_seen(columns.reshape(-1), 100, begin, end - begin, lanes(dtype), total, low, high)
+        columns_seen(read_only(columns.reshape(-1)), 100, begin, end - begin, lanes(dtype), total, low, high)
     np.testing.assert_array_equal(total, np.cumsum(columns.astype(float), axis=1)[:, -1])
     np.testing.assert_array_equal(low, columns.min(axis=1))
     np.testing.assert_array_equal(high, columns.max(axis=1))

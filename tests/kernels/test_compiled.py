@@ -259,12 +259,3 @@ from moerank.kernels.compiled import is_on_disk
 print(outer(1), is_on_disk(outer))
 """
     assert start(code).communicate() == ("2 False\n", "")
-
-
-def test_without_a_compiler_one_sentence_says_so(package):
-    _, start = package
-    errors = start("import moerank.kernels.outer", NUMBA_DISABLE_JIT="1").communicate()[1]
-    assert errors.splitlines()[-1] == (
-        "ImportError: the kernels of moerank need numba's compiler, which NUMBA_DISABLE_JIT switches off: "
-        "unset that variable"
-    )

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.read_only import read_only
 
 from moerank.data import centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
@@ -12,7 +13,7 @@ from moerank.kernels.forward_selection import greedy_rank_rls
 def make_case(seed, sizes, n_features):
     """Centred features (n_features, n_documents) and labels, and where the queries begin."""
     rng = np.random.default_rng(seed)
-    offsets = np.append(0, np.cumsum(sizes))
+    offsets = read_only(np.append(0, np.cumsum(sizes)))
     X = rng.normal(size=(offsets[-1], n_features))
     y = X[:, : n_features // 2].sum(axis=1) + rng.normal(size=len(X))
     return np.ascontiguousarray(centre_in_queries(X, offsets).T), centre_in_queries(y, offsets), offsets

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from helpers.read_only import read_only
 
-from moerank.kernels.linear_gain import NETWORK, individuals_share_features, lane_gain, linear_gain
+from moerank.kernels.linear_gain import NETWORK, lane_gain, linear_gain
 
 SIZES = [1, 5, 16, 17, 40, 41, 63, 64, 130, 300]
 
@@ -58,17 +58,3 @@ def test_the_network_sorts_all_zeros_and_ones():
     for i, j in NETWORK:
         bits[:, i], bits[:, j] = np.maximum(bits[:, i], bits[:, j]), np.minimum(bits[:, i], bits[:, j])
     assert (np.diff(bits.astype(int), axis=1) <= 0).all()
-
-
-def test_rankers_that_share_features_are_told_from_others():
-    rng = np.random.default_rng(0)
-    X, offsets, query = rng.random((200, 40)), np.array([0, 100, 200]), np.arange(2)
-    alike = np.zeros((16, 40))
-    alike[:, :5] = 1.0
-    others = np.zeros((16, 40))
-    others[np.arange(16), np.arange(16)] = 1.0
-    assert individuals_share_features(X, alike, offsets, query)
-    assert not individuals_share_features(X, others, offsets, query)
-    assert individuals_share_features(X, others, np.arange(0, 201, 50), np.arange(4))  # short queries
-    assert not individuals_share_features(X, alike[:3], offsets, query)  # a vector would be half empty
-    assert not individuals_share_features(np.asfortranarray(X), alike, offsets, query)

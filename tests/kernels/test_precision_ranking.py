@@ -2,6 +2,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from helpers.read_only import read_only
 
 from moerank.kernels.ranks import most_violated_rankings
 
@@ -26,7 +27,7 @@ def average_precision(order, relevant):
 def found(z, relevant, offsets=None):
     offsets = np.array([0, len(z)]) if offsets is None else offsets
     coefficients, losses = np.full(len(z), np.nan), np.full(len(offsets) - 1, np.nan)
-    most_violated_rankings(z, relevant, offsets, coefficients, losses)
+    most_violated_rankings(z, relevant, read_only(offsets), coefficients, losses)
     return coefficients, losses
 
 

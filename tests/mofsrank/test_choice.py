@@ -39,19 +39,31 @@ def test_advice_names_the_smallest_member_that_does_no_harm():
     reference = rng.random(50)
     losses = np.array([-0.3, -0.2, -0.001, 0.01])
     per_query = reference[:, None] + losses + rng.normal(0, 0.02, (50, 4))
-    assert advice_against(2, SIZES, per_query, reference) == ""
-    assert advice_against(3, SIZES, per_query, reference) == ""
-    said = advice_against(1, SIZES, per_query, reference)
+    assert advice_against(2, SIZES, per_query, reference, all_allowed=True) == ""
+    assert advice_against(3, SIZES, per_query, reference, all_allowed=True) == ""
+    said = advice_against(1, SIZES, per_query, reference, all_allowed=True)
     assert said.startswith("By validation it is worse than all features by 0.1")
     assert said.endswith("; the smallest member of the front that is not has 6 features")
-    said = advice_against(1, SIZES[:2], per_query[:, :2], reference)
+    said = advice_against(1, SIZES[:2], per_query[:, :2], reference, all_allowed=True)
     assert said.endswith("so is every member of the front: keep all features")
 
 
 def test_without_spread_any_loss_counts_and_none_does_not():
     reference = np.full(10, 0.5)
-    assert advice_against(0, SIZES[:1], reference[:, None], reference) == ""
-    assert advice_against(0, SIZES[:1], reference[:, None] - 0.25, reference) != ""
+    assert advice_against(0, SIZES[:1], reference[:, None], reference, all_allowed=True) == ""
+    assert advice_against(0, SIZES[:1], reference[:, None] - 0.25, reference, all_allowed=True) != ""
+
+
+@pytest.mark.parametrize("limit", [{"max_features": 1}, {"max_cost": 1.0}, {}])
+def test_advice_keeps_the_limits(limit):
+    train, validation, _ = load_planted_fold(1, n_queries=40, n_relevant=4, n_redundant=0, n_noise=2, seed=3)
+    budget = {"population": 4, "generations": 2}
+    stages = {"instance_selection": False, "feature_selection": budget, "ensemble": False}
+    solver = MOFSRank(**stages, **(limit or {"max_features": 5}), costs=np.ones(train.n_features), random_state=0)
+    verdict = solver.fit(train, validation=validation).verdict_
+    assert "keep all features" not in verdict.advice
+    if limit:
+        assert verdict.advice.endswith("so is every member of the front: allow more features or a larger cost")
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from lightgbm import LGBMRanker
 from sklearn.base import BaseEstimator, clone
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from moerank.data import RankingData
+from moerank.data import RankingData, make_planted
 from moerank.rankers import (
     FittedPopulation,
     LambdaMART,
@@ -21,6 +23,7 @@ from moerank.rankers import (
     train_on,
     train_population,
 )
+from moerank.rankers.adapter import ForeignRanker
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +166,27 @@ def test_catboost_ranks_as_when_it_is_fitted_directly(noisy_data, features):
     X = noisy_data.X[:, features[0]]
     direct = ranker.copy().fit(X, noisy_data.y, group_id=noisy_data.qid).predict(X)
     np.testing.assert_array_equal(scores[:, 0], direct)
+
+
+@pytest.mark.parametrize(
+    ("steps", "size"),
+    [
+        ([SelectKBest(f_regression, k=2), Ridge()], 2),
+        ([StandardScaler(), SelectKBest(f_regression, k=3), "passthrough", SelectKBest(f_regression, k=1), Ridge()], 1),
+        ([SelectKBest(f_regression, k=2), PCA(1), Ridge()], 2),
+        ([PCA(3), SelectKBest(f_regression, k=1), Ridge()], None),
+        ([Ridge()], None),
+    ],
+)
+def test_a_pipeline_uses_the_features_that_its_selectors_leave(steps, size):
+    data = make_planted(n_queries=6, n_documents=10, seed=1).data
+    ranker = ForeignRanker(Pipeline([(str(place), step) for place, step in enumerate(steps)])).fit(data)
+    assert ranker.support_.sum() == (size or data.n_features)
+    moved = np.where(ranker.support_, data.X, 7.0)
+    np.testing.assert_allclose(ranker.predict(moved), ranker.predict(data.X), rtol=1e-9)  # the others do not matter
+    if size == 2:
+        scores = f_regression(data.X, data.y)[0]
+        assert np.flatnonzero(ranker.support_).tolist() == sorted(np.argsort(-scores)[:2].tolist())
 
 
 def test_a_backend_stays_and_a_ranker_is_adapted():

@@ -1,23 +1,24 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import kendalltau, spearmanr
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import FSMRank
-from moerank.rankers.fsm_rank import importance, similarity
+from moerank.rankers.importance import feature_importance, feature_similarity
 
 TIGHT = {"max_iter": 50_000, "tol": 1e-13}
 
 
-def oracle(data, lambda1, lambda2, keep=None, features=None, form="clipped"):
+def oracle(data, lambda1, lambda2, keep=None, features=None, convex=True, s=None, A=None):
     """Problem (2) on explicit differences: the function of the kept variables, with gradient, and their number."""
     features = np.ones(data.n_features, bool) if features is None else features
-    s = np.array([abs(np.corrcoef(x, data.y)[0, 1]) for x in data.X.T])
-    A = abs(np.corrcoef(data.X.T))
-    if form == "clipped":
+    s = np.array([abs(np.corrcoef(x, data.y)[0, 1]) for x in data.X.T]) if s is None else s
+    A = abs(np.corrcoef(data.X.T)) if A is None else A
+    if convex:
         values, vectors = np.linalg.eigh(A)
         A = vectors @ np.diag(np.maximum(values, 0.0)) @ vectors.T
     A = np.tile(A[np.ix_(features, features)], (2, 2))
@@ -71,11 +72,11 @@ def test_the_minimum_on_real_pairs(letor_folder):
     assert function(split(w))[0] == pytest.approx(minimum(function, size), rel=1e-6)
 
 
-@pytest.mark.parametrize("form", ["clipped", "raw"])
-def test_objective_agrees_with_explicit_pairs(noisy_data, form):
+@pytest.mark.parametrize("convex", [True, False])
+def test_objective_agrees_with_explicit_pairs(noisy_data, convex):
     variables = np.random.default_rng(4).random(2 * noisy_data.n_features)
-    function, _ = oracle(noisy_data, 0.3, 0.02, form=form)
-    ranker = FSMRank(0.3, 0.02, similarity=form)
+    function, _ = oracle(noisy_data, 0.3, 0.02, convex=convex)
+    ranker = FSMRank(0.3, 0.02, convex=convex)
     assert ranker.objective(noisy_data, variables) == pytest.approx(function(variables)[0], rel=1e-12)
 
 
@@ -83,7 +84,7 @@ def test_iterates_are_those_of_the_listing(noisy_data):
     """A plain restatement of Algorithm 1 takes the same number of steps to the same point."""
     lambda1, lambda2 = 1e-3, 2e-3
     full, size = oracle(noisy_data, lambda1, lambda2)
-    cost = np.tile(1.0 / importance(noisy_data), 2)
+    cost = np.tile(1.0 / feature_importance(noisy_data), 2)
 
     def smooth(w):
         value, gradient = full(w)
@@ -156,7 +157,7 @@ def test_shared_pairs_equal_own_pairs(noisy_data, masks):
 def test_masked_features_are_as_if_they_were_not_there(noisy_data):
     features = np.arange(noisy_data.n_features) % 3 != 1
     fewer = RankingData(noisy_data.X[:, features], noisy_data.y, noisy_data.qid)
-    ranker = FSMRank(similarity="raw")  # clipping the whole matrix is not clipping a part of it
+    ranker = FSMRank(convex=False)  # clipping the whole matrix is not clipping a part of it
     masked = ranker.fit_population(noisy_data, feature_mask=features)[0]
     np.testing.assert_allclose(masked[features], ranker.fit_population(fewer)[0], rtol=1e-9, atol=1e-12)
 
@@ -177,8 +178,8 @@ def test_a_start_at_the_minimum_stays_there(noisy_data):
 
 def test_importance_and_similarity_are_absolute_correlations(noisy_data):
     together = abs(np.corrcoef(np.column_stack([noisy_data.X, noisy_data.y]).T))
-    np.testing.assert_allclose(importance(noisy_data), together[-1, :-1], rtol=1e-12)
-    np.testing.assert_allclose(similarity(noisy_data, "raw"), together[:-1, :-1], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(feature_importance(noisy_data), together[-1, :-1], rtol=1e-12)
+    np.testing.assert_allclose(feature_similarity(noisy_data, convex=False), together[:-1, :-1], rtol=1e-12, atol=1e-15)
 
 
 @pytest.fixture(scope="module")
@@ -192,15 +193,13 @@ def indefinite_data():
 
 
 def test_clipping_gives_the_nearest_positive_semidefinite_matrix(indefinite_data):
-    raw, clipped = similarity(indefinite_data, "raw"), similarity(indefinite_data)
+    raw, clipped = feature_similarity(indefinite_data, convex=False), feature_similarity(indefinite_data)
     values = np.linalg.eigvalsh(raw)
     assert values[0] < -0.3
     assert np.linalg.eigvalsh(clipped)[0] > -1e-12
     # No positive semidefinite matrix is nearer than the norm of the negative eigenvalues.
     assert np.linalg.norm(clipped - raw) == pytest.approx(np.linalg.norm(values.clip(max=0.0)), rel=1e-9)
-    fits = [
-        FSMRank(1.0, 1e-3, similarity=form, **TIGHT).fit_population(indefinite_data)[0] for form in ("raw", "clipped")
-    ]
+    fits = [FSMRank(1.0, 1e-3, convex=convex, **TIGHT).fit_population(indefinite_data)[0] for convex in (False, True)]
     assert abs(fits[0] - fits[1]).max() > 1e-3
 
 
@@ -211,9 +210,9 @@ def test_features_without_importance_are_dropped(noisy_data):
     uncorrelated = x - x.mean() - y * (x @ y) / (y @ y)
     X = np.column_stack([noisy_data.X, level, uncorrelated])
     padded = RankingData(X, noisy_data.y, noisy_data.qid)
-    assert importance(padded)[-2:].tolist() == [0.0, 0.0]
-    W = FSMRank(lambda2=1e-6, similarity="raw").fit_population(padded)
-    np.testing.assert_allclose(W[0, :-2], FSMRank(lambda2=1e-6, similarity="raw").fit_population(noisy_data)[0])
+    assert feature_importance(padded)[-2:].tolist() == [0.0, 0.0]
+    W = FSMRank(lambda2=1e-6, convex=False).fit_population(padded)
+    np.testing.assert_allclose(W[0, :-2], FSMRank(lambda2=1e-6, convex=False).fit_population(noisy_data)[0])
     assert W[0, :-2].any()
     assert not W[0, -2:].any()
     assert FSMRank().objective(padded, np.ones(2 * padded.n_features)) == np.inf
@@ -252,6 +251,104 @@ def test_the_papers_stopping_rule_leaves_a_small_gap(noisy_data, lambda1, lambda
     best = minimum(*oracle(noisy_data, lambda1, lambda2))
     gap = ranker.objective(noisy_data, ranker.variables_) / best - 1.0
     assert 0.0 <= gap < 0.02
+
+
+def rank_correlations(data, coefficient):
+    """scipy's coefficient of each two of the features and the label, over all documents."""
+    columns = [*data.X.T, data.y]
+    return np.array([[abs(coefficient(x, z).statistic) for z in columns] for x in columns])
+
+
+@pytest.mark.parametrize(("name", "coefficient"), [("spearman", spearmanr), ("kendall", kendalltau)])
+def test_rank_correlations_are_scipys_with_ties(noisy_data, name, coefficient):
+    coarse = RankingData(noisy_data.X[:, :5].round(1), noisy_data.y, noisy_data.qid)
+    expected = rank_correlations(coarse, coefficient)
+    np.testing.assert_allclose(feature_importance(coarse, name), expected[-1, :-1], rtol=1e-10)
+    A = feature_similarity(coarse, name, convex=False)
+    np.testing.assert_allclose(A, expected[:-1, :-1], rtol=1e-10, atol=1e-14)
+    level = RankingData(np.column_stack([coarse.X[:, 0], np.ones(coarse.n_documents)]), coarse.y, coarse.qid)
+    assert feature_importance(level, name)[1] == 0.0
+    np.testing.assert_allclose(feature_similarity(level, name), [[1, 0], [0, 0]], atol=1e-15)
+
+
+def test_a_metric_is_an_importance(noisy_data):
+    alone = [[NDCG(5).score(noisy_data, sign * x) for x in noisy_data.X.T] for sign in (1, -1)]
+    for metric in ("NDCG@5", NDCG(5)):
+        np.testing.assert_allclose(feature_importance(noisy_data, metric), np.max(alone, axis=0), rtol=1e-12)
+
+
+def given_measures(n_features):
+    """An importance with a 0, and a similarity with a negative eigenvalue."""
+    rng = np.random.default_rng(11)
+    s, A = rng.random(n_features), rng.random((n_features, n_features))
+    s[2] = 0.0
+    return s, A + A.T
+
+
+@pytest.mark.parametrize("form", ["array", "list", "function"])
+def test_given_importance_and_similarity_enter_the_problem(noisy_data, form):
+    s, A = given_measures(noisy_data.n_features)
+    given = {"array": (s, A), "list": (s.tolist(), A.tolist()), "function": (lambda data: s, lambda data: A)}[form]
+    ranker = FSMRank(0.1, 1e-3, 50_000, 1e-13, *given).fit(noisy_data)
+    assert not ranker.support_[2]
+    some = s > 0
+    # Clipping the whole matrix is not clipping a part of it.
+    values, vectors = np.linalg.eigh(A)
+    A = vectors @ np.diag(np.maximum(values, 0.0)) @ vectors.T
+    function, size = oracle(noisy_data, 0.1, 1e-3, features=some, convex=False, s=s, A=A)
+    assert function(ranker.variables_[np.tile(some, 2)])[0] == pytest.approx(minimum(function, size), rel=1e-6)
+    assert ranker.objective(noisy_data, ranker.variables_) == pytest.approx(ranker.objectives_[-1], rel=1e-12)
+
+
+def test_ones_and_identity_are_the_elastic_net(noisy_data):
+    n = noisy_data.n_features
+    named = FSMRank(0.1, 1e-3, importance="ones", similarity="identity").fit(noisy_data)
+    given = FSMRank(0.1, 1e-3, importance=np.ones(n), similarity=np.eye(n)).fit(noisy_data)
+    np.testing.assert_array_equal(named.coef_, given.coef_)
+    w = np.random.default_rng(1).normal(size=n)
+    D = noisy_data.X[noisy_data.pairs.better] - noisy_data.X[noisy_data.pairs.worse]
+    expected = np.mean(np.maximum(0.0, 1.0 - D @ w) ** 2) + 0.05 * w @ w + 1e-3 * abs(w).sum()
+    assert named.objective(noisy_data, split(w)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_grid_over_importances_trains_each_with_its_own(noisy_data):
+    s, _ = given_measures(noisy_data.n_features)
+    candidates = [FSMRank(importance=importance) for importance in ("ones", s, s[::-1].copy())]
+    W = FSMRank()._fit_candidates(noisy_data, candidates)
+    for w, candidate in zip(W, candidates, strict=True):
+        np.testing.assert_array_equal(w, candidate.fit_population(noisy_data)[0])
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-2)])
+def test_form_4_of_the_paper_has_the_same_minimum(noisy_data, lambda1, lambda2):
+    """min f(w) + ½ lambda1 wᵀAw subject to Σ wᵢ / sᵢ ≤ C, C the sum at the minimum of problem (2), by scipy's SLSQP."""
+    found = FSMRank(lambda1, lambda2, **TIGHT).fit(noisy_data).variables_
+    full, size = oracle(noisy_data, lambda1, lambda2)
+    cost = np.tile(1.0 / feature_importance(noisy_data), 2)
+    bound = cost @ found
+
+    def smooth(w):
+        value, gradient = full(w)
+        return value - lambda2 * cost @ w, gradient - lambda2 * cost
+
+    limit = {"type": "ineq", "fun": lambda w: bound - cost @ w, "jac": lambda w: -cost}
+    options = {"maxiter": 1000, "ftol": 1e-13}
+    best = minimize(
+        smooth, np.zeros(size), jac=True, method="SLSQP", bounds=[(0, None)] * size, constraints=limit, options=options
+    )
+    assert best.success
+    assert smooth(found)[0] == pytest.approx(best.fun, rel=1e-6)
+    assert cost @ best.x == pytest.approx(bound, rel=1e-4)  # the constraint is active, and its multiplier is lambda2
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-5)])
+def test_every_step_keeps_the_bound_of_theorem_2(noisy_data, lambda1, lambda2):
+    """F(w_t) − F(w*) ≤ 2 L₀ ‖w₀ − w*‖² / (t + 1)², L₀ = (4 + 2 lambda1) n_features; the features are in [0, 1]."""
+    exact = FSMRank(lambda1, lambda2, **TIGHT).fit(noisy_data)
+    history = FSMRank(lambda1, lambda2, tol=0.0).fit(noisy_data).objectives_[1:]
+    t = np.arange(1, len(history) + 1)
+    L0 = (4 + 2 * lambda1) * noisy_data.n_features
+    assert (history - exact.objectives_[-1] <= 2 * L0 * (exact.variables_**2).sum() / (t + 1) ** 2).all()
 
 
 def test_grid_in_one_population_equals_entry_by_entry(noisy_data):
@@ -308,7 +405,15 @@ def test_five_folds_come_near_the_published_means(letor_folder, name, published,
         ({"lambda2": np.nan}, "must not be negative"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"tol": -1e-4}, "tol must not be negative"),
-        ({"similarity": "cosine"}, "similarity must be one of"),
+        ({"similarity": "kendal"}, "similarity must be one of .*; did you mean 'kendall'"),
+        ({"similarity": {"a": 1}}, "similarity must be a name, numbers or a function, not {'a': 1}"),
+        ({"similarity": np.triu(np.ones((12, 12)))}, "similarity must be finite, 0 or more and symmetric"),
+        ({"importance": "losses"}, "importance must be one of 'pearson', .* or a metric: unknown metric 'losses'"),
+        (
+            {"importance": np.ones(3)},
+            r"importance has the shape \(3,\); give it \(12,\), as training data has 12 features",
+        ),
+        ({"importance": [-1.0] * 12}, "importance must be finite, 0 or more"),
     ],
 )
 def test_wrong_parameters_are_refused(noisy_data, parameters, message):

@@ -1,5 +1,7 @@
 """LambdaMART and BL-MART against direct calls of LightGBM's own ranker."""
 
+import sys
+
 import numpy as np
 import pytest
 from lightgbm import LGBMRanker
@@ -211,3 +213,16 @@ def test_a_tree_is_shown_all_of_a_few_documents():
 def test_wrong_parameters_of_bagging_are_refused(noisy_data, parameters, message):
     with pytest.raises(ValueError, match=message):
         fit(BaggedLambdaMART(**parameters), noisy_data)
+
+
+def test_a_library_that_is_missing_gets_its_remedy(noisy_data, monkeypatch):
+    class Broken:
+        def find_spec(self, name, path=None, target=None):
+            if name == "lightgbm":
+                raise OSError("libgomp.so.1: cannot open shared object file")
+
+    for name in [name for name in sys.modules if name.partition(".")[0] == "lightgbm"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    with pytest.raises(ImportError, match=r"libgomp\.so\.1: .*apt-get install libgomp1"):
+        fit(LambdaMART(5), noisy_data)

@@ -189,6 +189,7 @@ def test_the_text_of_a_linear_model():
   "kind": "none"
  },
  "missing": null,
+ "negative": [],
  "parameters": {
   "alpha": 0.5,
   "loss": "pair",

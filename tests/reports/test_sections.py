@@ -3,7 +3,6 @@ import platform
 import re
 import shutil
 from functools import cache
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from scipy import stats
 
 from moerank.reports.report import Entry, Report, mark_best, number, with_error
 from moerank.reports.sections import pairs, results, sections, verdict
+from moerank.studies.comparison import against_reference, query_pairs, standings
 from moerank.studies.problem import Published
 from moerank.studies.study import Study
 
@@ -41,6 +41,11 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
         "Chosen among 4 solvers that select features, by the mean NDCG@10 of validation queries on 2 folds" in grounds
     )
     assert f"On test queries it has {means.loc[best, 'test NDCG@10']:.4f} ± " in grounds
+    compared = selecting.groupby(["solver", "fold"])["compared"].mean().groupby("solver").mean()
+    said = (
+        f"{compared[best]:,.0f} settings and members of it, and {compared.min():,.0f} to {compared.max():,.0f} of each"
+    )
+    assert said in grounds
     by_test = means["test NDCG@10"].round(10)
     assert ("Test values would choose" in grounds) == (by_test[best] < by_test.max())
 
@@ -125,43 +130,25 @@ def test_tests_are_those_of_the_queries(report):
         ["greedy-rankrls", "RankRLS"],
     ]
     assert report.reference == "ranksvm-primal"
-    values = {}
-    for result in report.results:
-        runs = values.setdefault(result.solver, {}).setdefault(result.fold, [])
-        runs.append(result.best.per_query["test"]["NDCG@10"])
-    flat = {name: np.concatenate([np.mean(folds[f], axis=0) for f in (1, 2)]) for name, folds in values.items()}
+    expected = against_reference(report.results, "ranksvm-primal", "NDCG@10").set_index("solver")
     for row in table.rows:
-        a, b = flat[row[0].text], flat["ranksvm-primal"]
-        expected = stats.ttest_rel(a, b).pvalue if (a != b).any() else 1.0
-        assert row[3].value == pytest.approx(expected, rel=1e-9)
-        assert row[2].text == f"{(a > b).sum()} / {(a == b).sum()} / {(a < b).sum()}"
+        found = expected.loc[row[0].text]
+        assert row[3].value == found["p"]
+        assert row[2].text == f"{found['wins']:.0f} / {found['ties']:.0f} / {found['losses']:.0f}"
 
 
 def test_all_pairs_are_counted_by_the_tests_of_their_queries(report):
-    """Each pair is tested again by scipy, and Holm's procedure carried out step by step."""
     table, fronts = titled(report)["All pairs of solvers"].tables
-    values = {}
-    for result in report.results:
-        values.setdefault(result.solver, {}).setdefault(result.fold, []).append(
-            result.best.per_query["test"]["NDCG@10"]
-        )
-    flat = {name: np.concatenate([np.mean(folds[f], axis=0) for f in (1, 2)]) for name, folds in values.items()}
-    pairs = list(combinations(flat, 2))
-    p = {(a, b): stats.ttest_rel(flat[a], flat[b]).pvalue if (flat[a] != flat[b]).any() else 1.0 for a, b in pairs}
-    better = {name: set() for name in flat}
-    for place, (a, b) in enumerate(sorted(pairs, key=p.get)):
-        if p[a, b] > 0.05 / (len(pairs) - place):
-            break
-        first, second = (a, b) if flat[a].mean() > flat[b].mean() else (b, a)
-        better[first].add(second)
-    assert f"10 tests, one for each pair, of which {sum(map(len, better.values()))} find" in table.caption
-    assert f"over the {len(flat['fsmrank'])} test queries" in table.caption
+    pairs = query_pairs(report.results, "NDCG@10")
+    standing = standings(pairs)
+    n_found = sum(len(places["better"]) for places in standing.values())
+    assert f"10 tests, one for each pair, of which {n_found} find" in table.caption
+    assert f"over the {pairs['n'].max()} test queries" in table.caption
     assert [row[1].value for row in table.rows] == sorted((row[1].value for row in table.rows), reverse=True)
     for row in table.rows:
-        name = row[0].text
-        n_worse = sum(name in others for others in better.values())
-        assert [entry.value for entry in row[2:5]] == [len(better[name]), n_worse, 4 - len(better[name]) - n_worse]
-        assert set(row[5].text.split(", ")) - {""} == better[name]
+        places = standing[row[0].text]
+        assert [entry.value for entry in row[2:5]] == [len(places[name]) for name in ("better", "worse", "undecided")]
+        assert set(row[5].text.split(", ")) - {""} == set(places["better"])
     assert {row[0].text for row in fronts.rows} == {"mofsrank", "mofsrank-no-ensemble"}
     assert "1 test, of which" in fronts.caption
     assert "over the 6 common cells" in fronts.caption

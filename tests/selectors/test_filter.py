@@ -117,8 +117,3 @@ def test_no_warning_reaches_the_user_beside_the_one_of_the_filter(with_constant)
         warnings.simplefilter("always")
         Given(3, Rounds()).fit(with_constant.X, with_constant.y, qid=with_constant.qid)
     assert len(seen) == 1
-
-
-def test_wrong_size_is_refused(data):
-    with pytest.raises(ValueError, match="n_features_to_select must be at least 1, not 0"):
-        Given(0).fit(data.X, data.y, qid=data.qid)

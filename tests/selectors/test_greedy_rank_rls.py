@@ -1,87 +1,21 @@
 import numpy as np
 import pytest
 
-from moerank.data import RankingData, load_fold
+from moerank.data import centre_in_queries
+from moerank.kernels.forward_selection import greedy_rank_rls
 from moerank.metrics import MAP
 from moerank.selectors.greedy_rank_rls import GreedyRankRLS
 
 
-@pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(0)
-    sizes = [1, 20, 2, 25, 14, 18]
-    X = rng.random((sum(sizes), 8))
-    y = np.digitize(X[:, 1] + 0.5 * X[:, 4] + rng.normal(scale=0.2, size=len(X)), [0.7, 1.0])
-    return RankingData(X, y, np.repeat(np.arange(len(sizes)), sizes))
-
-
-def spans(data):
-    return [slice(begin, end) for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
-
-
-def centred(data):
-    X, y = data.X.copy(), data.y.astype(float)
-    for rows in spans(data):
-        X[rows] -= X[rows].mean(axis=0)
-        y[rows] -= y[rows].mean()
-    return X, y
-
-
-def naive_wrapper(data, alpha, n_steps):
-    """Forward selection that retrains without every query for every candidate."""
-    X, y = centred(data)
-    order, errors = [], []
-    for _ in range(n_steps):
-        candidates = []
-        for feature in set(range(X.shape[1])) - set(order):
-            Z = X[:, [*order, feature]]
-            error = 0.0
-            for rows in spans(data):
-                rest = np.ones(len(y), bool)
-                rest[rows] = False
-                w = np.linalg.solve(Z[rest].T @ Z[rest] + alpha * np.eye(Z.shape[1]), Z[rest].T @ y[rest])
-                error += np.sum((y[rows] - Z[rows] @ w) ** 2)
-            candidates.append((error, feature))
-        error, feature = min(candidates)
-        order.append(feature)
-        errors.append(error)
-    return order, errors
-
-
 @pytest.mark.parametrize("alpha", [2.0**-7, 1.0, 2.0**8])
-def test_features_errors_and_weights_equal_the_naive_wrapper(data, alpha):
+def test_features_errors_and_weights_are_those_of_the_kernel_on_centred_data(data, alpha):
+    """tests/kernels/test_forward_selection.py compares it with the naive wrapper."""
     solver = GreedyRankRLS(8, alpha).fit(data.X, data.y, qid=data.qid)
-    order, errors = naive_wrapper(data, alpha, 8)
-    assert solver.order_.tolist() == order
-    np.testing.assert_allclose(solver.errors_, errors, rtol=1e-8)
-    X, y = centred(data)
-    for k, w in enumerate(solver.path_coefs_, start=1):
-        Z = X[:, order[:k]]
-        expected = np.linalg.solve(Z.T @ Z + alpha * np.eye(k), Z.T @ y)
-        np.testing.assert_allclose(w[order[:k]], expected, rtol=1e-8, atol=1e-10)
-        assert np.count_nonzero(w) == k
-
-
-@pytest.mark.parametrize("n_features", [1, 7, 9, 19])
-def test_any_number_of_features_equals_the_naive_wrapper(n_features):
-    """Fewer features than a vector holds, or a last vector that is not full."""
-    rng = np.random.default_rng(n_features)
-    X = rng.random((60, n_features))
-    y = np.digitize(X[:, 0] + 0.5 * X[:, -1] + rng.normal(scale=0.2, size=60), [0.7, 1.0])
-    data = RankingData(X, y, np.repeat([0, 1, 2, 3], [15, 1, 24, 20]))
-    solver = GreedyRankRLS(5, 0.5).fit(data.X, data.y, qid=data.qid)
-    order, errors = naive_wrapper(data, 0.5, min(5, n_features))
-    assert solver.order_.tolist() == order
+    X, y = (centre_in_queries(values.astype(float), data.offsets) for values in (data.X, data.y))
+    order, errors, W = greedy_rank_rls(np.ascontiguousarray(X.T), y, data.offsets, alpha, 8)
+    assert solver.order_.tolist() == order.tolist()
     np.testing.assert_allclose(solver.errors_, errors, rtol=1e-12)
-
-
-def test_first_features_of_real_data_equal_the_naive_wrapper(letor_folder):
-    train, _, _ = load_fold(letor_folder / "OHSUMED" / "Fold1")
-    with pytest.warns(UserWarning, match="constant in every query are left out: 5, 6, 7, 20"):
-        solver = GreedyRankRLS(2).fit(train.X, train.y, qid=train.qid)
-    order, errors = naive_wrapper(train, 1.0, 2)
-    assert solver.order_.tolist() == order
-    np.testing.assert_allclose(solver.errors_, errors, rtol=1e-8)
+    np.testing.assert_allclose(solver.path_coefs_, W, rtol=1e-12)
 
 
 def test_a_shorter_path_is_the_beginning_of_a_longer_one(data):
@@ -101,21 +35,6 @@ def test_tuning_takes_the_best_of_all_paths(data):
         for k, w in enumerate(solver.path_coefs_, start=1):
             values[alpha, k] = MAP().score(data, data.X @ w)
     assert values[tuned.alpha, tuned.n_features_to_select] == max(values.values())
-
-
-@pytest.mark.parametrize("X", [np.zeros((3, 7)), np.zeros((3, 9)), np.zeros(8)])
-def test_predict_refuses_other_columns_than_those_of_the_fit(data, X):
-    solver = GreedyRankRLS(2).fit(data.X, data.y, qid=data.qid)
-    with pytest.raises(ValueError, match=r"shape \(n_documents, 8\)"):
-        solver.predict(X)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"), [({"alpha": 0.0}, "alpha must be"), ({"n_features_to_select": 0}, "at least 1")]
-)
-def test_wrong_parameters_are_refused(data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        GreedyRankRLS(**parameters).fit(data.X, data.y, qid=data.qid)
 
 
 def test_a_ridge_that_vanishes_beside_the_features_is_refused_with_the_remedy():

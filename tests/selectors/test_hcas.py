@@ -7,7 +7,7 @@ import pytest
 
 from moerank.data import RankingData
 from moerank.metrics import NDCG
-from moerank.selectors.filter import single_feature_values
+from moerank.rankers.importance import single_feature_values
 from moerank.selectors.gas import HCAS, absolute_correlations, cluster_order
 
 
@@ -68,11 +68,6 @@ def test_a_single_feature_and_copies_are_no_trouble():
     y = [0, 0, 1, 1]
     assert HCAS(1).fit(x[:, None], y).order_.tolist() == [0]
     assert HCAS(2).fit(np.column_stack([x, x, -x]), y).order_.tolist() in ([0, 1, 2], [0, 2, 1])
-
-
-def test_another_linkage_is_refused(data):
-    with pytest.raises(ValueError, match="linkage must be one of 'single', 'ward', not 'complete'"):
-        HCAS(linkage="complete").fit(data)
 
 
 def test_relevance_by_trees_finds_what_is_not_monotone():

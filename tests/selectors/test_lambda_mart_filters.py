@@ -5,9 +5,7 @@ from math import factorial
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from moerank.metrics import MAP
 from moerank.rankers import LambdaMART, RankRLS
 from moerank.selectors import LambdaMARTGain, LambdaMARTRFE, LambdaMARTSHAP
 from moerank.selectors.lambda_mart import mean_absolute_shap, sizes_by_dropping
@@ -136,29 +134,3 @@ def test_another_ranker_may_be_served(data, held_out, kind):
     expected = ranker.fit(data.X[:, columns], data.y, qid=data.qid).coef_
     np.testing.assert_allclose(selector.coef_[columns], expected, rtol=1e-6)
     assert len(selector.default_grid(data)) == 8 * 2 * len(ranker.default_grid(data))
-
-
-def test_tuning_takes_what_ranks_the_validation_data_best(data, held_out):
-    grid = LambdaMARTGain(**SMALL).default_grid(data)
-    assert [entry["n_features_to_select"] for entry in grid] == np.repeat(np.arange(1, 9), 2).tolist()
-    tuned = LambdaMARTGain(**SMALL).tune(data, held_out)
-    values = []
-    for entry in grid:
-        selector = clone(tuned).set_params(**entry).fit(data, validation=held_out)
-        values.append(MAP().score(held_out, selector.predict(held_out.X)))
-    best = grid[int(np.argmax(values))]
-    assert {name: getattr(tuned, name) for name in best} == best
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"drop": 1.0}, r"drop must be in \(0, 1\), not 1.0"),
-        ({"n_trees": 0}, "n_trees must be at least 1"),
-        ({"n_leaves": 1}, "n_leaves must be at least 2"),
-        ({"ranker": "trees"}, "ranker must be an estimator"),
-    ],
-)
-def test_wrong_parameters_are_refused(data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        LambdaMARTRFE(**parameters).fit(data)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from moerank.data import RankingData
 from moerank.metrics import NDCG
-from moerank.selectors.filter import single_feature_values
+from moerank.rankers.importance import single_feature_values
 from moerank.selectors.gas import NGAS, XGAS, absolute_correlations, unlike_order
 
 
@@ -84,14 +83,3 @@ def test_parts_are_put_together_as_documented(data, kind):
         expected = as_listed(relevance, absolute_correlations(data, similarity), getattr(selector, "p", None))
         assert selector.order_.tolist() == expected
         assert np.flatnonzero(selector.support_).tolist() == sorted(expected[:3])
-
-
-def test_the_grid_of_p_has_no_two_that_start_alike():
-    few, many = (RankingData(np.eye(n + 1)[:, :n], np.arange(n + 1)) for n in (5, 60))
-    assert XGAS()._own_grid(few) == [{"p": 0.05}, {"p": 0.5}]
-    assert [entry["p"] for entry in XGAS()._own_grid(many)] == [0.05, 0.1, 0.25, 0.5]
-
-
-def test_p_out_of_its_range_is_refused(data):
-    with pytest.raises(ValueError, match=r"p must be in \(0, 1\], not 0"):
-        XGAS(p=0).fit(data)

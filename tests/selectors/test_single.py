@@ -4,7 +4,8 @@ import pytest
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG, MeanNDCG, Precision
-from moerank.selectors.filter import SingleFeatures, single_feature_values
+from moerank.rankers.importance import single_feature_values
+from moerank.selectors.filter import SingleFeatures
 
 
 def test_orders_by_the_better_direction_or_by_large_values(data):

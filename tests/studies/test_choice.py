@@ -1,5 +1,3 @@
-from itertools import combinations
-
 import numpy as np
 import pytest
 from helpers.changes import replace
@@ -36,6 +34,16 @@ def test_test_queries_have_no_say_in_the_choice(run):
         choice = chosen_solver(results)
         assert (choice.solver, choice.others, choice.value) == ("a", ["b"], best)
         assert choice.best_on_test == ("a" if best > other else "b")
+
+
+def test_cross_validation_chooses_if_all_solvers_have_it(run):
+    a, b = made(run, "a", validation=0.7), made(run, "b", validation=0.5)
+    a, b = replace(a, cross_validated=0.4, n_compared=4000), replace(b, cross_validated=0.6, n_compared=40)
+    choice = chosen_solver(Results([a, b]))
+    assert (choice.solver, choice.cross_validated) == ("b", True)
+    assert choice.compared == {"b": 40.0, "a": 4000.0}
+    choice = chosen_solver(Results([a, replace(b, cross_validated=None)]))
+    assert (choice.solver, choice.cross_validated) == ("a", False)
 
 
 def test_what_selects_nothing_is_compared_and_not_chosen(run):
@@ -81,12 +89,3 @@ def test_others_are_counted_by_tests_that_are_carried_out_by_hand(run):
     better = [name for name in shown if values[name].mean() > values["a"].mean()]
     assert sorted(shown) == ["b", "c", "e"]
     assert (choice.better, choice.worse, choice.undecided) == (len(better), len(shown) - len(better), 1)
-
-
-def test_the_order_of_the_runs_does_not_matter(tiny_study):
-    results = tiny_study.results()
-    orders = {tuple(by_validation(Results(order))) for order in (results, results[::-1])}
-    assert len(orders) == 1
-    found = [chosen_solver(Results(order)) for order in (results, results[::-1])]
-    for one, other in combinations(found, 2):
-        assert (one.solver, one.worse, one.better) == (other.solver, other.worse, other.better)

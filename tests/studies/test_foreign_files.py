@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 
 import pytest
@@ -9,9 +10,15 @@ import pytest
 from moerank.studies.study import MOST_CELLS, Study
 
 
+@pytest.fixture(scope="module")
+def finished(tiny_problem_file, tmp_path_factory):
+    solvers = ["rankrls", "rankrls[alpha=1]", "single"]
+    return Study([tiny_problem_file], solvers, tmp_path_factory.mktemp("finished"), folds=[1, 2]).run().out
+
+
 @pytest.fixture
-def study(tiny_problem_file, tmp_path):
-    return Study([tiny_problem_file], ["rankrls", "rankrls[alpha=1]", "single"], tmp_path, folds=[1, 2]).run()
+def study(finished, tmp_path):
+    return Study.load(shutil.copytree(finished, tmp_path, dirs_exist_ok=True))
 
 
 def test_results_that_have_changed_places_are_refused_by_name(study, tmp_path):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from moerank.metrics import NDCG
+from moerank.studies.measure import every_metric
 from moerank.studies.result_files import results_frame
-from moerank.studies.run_fold import every_metric
 
 
 def by_the_book(test, scores):

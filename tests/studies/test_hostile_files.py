@@ -11,16 +11,7 @@ from moerank.studies.result_files import read_result
 from moerank.studies.run_fold import run_fold
 from moerank.studies.study import Study
 
-WORDS = [
-    "hostile.module:attack",
-    "__import__('hostile')",
-    "/etc/hostile",
-    "../../hostile",
-    "file:///hostile",
-    "hostile\n!!python/object/apply:os.system",
-    "${hostile}",
-    "hostile\0",
-]
+WORDS = ["hostile.module:attack", "../../hostile", "hostile\n!!python/object/apply:os.system", "hostile\0"]
 
 EVERYTHING = """
 name = "mine"

@@ -41,6 +41,19 @@ def test_front_table_has_a_column_for_each_further_objective(tiny_result, tmp_pa
     assert [",".join([*row[:2], *row[3:]]) for row in (head, *rows)] == plain
 
 
+def test_a_spreadsheet_runs_no_name_of_the_front_table(tiny_result, tmp_path):
+    hostile = [f"{sign}cmd|' /C calc'!A{k}" for k, sign in enumerate("=+-@\ta", 1)]
+    names = (hostile * len(tiny_result.feature_names))[: len(tiny_result.feature_names)]
+    names = [f"{name}{k}" for k, name in enumerate(names)]
+    write_result(tiny_result.model_copy(update={"feature_names": names}), tmp_path)
+    with (tmp_path / "front.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    shown = {name for row in rows for name in row["features"].split("; ")}
+    members = {name for member in tiny_result.front for name in (names[feature] for feature in member.features)}
+    assert shown == {name if name[0] == "a" else f"'{name}" for name in members}
+    assert {name[1] for name in shown if name[0] == "'"} >= set("=+")
+
+
 def test_model_ranks_like_the_chosen_member(tiny_result, tiny_problem, tmp_path):
     write_result(tiny_result, tmp_path)
     model = json.loads((tmp_path / "model.json").read_text())

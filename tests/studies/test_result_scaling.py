@@ -36,8 +36,9 @@ def run(tiny_problem, raw, monkeypatch):
     return call
 
 
-@pytest.mark.parametrize("solver", ["mofsrank", "lambdamart[n_trees=20]", "ranksvm-kernel"])
-@pytest.mark.parametrize("kind", ["minmax", "standard", "query"])
+@pytest.mark.parametrize(
+    ("solver", "kind"), [("mofsrank", "minmax"), ("lambdamart[n_trees=20]", "standard"), ("ranksvm-kernel", "query")]
+)
 def test_a_result_is_read_as_it_was_written_and_its_models_take_raw_values(run, raw, tmp_path, solver, kind):
     result, scaling = run(solver, kind)
     assert (result.scaling, result.missing) == (scaling, 0.5)

@@ -66,11 +66,30 @@ def test_one_file_is_dealt_into_any_number_of_folds(problem, tmp_path):
         assert queries(train) == sorted(queries(train))
 
 
+def test_a_folder_without_validation_part_gets_one_from_the_training_queries(problem, tmp_path):
+    for name, first in (("rank.train", 0), ("rank.test", 20)):
+        lines = "".join(f"{row % 2} 1:{row + first}\n" for row in range(40))
+        (tmp_path / "mine" / name).write_text(lines)
+        (tmp_path / "mine" / f"{name}.query").write_text("2\n" * 20)
+    asked = 'source = "letor"\nfolder = "."\n'
+    with pytest.raises(FileNotFoundError, match=r"no validation part.*, or split = \{validation = 0.2\} in a problem"):
+        problem(asked).load_fold(1)
+    drawn = problem(asked + "split = {validation = 0.25, seed = 3}")
+    assert drawn.n_folds() == 1
+    assert Problem.model_validate(drawn.model_dump(mode="json")).data == drawn.data
+    train, vali, test = drawn.load_fold(1)
+    assert (train.n_queries, vali.n_queries, test.n_queries) == (15, 5, 20)
+    assert sorted(queries(train) + queries(vali)) == queries(test) == list(range(1, 21))
+    assert queries(vali) != queries(problem(asked + "split = {validation = 0.25}").load_fold(1)[1])
+
+
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
         (OWN, r"\[data\] file needs split = \{validation = 0\.2, test = 0\.2\} or split = \{folds = 5\}"),
         ('source = "letor"\nfolder = "x"\nsplit = {}', r"\[data\] split is for one file"),
+        ('source = "letor"\nfolder = "x"\nsplit = {folds = 5}', "where LETOR files lack a validation part, split = "),
+        (OWN.replace("file =", "folder =") + "split = {validation = 0.2}", r"\[data\] split is for one file"),
         ('source = "letor"', r"\[data\] give folder, which holds Fold1, Fold2 and so on .*, or file"),
         ('source = "letor"\nfolder = "x"\nfile = "y"\nsplit = {}', r"\[data\] give folder"),
         (OWN + "split = {folds = 5, test = 0.1}", r"\[data\.split\] folds deals the queries into equal parts"),

@@ -1,22 +1,16 @@
 import os
-import random
-import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers.study_files import contents
 
 import moerank
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
-from moerank.studies.executors import Outcome, run_cells
 from moerank.studies.grid import Cell
-from moerank.studies.problem import load_problem
 from moerank.studies.solver import Solver
 from moerank.studies.store import Store
 from moerank.studies.study import Study
@@ -100,54 +94,11 @@ def test_a_finished_cell_is_never_run_again(undisturbed, tiny_problem_file):
     assert set(starts(undisturbed).values()) == {1}
 
 
-def test_killed_at_random_moments_it_ends_with_the_same_files(tiny_problem_file, undisturbed, tmp_path):
-    """A few kills here; many are tried by tests/benchmarks/kill_study.py."""
-    rng = random.Random(3)
-    finished_before = set()
-    for attempt in range(2):
-        process = start(tiny_problem_file, tmp_path, workers=1 + attempt % 2)
-        time.sleep(rng.uniform(1.5, 3.0))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        finished = {path.stem for path in (tmp_path / "cells").glob("*.json")} if tmp_path.exists() else set()
-        assert finished >= finished_before
-        finished_before = finished
-    assert start(tiny_problem_file, tmp_path).wait() == 0
-    assert contents(tmp_path) == contents(undisturbed)
-    assert not list(tmp_path.rglob("*.tmp"))
-
-
 def test_two_processes_share_the_work(tiny_problem_file, undisturbed, tmp_path):
     runners = [start(tiny_problem_file, tmp_path) for _ in range(2)]
     assert [runner.wait() for runner in runners] == [0, 0]
     assert contents(tmp_path) == contents(undisturbed)
     assert set(starts(tmp_path).values()) == {1}
-
-
-def test_a_claim_holds_against_other_processes_and_dies_with_its_own(tiny_problem, tmp_path):
-    cell = Cell(tiny_problem, 1, Solver(name="rankrls"), 0)
-    script = (
-        "import sys, pickle; from moerank.studies.store import Store; cell = pickle.load(open(sys.argv[2], 'rb'));"
-        "store = Store(sys.argv[1]); print(store.claim(cell), flush=True); sys.stdin.read()"
-    )
-    import pickle
-
-    (tmp_path / "cell.pkl").write_bytes(pickle.dumps(cell))
-    other = subprocess.Popen(
-        [sys.executable, "-c", script, str(tmp_path / "study"), str(tmp_path / "cell.pkl")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert other.stdout.readline() == "True\n"
-    with Store(tmp_path / "study") as store:
-        assert not store.claim(cell)
-        other.kill()
-        other.wait()
-        assert store.claim(cell)
-        assert not store.claim(cell)
-        store.release(cell)
-        assert store.claim(cell)
 
 
 def test_a_cell_that_fails_stops_no_other(tiny_problem_file, tmp_path, monkeypatch):
@@ -222,12 +173,6 @@ def test_parameters_of_solvers_make_other_cells(tiny_problem_file, tmp_path):
     assert results[1].best.parameters["lambda1"] == 0.5
 
 
-def test_a_cell_is_another_where_its_solver_takes_what_has_changed(tiny_problem_file):
-    problems = [load_problem(tiny_problem_file), load_problem(tiny_problem_file, {"ensemble.generations": 7})]
-    keys = {name: {Cell(problem, 1, Solver(name=name), 0).key for problem in problems} for name in SOLVERS}
-    assert {name: len(found) for name, found in keys.items()} == {"fsmrank": 1, "ranksvm-primal": 1, "mofsrank": 2}
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -239,12 +184,6 @@ def test_a_cell_is_another_where_its_solver_takes_what_has_changed(tiny_problem_
 def test_wrong_arguments_are_refused(tiny_problem_file, arguments, message):
     with pytest.raises(ValueError, match=message):
         Study([tiny_problem_file], ["rankrls"], "nowhere", **arguments)
-
-
-def test_workers_change_nothing(tiny_problem_file, undisturbed, tmp_path):
-    Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2).run(workers=2)
-    assert contents(tmp_path) == contents(undisturbed)
-    assert np.isfinite(Study.load(tmp_path).frame()["test MAP"]).all()
 
 
 def test_states_are_told_by_the_files_alone(undisturbed, tiny_problem_file, tmp_path):
@@ -271,93 +210,34 @@ def test_a_cell_that_failed_elsewhere_is_not_claimed(tiny_problem, tmp_path):
         assert store.claim(cell)
 
 
-def test_running_a_large_study_asks_for_few_files(tiny_problem, tmp_path, monkeypatch):
-    """Not for every open cell after every result."""
-    asked = Counter()
-    n_cells = 120
-
-    class Instant:
-        """Runs a cell in no time."""
-
-        def __init__(self):
-            self.cells = []
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def room(self):
-            return 1 - len(self.cells)
-
-        def start(self, cell):
-            self.cells.append(cell)
-
-        def wait(self, seconds):
-            outcomes = [Outcome(cell, "{}") for cell in self.cells]
-            self.cells.clear()
-            return outcomes
-
-    def counting(name, function):
-        def call(*arguments, **options):
-            asked[name] += 1
-            return function(*arguments, **options)
-
-        return call
-
-    monkeypatch.setattr("os.stat", counting("stat", os.stat))
-    monkeypatch.setattr("os.listdir", counting("listdir", os.listdir))
-    cells = [Cell(tiny_problem, 1, Solver(name="mofsrank"), seed) for seed in range(n_cells)]
-    monkeypatch.setattr("moerank.studies.executors.monotonic", lambda: 0.0)  # no time passes
-    assert all(cell.label for cell in cells)  # so that the table of solvers is there, which looks for entry points
-    with Store(tmp_path) as store:
-        asked.clear()
-        run_cells(store, cells, Instant)
-        assert len(store.done()[0]) == n_cells
-    assert asked["stat"] <= 4 * n_cells
-    assert asked["listdir"] <= 4
-
-
-def test_every_library_of_a_worker_has_one_thread(tiny_problem, tmp_path, monkeypatch):
-    """Whatever the environment says; the cell fails with what it found as its message."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\n"
-        "if any('popen_loky' in word for word in sys.orig_argv):\n"
-        "    import moerank.studies.run_fold as module\n"
-        "    def told(*arguments, **settings):\n"
-        "        import lightgbm, numba\n"
-        "        from threadpoolctl import threadpool_info\n"
-        "        found = [(library['user_api'], library['num_threads']) for library in threadpool_info()]\n"
-        "        raise RuntimeError(sorted({*found, ('numba', numba.get_num_threads())}))\n"
-        "    module.run_fold = told\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        monkeypatch.setenv(name, "2")
-    study = Study([tiny_problem], ["rankrls"], tmp_path / "s", folds=[1]).run(workers=2)
-    (failure,) = study.failures().values()
-    assert failure["error"] == "RuntimeError: [('blas', 1), ('numba', 1), ('openmp', 1)]"
-
-
-def test_the_death_of_a_process_is_that_of_its_cell_alone(tiny_problem, tmp_path, monkeypatch):
-    """One solver ends its process every time; the cells that run beside it are done."""
+def test_a_worker_has_one_thread_and_its_death_is_that_of_its_cell_alone(tiny_problem, tmp_path, monkeypatch):
+    """One solver ends its process every time, and another one tells of the threads; the cell beside them is done."""
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
         "if any('popen_loky' in word for word in sys.orig_argv):\n"
         "    import os\n"
         "    import moerank.studies.run_fold as module\n"
         "    run_fold = module.run_fold\n"
-        "    def dying(problem, fold, solver, seed, **settings):\n"
-        "        fatal = solver.name == 'fsmrank'\n"
-        "        return os._exit(9) if fatal else run_fold(problem, fold, solver, seed, **settings)\n"
-        "    module.run_fold = dying\n"
+        "    def faulty(problem, fold, solver, seed, **settings):\n"
+        "        if solver.name == 'fsmrank':\n"
+        "            os._exit(9)\n"
+        "        if solver.name == 'rankrls':\n"
+        "            return run_fold(problem, fold, solver, seed, **settings)\n"
+        "        import lightgbm, numba\n"
+        "        from threadpoolctl import threadpool_info\n"
+        "        found = [(library['user_api'], library['num_threads']) for library in threadpool_info()]\n"
+        "        raise RuntimeError(sorted({*found, ('numba', numba.get_num_threads())}))\n"
+        "    module.run_fold = faulty\n"
     )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
-    study = Study([tiny_problem], ["fsmrank", "mofsrank", "rankrls"], tmp_path / "s", folds=[1]).run(workers=2)
-    by_solver = Counter((cell.solver.name, state) for cell, state in study.states().items())
-    assert by_solver == {("fsmrank", "failed"): 1, ("mofsrank", "finished"): 1, ("rankrls", "finished"): 1}
-    assert all(failure["error"].startswith("its process died 3 times") for failure in study.failures().values())
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.setenv(name, "2")
+    study = Study([tiny_problem], ["fsmrank", "single", "rankrls"], tmp_path / "s", folds=[1]).run(workers=2)
+    by_solver = {cell.solver.name: state for cell, state in study.states().items()}
+    assert by_solver == {"fsmrank": "failed", "single": "failed", "rankrls": "finished"}
+    errors = {cell.solver.name: failure["error"] for cell, failure in study.failures().items()}
+    assert errors["fsmrank"].startswith("its process died 3 times")
+    assert errors["single"] == "RuntimeError: [('blas', 1), ('numba', 1), ('openmp', 1)]"
     tries = Counter(line.split(" ", 2)[2] for line in (tmp_path / "s" / "starts.log").read_text().splitlines())
     assert tries == {cell.label: 3 if cell.solver.name == "fsmrank" else 1 for cell in study.cells()}
 

@@ -2,9 +2,9 @@
 
 An entry is a folder with one NumPy file for each array. It is keyed by the path, the size and the times of the file
 that was read, and by the settings, so a file that changed is read anew. Entries lie in the user's cache folder, or in
-the folder that the environment variable ``MOERANK_CACHE`` names (``off``: nowhere), which must belong to the user; they
-may be removed at any time. An entry that cannot be read is made again, and an entry that cannot be written is not kept:
-the cache never makes a load fail, and no code is run by opening an entry.
+the folder that the environment variable ``MOERANK_CACHE`` names (``off``: nowhere). A folder in which another user may
+write is not used, with a warning. Entries may be removed at any time. An entry that cannot be read is made again, and
+an entry that cannot be written is not kept: the cache never makes a load fail, and no code is run by opening an entry.
 
 All entries together take up to 20 GiB, or as many as the environment variable ``MOERANK_CACHE_SIZE`` says. The entries
 that were not used for longest are removed first.
@@ -16,8 +16,10 @@ import json
 import os
 import re
 import secrets
+import shlex
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,7 +32,7 @@ import numpy as np
 
 from moerank.arrays import Array
 from moerank.checks import gibibytes
-from moerank.files import is_own
+from moerank.files import is_private
 
 __all__ = ["CacheEntry", "Keepable", "cache_entries", "cache_folder", "cache_limit", "clear_cache", "remembered"]
 
@@ -136,6 +138,8 @@ def remembered(path: Path, reading: str, kind: type[K], make: Callable[[], K]) -
     limit = cache_limit()
     if folder is None or not S_ISREG(before.st_mode) or abs(time.time() - before.st_ctime) < SETTLED:
         return make()
+    if not _is_safe(folder):
+        return make()
     key = json.dumps([FORMAT, str(path.resolve()), *_state(before), reading])
     entry = folder / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.arrays"
     with suppress(Exception):  # a damaged entry raises nearly anything, and the remedy is always the same
@@ -148,16 +152,29 @@ def remembered(path: Path, reading: str, kind: type[K], make: Callable[[], K]) -
     n_bytes = sum(array.nbytes for array in arrays.values())
     if _state(path.stat()) == _state(before) and n_bytes <= limit:
         with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
             _make_room(folder, limit - n_bytes)
             _store(entry, key, arrays)
             _make_room(folder, limit)  # for the other files of the entry, and entries of other processes
     return result
 
 
+def _is_safe(folder: Path) -> bool:
+    """Whether the folder is there, made if need be, and only this user and root may write in it."""
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if is_private(folder.resolve()):
+            return True
+        warnings.warn(
+            f"the cache is not used: another user may write in {folder}. Let it belong to you, and withdraw the "
+            f"permission with chmod go-w {shlex.quote(str(folder))}",
+            stacklevel=3,
+        )
+    return False
+
+
 def _loaded(entry: Path, key: str) -> dict[str, Array]:
-    """Return the arrays of an entry, the features mapped; refuse an entry of another user or with another key."""
-    if not is_own(entry.parent.stat()) or (entry / "key.json").read_text(encoding="utf-8") != key:
+    """Return the arrays of an entry, the features mapped; refuse an entry with another key."""
+    if (entry / "key.json").read_text(encoding="utf-8") != key:
         raise ValueError
     files = {path.stem: path for path in entry.glob("*.npy")}
     return {
@@ -167,8 +184,6 @@ def _loaded(entry: Path, key: str) -> dict[str, Array]:
 
 def _store(entry: Path, key: str, arrays: dict[str, Array]) -> None:
     """Write an entry that is there as a whole or not at all."""
-    if not is_own(entry.parent.stat()):
-        return
     under_way = entry.with_name(f".{entry.name}.{secrets.token_hex(8)}.tmp")
     under_way.mkdir(mode=0o700)
     try:

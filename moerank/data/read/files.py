@@ -171,15 +171,19 @@ _SPELLINGS = {
     "validation": ("vali.txt", "validationset.txt"),
     "test": ("test.txt", "testset.txt"),
 }
-_ENDINGS = {"training": (".train",), "validation": (".vali", ".valid"), "test": (".test",)}
+_ENDINGS = {
+    "training": (".train", ".train.txt"),
+    "validation": (".vali", ".valid", ".vali.txt", ".valid.txt"),
+    "test": (".test", ".test.txt"),
+}
 
 
-def part_paths(directory: Path) -> list[Path]:
-    """Return the training, validation and test file of the folder of a fold.
+def part_paths(directory: Path, *, drawn: bool = False) -> list[Path]:
+    """Return the training, validation and test file of the folder of a fold; the second may lack where it is `drawn`.
 
     Each is the first found of ``train.txt`` and ``trainingset.txt`` (``vali.txt`` …), plain or with ``.gz`` or ``.xz``
     appended, in letters of any size; else the only file whose name ends in ``.train`` (``.vali`` or ``.valid``,
-    ``.test``), as in ``rank.train``.
+    ``.test``), as in ``rank.train``, or in ``.train.txt``, as in Yahoo's ``set1.train.txt``.
 
     Raises
     ------
@@ -189,10 +193,11 @@ def part_paths(directory: Path) -> list[Path]:
     """
     check_folder(directory, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
     files = sorted((entry for entry in directory.iterdir() if entry.is_file()), key=lambda entry: entry.name)
-    return [_part_path(directory, part, files) for part in _SPELLINGS]
+    paths = [_part_path(directory, part, files, drawn and part == "validation") for part in _SPELLINGS]
+    return [path for path in paths if path is not None]
 
 
-def _part_path(directory: Path, part: str, files: list[Path]) -> Path:
+def _part_path(directory: Path, part: str, files: list[Path], optional: bool) -> Path | None:
     spelt = [spelling + compression for spelling in _SPELLINGS[part] for compression in ("", *_LETOR.compressions)]
     for name in spelt:
         found = [file for file in files if file.name.lower() == name]
@@ -205,9 +210,13 @@ def _part_path(directory: Path, part: str, files: list[Path]) -> Path:
     if found:
         listed = ", ".join(file.name for file in found)
         raise FileNotFoundError(f"{directory}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
+    if optional:
+        return None
+    drawn = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a problem file, draws it from training"
     raise FileNotFoundError(
         f"{directory}: no {part} part; looked for {' and '.join(_SPELLINGS[part])} (also .gz and .xz, and in capital "
         f"letters) and for one file *{_ENDINGS[part][0]}, and found {names_in(directory)}"
+        f"{drawn if part == 'validation' else ''}"
     )
 
 

@@ -1,0 +1,233 @@
+"""The importance and the similarity of features: measures with a name, arrays, and functions of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import partial
+from itertools import combinations_with_replacement
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+from scipy.stats import kendalltau, rankdata
+
+from moerank.arrays import Array, Matrix, Vector
+from moerank.checks import check_choice
+from moerank.data import AnyData, RankingData
+from moerank.data.correlation import feature_correlations, label_correlations
+from moerank.data.ranking_data import in_one_piece
+from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.ranks import sum_over_queries
+from moerank.metrics import Metric, as_metric, make_metric
+
+__all__ = [
+    "FeatureImportance",
+    "FeatureSimilarity",
+    "feature_importance",
+    "feature_similarity",
+    "kendall_tau",
+    "single_feature_values",
+    "spearman",
+]
+
+# An importance below this is the rounding error of none.
+NONE = 1e-12
+
+AT_ONCE = 256
+"""Features that are measured at a time: the table of their weights is square."""
+
+
+def check_importance(importance: object) -> None:
+    """Raise a ValueError for a value that is no measure, metric, function or table of numbers."""
+    if not isinstance(importance, str):
+        _check_numbers(importance=importance)
+    elif importance not in IMPORTANCES:
+        try:
+            make_metric(importance)
+        except ValueError as error:
+            known = ", ".join(map(repr, IMPORTANCES))
+            raise ValueError(f"importance must be one of {known} or a metric: {error}") from None
+
+
+def check_similarity(similarity: object) -> None:
+    """Raise a ValueError for a value that is no measure, function or table of numbers."""
+    if isinstance(similarity, str):
+        check_choice(SIMILARITIES, similarity=similarity)
+    else:
+        _check_numbers(similarity=similarity)
+
+
+def _check_numbers(**measures: Any) -> None:
+    for name, measure in measures.items():
+        try:
+            _ = callable(measure) or np.asarray(measure, np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be a name, numbers or a function, not {measure!r:.80}") from None
+
+
+FeatureImportance: TypeAlias = Annotated[
+    str | Metric | Array | Sequence[float] | Callable[[AnyData], Array], check_importance
+]
+FeatureSimilarity: TypeAlias = Annotated[
+    Literal["pearson", "spearman", "kendall", "identity"]
+    | Array
+    | Sequence[Sequence[float]]
+    | Callable[[AnyData], Array],
+    check_similarity,
+]
+
+
+def feature_importance(data: AnyData, importance: FeatureImportance = "pearson") -> Vector:
+    """Return the importance of each feature, shape (n_features,), 0 or more, remembered with the data.
+
+    Parameters
+    ----------
+    data : AnyData
+    importance : str, Metric, array-like or callable, default "pearson"
+        "pearson", "spearman" and "kendall" are the absolute correlation of a feature with the relevance label over all
+        documents, whatever their query, and 0 for a constant feature; Kendall's is τ-b. "ones" is 1. A metric or its
+        name, such as "NDCG@10", is its value of ranking by the feature alone, in the better direction. Or the numbers
+        themselves, or a function of the data that returns them.
+
+    Notes
+    -----
+    O(n_documents · n_features), for ranks and metrics times log n_documents.
+
+    Examples
+    --------
+    >>> data = RankingData([[0.0, 5.0], [1.0, 5.0], [3.0, 5.0]], y=[2, 1, 0])
+    >>> feature_importance(data, "kendall").tolist(), feature_importance(data, "ones").tolist()
+    ([1.0, 0.0], [1.0, 1.0])
+    """
+
+    def compute() -> Vector:
+        if isinstance(importance, str) and importance in IMPORTANCES:
+            s = IMPORTANCES[importance](data)
+        elif isinstance(importance, str | Metric):
+            s = single_feature_values(data, as_metric(importance)).max(axis=0)
+        else:
+            s = _given(data, importance, "importance", (data.n_features,))
+        return np.where(s < NONE, 0.0, s)
+
+    return data.remember(("feature importance", key_of(importance)), compute)
+
+
+def feature_similarity(data: AnyData, similarity: FeatureSimilarity = "pearson", *, convex: bool = True) -> Matrix:
+    """Return the similarity of each two features, shape (n_features, n_features), remembered with the data.
+
+    Parameters
+    ----------
+    data : AnyData
+    similarity : str, array-like or callable, default "pearson"
+        "pearson", "spearman" and "kendall" are the absolute correlation over all documents, whatever their query, and
+        0 for a constant feature; Kendall's is τ-b. "identity" is 1 for a feature with itself and otherwise 0. Or the
+        symmetric matrix itself, 0 or more, or a function of the data that returns it.
+    convex : bool, default True
+        Whether negative eigenvalues are set to 0. Absolute correlations need not be positive semidefinite.
+
+    Notes
+    -----
+    O(n_documents · n_features² + n_features³), for "kendall" times log n_documents.
+    """
+
+    def compute() -> Matrix:
+        if isinstance(similarity, str):
+            A = SIMILARITIES[similarity](data)
+        else:
+            A = _given(data, similarity, "similarity", (data.n_features, data.n_features))
+        if not convex:
+            return A
+        with one_blas_thread():
+            values, vectors = np.linalg.eigh(A)
+            return np.ascontiguousarray((vectors * values.clip(0.0)) @ vectors.T)
+
+    return data.remember(("feature similarity", key_of(similarity), convex), compute)
+
+
+def key_of(measure: object) -> object:
+    """Return what tells an importance or a similarity from others: a name, a metric, a function, or its numbers."""
+    return measure if isinstance(measure, str | Metric) or callable(measure) else np.asarray(measure, float).tobytes()
+
+
+def _given(data: AnyData, measure: Any, name: str, shape: tuple[int, ...]) -> Array:
+    """Return the numbers of an array or a function of the data; refuse those that are no importance or similarity."""
+    values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
+    if values.shape != shape:
+        raise ValueError(
+            f"{name} has the shape {values.shape}; give it {shape}, as {data.name} has {data.n_features} features"
+        )
+    if not (np.isfinite(values).all() and (values >= 0).all() and np.array_equal(values, values.T)):
+        raise ValueError(f"{name} must be finite, 0 or more{' and symmetric' * (len(shape) - 1)}")
+    return values
+
+
+def single_feature_values(data: AnyData, metric: Metric) -> Matrix:
+    """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
+
+    Remembered with the data. The values are those of the weights ±1 on one feature.
+
+    Examples
+    --------
+    >>> from moerank.metrics import NDCG
+    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
+    >>> single_feature_values(data, NDCG(1)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def compute() -> Matrix:
+        return (data.total(_sums, metric) / data.n_queries).reshape(2, -1)
+
+    return data.remember((metric, "of single features"), compute)
+
+
+def _sums(data: RankingData, metric: Metric) -> Matrix:
+    """Return the sums over the queries, shape (2 · n_features,)."""
+    values = []
+    for block in range(-(-data.n_features // AT_ONCE)):
+        part = copy(data).with_features(np.arange(data.n_features) // AT_ONCE == block)
+        alone = np.eye(part.n_features)
+        values.append(sum_over_queries(metric.of_linear(part, np.vstack([alone, -alone]))).reshape(2, -1))
+    return np.hstack(values).ravel()
+
+
+def spearman(X: Matrix) -> Matrix:
+    """Return Spearman's ρ of all pairs of columns, 0 where one is constant.
+
+    O(n_documents · n_features² + n_features · n_documents log n_documents).
+    """
+    ranks = rankdata(X, axis=0)
+    ranks -= ranks.mean(axis=0)
+    norm = np.sqrt(np.square(ranks).sum(axis=0))
+    ranks /= np.where(norm > 0, norm, 1.0)
+    with one_blas_thread():
+        return ranks.T @ ranks
+
+
+def kendall_tau(X: Matrix) -> Matrix:
+    """Return Kendall's τ-b of all pairs of columns, 0 where one is constant.
+
+    O(n_features² · n_documents log n_documents).
+    """
+    tau = np.empty((X.shape[1], X.shape[1]))
+    for i, j in combinations_with_replacement(range(X.shape[1]), 2):
+        tau[i, j] = tau[j, i] = np.nan_to_num(kendalltau(X[:, i], X[:, j]).statistic)
+    return tau
+
+
+def _with_label(correlation: Callable[[Matrix], Matrix], data: AnyData) -> Vector:
+    whole = in_one_piece(data)
+    return np.array([abs(correlation(np.column_stack([x, whole.y]))[0, 1]) for x in whole.X64.T])
+
+
+IMPORTANCES: dict[str, Callable[[AnyData], Vector]] = {
+    "pearson": label_correlations,
+    "spearman": partial(_with_label, spearman),
+    "kendall": partial(_with_label, kendall_tau),
+    "ones": lambda data: np.ones(data.n_features),
+}
+SIMILARITIES: dict[str, Callable[[AnyData], Matrix]] = {
+    "pearson": feature_correlations,
+    "spearman": lambda data: np.abs(spearman(in_one_piece(data).X64)),
+    "kendall": lambda data: np.abs(kendall_tau(in_one_piece(data).X64)),
+    "identity": lambda data: np.eye(data.n_features),
+}

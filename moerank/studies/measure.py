@@ -1,0 +1,183 @@
+"""Measuring rankers on the parts of a fold: metrics, values of each query, and the objectives of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.arrays import Mask
+from moerank.data import AnyData, RankingData
+from moerank.data.ranking_data import in_one_piece
+from moerank.kernels.ranks import mean_over_queries
+from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision
+from moerank.mofsrank.objectives import Candidates, Objective
+from moerank.rankers import FitnessBackend, LinearPopulation, Population, RankingEstimator, SelectionPath
+from moerank.rankers.model import Model
+from moerank.statistics import mean_and_error
+from moerank.studies.result import Member
+
+__all__ = ["ALL_FEATURES", "Measure", "OneRanker", "Parts", "Progress", "every_metric"]
+
+ALL_FEATURES = "all features"
+"""The baseline that selections are compared with."""
+
+Progress: TypeAlias = Callable[[str, float, str], object]
+"""Called with the name of the stage, the fraction done and a text."""
+
+Parts = Mapping[str, AnyData]
+
+MOST_RANKS = 10
+"""To which ranks NDCG and precision are measured, as LETOR's scripts do."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measures rankers on the parts of a fold.
+
+    Attributes
+    ----------
+    parts : mapping of str to AnyData
+        "train", "validation" and "test".
+    metrics : (Metric, Metric)
+        That of the objectives, and the second one of the tables.
+    objectives : sequence of Objective
+        Measured on the training part, for every ranker: also for those that no search has found.
+    backend : fitness backend
+        For objectives that compare with another ranker of its kind.
+    reference : ndarray, shape (n_test_queries,), optional
+        The first metric of the ranker on all features, query by query: what others' differences have an error from.
+    """
+
+    parts: Parts
+    metrics: tuple[Metric, Metric]
+    objectives: Sequence[Objective]
+    backend: FitnessBackend
+    reference: NDArray[np.float64] | None = None
+
+    def beside(self, baselines: Sequence[Member]) -> Measure:
+        """Return the same, with what comes compared with the baseline on all features, if it is among these."""
+        metric = self.metrics[0].name
+        found = [baseline.per_query["test"][metric] for baseline in baselines if baseline.name == ALL_FEATURES]
+        return replace(self, reference=np.array(found[0])) if found else self
+
+    def fitted(self, name: str, ranker: Any) -> Member:
+        """Measure a fitted estimator."""
+        train = self.parts["train"]
+        model = Model.of(ranker, train.feature_names, train.scaling)
+        population = LinearPopulation(ranker.coef_[None]) if model.weights is not None else OneRanker(ranker)
+        member = self.measured(name, population, ranker.support_[None])[0]
+        stored = {"trees": model.trees, "parameters": model.parameters}
+        return self.whole(member.model_copy(update=stored), population)
+
+    def weights(self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_]) -> Member:
+        """Measure the ranker wᵀx on the features `support`, shapes (n_features,)."""
+        ranker = LinearPopulation(coef[None])
+        return self.whole(self.measured(name, ranker, support[None])[0], ranker)
+
+    def whole(self, ranker: Member, population: Population) -> Member:
+        """Return a ranker with the means of every metric that its tables do not have; it is alone in `population`."""
+        known = {metric.name for metric in self.metrics}
+        metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in known]
+        further = {}
+        for part, rows in self.parts.items():
+            values = np.concatenate(rows.map(_all_values, population, metrics), axis=1)
+            further[part] = {
+                metric.name: float(mean_over_queries(v)[0]) for metric, v in zip(metrics, values, strict=True)
+            }
+        return ranker.model_copy(update={"further": further})
+
+    def path(self, name: str, path: SelectionPath) -> list[Member]:
+        """Measure the rankers of a path, one for each number of features it has."""
+        sizes, rows = np.unique(path.feature_mask.sum(axis=1), return_index=True)
+        rows = rows[sizes > 0]
+        members = self.measured(name, path.rankers.take(rows), path.feature_mask[rows])
+        return [member.model_copy(update={"per_query": {}}) for member in members]
+
+    def measured(self, name: str, rankers: Population, feature_mask: Mask) -> list[Member]:
+        """Measure several rankers, which use the features in the rows of `feature_mask` (n_rankers, n_features)."""
+        per_query = {part: self._per_query(rows, rankers) for part, rows in self.parts.items()}
+        means = {
+            part: {name: mean_over_queries(values) for name, values in table.items()}
+            for part, table in per_query.items()
+        }
+        train, metric = self.parts["train"], self.metrics[0]
+        errors = 1.0 - means["train"][metric.name]
+        candidates = Candidates(train, metric, feature_mask, lambda: rankers, errors=errors, backend=self.backend)
+        objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
+        paired = [self._paired_error(values) for values in per_query["test"][metric.name].T]
+        return [
+            Member(
+                name=name,
+                features=tuple(np.flatnonzero(mask).tolist()),
+                weights=None if rankers.coefs is None else tuple(rankers.coefs[i, mask].tolist()),
+                objectives={objective: float(values[i]) for objective, values in objectives.items()},
+                scores={part: {name: float(v[i]) for name, v in table.items()} for part, table in means.items()},
+                per_query={part: {name: v[:, i].tolist() for name, v in t.items()} for part, t in per_query.items()},
+                paired_error=paired[i],
+            )
+            for i, mask in enumerate(feature_mask)
+        ]
+
+    def _paired_error(self, values: NDArray[np.float64]) -> float | None:
+        """Return the standard error of the mean difference from the reference; None without one, or of one query."""
+        if self.reference is None or len(values) < 2:
+            return None
+        return mean_and_error(values - self.reference)[1]
+
+    def _per_query(self, rows: AnyData, rankers: Population) -> dict[str, NDArray[np.float64]]:
+        """Return the values (n_queries, n_rankers) of each metric on one part."""
+        if rankers.coefs is not None:
+            return {metric.name: metric.of_linear(rows, rankers.coefs) for metric in self.metrics}
+        scores = np.ascontiguousarray(rankers.scores(in_one_piece(rows).X))
+        return {metric.name: metric.per_query(rows, scores) for metric in self.metrics}
+
+
+def every_metric(metric: Metric) -> list[Metric]:
+    """Return NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG, by the conventions of `metric`.
+
+    Examples
+    --------
+    >>> [metric.name for metric in every_metric(NDCG(10, convention="letor"))][8:12]
+    ['NDCG@9 (letor)', 'NDCG@10 (letor)', 'P@1', 'P@2']
+    """
+    of_gain = metric if isinstance(metric, NDCG | MeanNDCG) else MeanNDCG()
+    conventions: dict[str, Any] = {key: getattr(of_gain, key) for key in ("gain", "convention", "discount")}
+    short: dict[str, Any] = {"short_queries": metric.short_queries} if isinstance(metric, NDCG) else {}
+    ranks = range(1, MOST_RANKS + 1)
+    return [
+        *(NDCG(k, **conventions, **short) for k in ranks),
+        *(Precision(k) for k in ranks),
+        MAP(),
+        MeanNDCG(**conventions),
+    ]
+
+
+def _all_values(rows: RankingData, population: Population, metrics: Sequence[Metric]) -> NDArray[np.float64]:
+    """Return the values (n_metrics, n_queries, n_rankers) of some documents, which are scored once."""
+    scores = np.ascontiguousarray(population.scores(rows.X))
+    return np.stack([metric.per_query(rows, scores) for metric in metrics])
+
+
+@dataclass(frozen=True)
+class OneRanker:
+    """A fitted estimator as a population of its own."""
+
+    ranker: Any
+    coefs: None = None
+
+    def __len__(self) -> int:
+        return 1
+
+    def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores (n_documents, 1) of the rows of X, which are scaled as the training data are."""
+        known = isinstance(self.ranker, RankingEstimator)
+        scores: NDArray[np.float64] = self.ranker._scores(X) if known else self.ranker.predict(X)
+        return scores.reshape(-1, 1)
+
+    def take(self, rows: NDArray[np.int64]) -> OneRanker:
+        """Return the population itself."""
+        return self

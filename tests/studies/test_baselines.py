@@ -1,0 +1,62 @@
+"""Baselines of a run: trees that the verdict names if they are better, and what a resumed run reads again."""
+
+import numpy as np
+import pytest
+
+from moerank.metrics import MAP, NDCG
+from moerank.rankers.lambda_mart import LambdaMART
+from moerank.studies import run_fold as module
+from moerank.studies.problem import load_problem
+from moerank.studies.run_fold import run_fold
+
+BUDGET = "{population = 8, generations = 3}"
+
+
+def problem_of(folder, label):
+    """Write a table in which the label of a document is a function of two of its features, and return its problem."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4)).round(3)
+    rows = [f"{number // 20},{label(*x[:2])},{','.join(map(str, x))}" for number, x in enumerate(X)]
+    (folder / "shop.csv").write_text("\n".join(["query,label,a,b,c,d", *rows]))
+    path = folder / "shop.toml"
+    stages = "".join(f"{stage} = {BUDGET}\n" for stage in ("feature_selection", "ensemble", "instance_selection"))
+    path.write_text(
+        f'name = "shop"\n{stages}[data]\nsource = "table"\nfile = "shop.csv"\nquery = "query"\nlabel = "label"\n'
+        "split = {}\n"
+    )
+    return load_problem(path)
+
+
+@pytest.mark.parametrize(
+    ("label", "found"), [(lambda a, b: int(a * b > 0), True), (lambda a, b: int(a + b > 1), False)]
+)
+def test_the_verdict_names_trees_that_are_detectably_better(tmp_path, label, found):
+    problem = problem_of(tmp_path, label)
+    result = run_fold(problem)
+    trees = result.baselines[-1]
+    assert trees.name == "LambdaMART"
+    said = "LambdaMART on all features is better by" in result.verdict.sentence
+    assert said == found
+    train, validation, test = problem.load_fold(1)
+    forms = LambdaMART(n_trees=100, min_leaf=round(0.0025 * train.n_documents))
+    ranker = forms.stopped(train, validation).fit(train)
+    for name, metric in (("NDCG@10", NDCG(10)), ("MAP", MAP())):
+        assert trees.scores["test"][name] == pytest.approx(metric.score(test, ranker.predict(test)), abs=1e-12)
+    if found:
+        loss = trees.scores["test"]["NDCG@10"] - result.best.scores["test"]["NDCG@10"]
+        assert f"better by {loss:.3f}".replace("0.", ".") in result.verdict.sentence
+
+
+def test_a_resumed_run_reads_the_baselines_that_are_kept(tiny_problem, tmp_path, monkeypatch):
+    journal = tmp_path / "search.journal"
+    first = run_fold(tiny_problem, journal=journal)
+
+    def measured(*_):
+        raise RuntimeError("measured again")
+
+    monkeypatch.setattr(module, "measured_baselines", measured)
+    assert run_fold(tiny_problem, journal=journal, resume=True).baselines == first.baselines
+    with pytest.raises(RuntimeError, match="measured again"):
+        run_fold(tiny_problem, journal=journal)
+    with pytest.raises(RuntimeError, match="measured again"):  # another fold has other data
+        run_fold(tiny_problem, 2, journal=journal, resume=True)
