@@ -171,6 +171,11 @@ class RankingData(AnyData):
         return self.label_runs.n_pairs
 
     @property
+    def n_bytes(self) -> int:
+        """Memory of features and labels."""
+        return self.X.nbytes + self.y.nbytes
+
+    @property
     def pairs(self) -> PreferencePairs:
         """All preference pairs, by query, then better row, then worse row."""
         return self._queries.pairs

@@ -76,12 +76,7 @@ class ShardHolder(Protocol):
 
 
 class LocalShards:
-    """Shards in the memory of this process.
-
-    Parameters
-    ----------
-    shards : sequence of RankingData
-    """
+    """Shards in the memory of this process; a `ShardHolder`."""
 
     def __init__(self, shards: Sequence[RankingData]) -> None:
         self._shards = shards
