@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial
-from typing import Any, cast
+from typing import Annotated, Any, TypeAlias, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
@@ -30,7 +30,9 @@ from moerank.rankers.rank_rls import RankRLS
 __all__ = [
     "ForeignRanker",
     "RankerAdapter",
+    "RankerOrNone",
     "as_backend",
+    "check_ranker",
     "train_on",
     "train_on_subsets",
     "varying_for",
@@ -208,6 +210,16 @@ def train_on_subsets(
             if progress is not None:
                 progress(len(rankers) / len(usable), len(rankers))
     return population_of(rankers, usable).take(row.ravel())
+
+
+def check_ranker(**rankers: object) -> None:
+    """Raise a ValueError for a parameter that is neither an estimator nor None."""
+    for name, ranker in rankers.items():
+        if not (ranker is None or (hasattr(ranker, "fit") and hasattr(ranker, "predict"))):
+            raise ValueError(f"{name} must be an estimator with fit and predict, or None, not {ranker!r}")
+
+
+RankerOrNone: TypeAlias = Annotated[AnyRanker | None, check_ranker]
 
 
 def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingData | None = None) -> AnyRanker | None:

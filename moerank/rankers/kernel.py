@@ -1,23 +1,24 @@
-"""Rankers with a Gaussian kernel: RankNystrom, RankFourier and KernelRankSVM."""
+"""Rankers with a kernel: RankNystrom, RankFourier and KernelRankSVM."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 from sklearn.utils import check_random_state
 
 from moerank.arrays import Matrix, Vector
-from moerank.checks import Count, Positive
+from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs
+from moerank.rankers.adapter import RankerOrNone, train_on_subsets
 from moerank.rankers.base import Ranker
 from moerank.training.newton import Minimum
 from moerank.training.sorted import (
@@ -28,9 +29,12 @@ from moerank.training.sorted import (
     solve_with_kernel,
 )
 
-__all__ = ["KernelRanker", "gaussian", "RankFourier", "RankNystrom", "KernelRankSVM"]
+__all__ = ["KernelRanker", "RankFourier", "RankNystrom", "KernelRankSVM"]
 
 SCORED_ROWS = 1024
+
+Solution: TypeAlias = tuple[Vector, int, bool]
+"""The weights, the number of steps, and whether they converged."""
 
 
 class KernelRanker(Ranker):
@@ -43,7 +47,7 @@ class KernelRanker(Ranker):
     tol: float
 
     _additive = False
-    _trained_together = ("C", "tol")
+    _trained_together: ClassVar[tuple[str, ...]] = ("C", "tol")
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         """Fix the image on the data, and return the table for all C: kernel values or images of the documents."""
@@ -58,8 +62,7 @@ class KernelRanker(Ranker):
         raise TypeError(f"{type(self).__name__} does not implement _image")
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self.weights_, minimum = self._solutions(train, [self])[0]
-        self.n_iter_, self._converged = minimum.n_iter, minimum.converged
+        self.weights_, self.n_iter_, self._converged = self._solutions(train, [self])[0]
         self.support_ = self.varying_.copy()
 
     def _reservations(self) -> Iterator[str]:
@@ -67,13 +70,14 @@ class KernelRanker(Ranker):
         if not self._converged:
             yield no_convergence(self.tol, self.n_iter_)
 
-    def _solutions(self, train: RankingData, candidates: list[Self]) -> list[tuple[Matrix, Minimum]]:
+    def _solutions(self, train: RankingData, candidates: list[Self]) -> list[Solution]:
         """Return the solution for each candidate's C and tol, all with the table of this ranker."""
         train = train.with_features(self.varying_)
         documents = PairedDocuments.of(train)
         with one_blas_thread():
             table = self._prepare(train, documents)
-            return [candidate._solve(table, documents.pairs) for candidate in candidates]
+            found = [candidate._solve(table, documents.pairs) for candidate in candidates]
+        return [(weights, minimum.n_iter, minimum.converged) for weights, minimum in found]
 
     def _scores(self, X: Matrix) -> Matrix:
         return self._scores_of(X, self.weights_[:, None])[:, 0]
@@ -93,14 +97,34 @@ class KernelRanker(Ranker):
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         leader = clone(candidates[0])._learn(train)
-        weights = [w for w, _ in leader._solutions(train, candidates)]
+        weights = [w for w, *_ in leader._solutions(train, candidates)]
         return leader._scores_of(validation.X64, np.stack(weights, axis=1))
 
 
-def gaussian(X: Matrix, Y: Matrix, gamma: float) -> Matrix:
-    """Return the kernel exp(−gamma ‖x − y‖²) of all rows of X with all rows of Y, shape (len(X), len(Y))."""
-    values: Matrix = rbf_kernel(X, Y, gamma=gamma)
-    return values
+KernelName: TypeAlias = Literal["rbf", "polynomial", "linear"]
+
+
+class _HasKernel:
+    """Part of the rankers that choose a kernel."""
+
+    kernel: KernelName
+    gamma: Positive
+    degree: Count
+    coef0: NotNegative
+
+    def _kernel(self, X: Matrix, Y: Matrix) -> Matrix:
+        """Return the kernel of all rows of X with all rows of Y, shape (len(X), len(Y))."""
+        if self.kernel == "rbf":
+            values = rbf_kernel(X, Y, gamma=self.gamma)
+        elif self.kernel == "linear":
+            values = linear_kernel(X, Y)
+        else:
+            values = polynomial_kernel(X, Y, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
+        return np.asarray(values)
+
+    def _widths(self, powers: Iterable[int]) -> list[dict[str, Any]]:
+        """Return the grid of gamma as powers of 2; a linear kernel has no width."""
+        return [{}] if self.kernel == "linear" else [{"gamma": 2.0**power} for power in powers]
 
 
 # Landmarks that are nearly combinations of others add directions of smaller eigenvalues than this: they are left out.
@@ -116,14 +140,41 @@ class KernelMapRanker(KernelRanker):
     gamma: Positive = 2.0**-6
     tol: Positive = 1e-3
     random_state: int | None = None
+    ranker: RankerOrNone = None
+
+    _trained_together: ClassVar[tuple[str, ...]] = ("C", "tol", "ranker")
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return the paper's ranges, C = ½ p · 2ᶜ with c = −12 … 6 and gamma = 2⁻¹² … 2², in steps of 2²: 80 entries.
 
-        The paper's steps are 2¹, those of the authors' code 2² in C.
+        The paper's steps are 2¹, those of the authors' code 2² in C. The grid of `ranker` takes the place of C.
         """
         half = 0.5 * train.label_runs.n_pairs
-        return [{"gamma": 2.0**g, "C": half * 2.0**c} for g, c in product(range(-12, 3, 2), range(-12, 7, 2))]
+        own: list[dict[str, Any]] = [{"C": half * 2.0**c} for c in range(-12, 7, 2)]
+        if self.ranker is not None:
+            entries = self.ranker.default_grid(train) if hasattr(self.ranker, "default_grid") else [{}]
+            own = [{"ranker": clone(self.ranker).set_params(**entry)} for entry in entries]
+        return [{**width, **entry} for width, entry in product(self._widths(range(-12, 3, 2)), own)]
+
+    def _widths(self, powers: Iterable[int]) -> list[dict[str, Any]]:
+        return [{"gamma": 2.0**power} for power in powers]
+
+    def _solutions(self, train: RankingData, candidates: list[Self]) -> list[Solution]:
+        if self.ranker is None:
+            return super()._solutions(train, candidates)
+        part = train.with_features(self.varying_)
+        with one_blas_thread():
+            self._draw_map(part.X64)
+            mapped = RankingData(self._image(part.X64), part.y, part.qid, name=f"{train.name}, mapped")
+        return [candidate._trained(mapped) for candidate in candidates]
+
+    def _trained(self, mapped: RankingData) -> Solution:
+        """Return the weights of `ranker` on the mapped documents."""
+        found = train_on_subsets(self.ranker, mapped, np.ones((1, mapped.n_features), np.bool_))
+        if found.coefs is None:
+            name = type(self.ranker).__name__
+            raise ValueError(f"{type(self).__name__} needs a linear ranker, and {name} has no weights (coef_)")
+        return found.coefs[0], 0, True
 
     def _draw_map(self, X: Matrix) -> None:
         """Draw the feature map for training documents X (n_documents, n_varying)."""
@@ -142,8 +193,9 @@ class KernelMapRanker(KernelRanker):
         return None
 
 
-class RankNystrom(KernelMapRanker):
-    """RankSVM on the Nyström map of the kernel k(x, x') = exp(−gamma ‖x − x'‖²).
+@dataclass(eq=False, repr=False)
+class RankNystrom(_HasKernel, KernelMapRanker):
+    """RankSVM on the Nyström map of a kernel, by default k(x, x') = exp(−gamma ‖x − x'‖²).
 
     Landmarks x̂₁ … x̂ₖ are drawn from the training documents. With their kernel matrix UΣUᵀ the map is
 
@@ -169,6 +221,17 @@ class RankNystrom(KernelMapRanker):
         diagonal of the Hessian gives, in which features of any scale count alike.
     random_state : int or None, default None
         Seed of the draw.
+    ranker : estimator, optional
+        A linear ranker that is trained on the mapped documents instead, with all its own parameters: `RankRLS`, or
+        `RankSVMStruct` for the hinge loss that is not squared. With all documents as landmarks that is the ranker in
+        the space of the kernel.
+    rank : int, optional
+        Keep only so many eigenvalues, the largest: the best approximation of this rank of the landmarks' kernel.
+    kernel : {"rbf", "polynomial", "linear"}, default "rbf"
+        "polynomial" is (gamma xᵀx' + coef0)^degree, "linear" is xᵀx'.
+    degree : int, default 3
+    coef0 : float, default 1.0
+        Both of the polynomial kernel; coef0 ≥ 0.
 
     Attributes
     ----------
@@ -200,16 +263,23 @@ class RankNystrom(KernelMapRanker):
     [0, 2, 1]
     """
 
+    rank: Count | None = None
+    kernel: KernelName = "rbf"
+    degree: Count = 3
+    coef0: NotNegative = 1.0
+
     def _draw_map(self, X: Matrix) -> None:
         n_landmarks = min(self.n_components, len(X))
         drawn = check_random_state(self.random_state).choice(len(X), n_landmarks, replace=False)
         self.landmarks_ = X[drawn]
-        values, U = np.linalg.eigh(gaussian(self.landmarks_, self.landmarks_, self.gamma))
+        values, U = np.linalg.eigh(self._kernel(self.landmarks_, self.landmarks_))
         kept = values > SMALLEST_EIGENVALUE
+        if self.rank is not None:  # they ascend
+            kept[: max(0, len(values) - self.rank)] = False
         self.whitening_ = U[:, kept] / np.sqrt(values[kept])
 
     def _image(self, X: Matrix) -> Matrix:
-        return gaussian(X, self.landmarks_, self.gamma) @ self.whitening_
+        return self._kernel(X, self.landmarks_) @ self.whitening_
 
     def _metric(self, table: Matrix, pairs: CountedPairs) -> Vector:
         # The mapped features are the kernel's principal axes on the landmarks, so nearly uncorrelated.
@@ -238,6 +308,8 @@ class RankFourier(KernelMapRanker):
         As in `RankNystrom`.
     tol : float, default 1e-3
         Training ends when the gradient is at most this share of the gradient at w = 0, > 0.
+    ranker : estimator, optional
+        As in `RankNystrom`.
 
     Attributes
     ----------
@@ -279,8 +351,11 @@ KERNEL_ROWS = 512
 
 
 @dataclass(eq=False, repr=False)
-class KernelRankSVM(KernelRanker):
-    """RankSVM with squared hinge loss in the space of the kernel exp(−gamma ‖x − x'‖²).
+class KernelRankSVM(_HasKernel, KernelRanker):
+    """RankSVM with squared hinge loss in the space of a kernel, by default exp(−gamma ‖x − x'‖²).
+
+    For the hinge loss that is not squared take `RankNystrom` with ``ranker=RankSVMStruct()`` and all documents as
+    landmarks, which is the same problem in the same space.
 
     A document scores f(x) = Σ bₗ k(xₗ, x) over the training documents. Minimises, over the p preference pairs (i, j),
 
@@ -299,6 +374,8 @@ class KernelRankSVM(KernelRanker):
     memory_limit : float, default 2.0
         The kernel matrix may take this many GiB, > 0; the default serves 16,384 documents. A larger problem is
         refused before anything is allocated.
+    kernel, degree, coef0
+        As in `RankNystrom`.
 
     Attributes
     ----------
@@ -335,6 +412,9 @@ class KernelRankSVM(KernelRanker):
     gamma: Positive = 2.0**-6
     tol: Positive = 1e-3
     memory_limit: Positive = 2.0
+    kernel: KernelName = "rbf"
+    degree: Count = 3
+    coef0: NotNegative = 1.0
 
     def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
         """Return C = p · 2ᶜ, c = −12, −9 … 0, and gamma = 2⁻⁸, 2⁻⁶, 2⁻⁴, 2⁻².
@@ -342,7 +422,7 @@ class KernelRankSVM(KernelRanker):
         This is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2², that a fold can afford.
         """
         p = train.label_runs.n_pairs
-        return [{"gamma": 2.0**g, "C": p * 2.0**c} for g, c in product(range(-8, -1, 2), range(-12, 1, 3))]
+        return [{**width, "C": p * 2.0**c} for width, c in product(self._widths(range(-8, -1, 2)), range(-12, 1, 3))]
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         X = train.X64[documents.rows]
@@ -357,7 +437,7 @@ class KernelRankSVM(KernelRanker):
         K = np.empty((n, n))  # products read the lower triangle only, so the rest is neither computed nor touched
         for begin in range(0, n, KERNEL_ROWS):
             end = min(begin + KERNEL_ROWS, n)
-            K[begin:end, :end] = gaussian(X[begin:end], X[:end], self.gamma)
+            K[begin:end, :end] = self._kernel(X[begin:end], X[:end])
         return K
 
     def _solve(self, table: Matrix, pairs: CountedPairs) -> tuple[Matrix, Minimum]:
@@ -365,4 +445,4 @@ class KernelRankSVM(KernelRanker):
         return minimum.x[0], minimum
 
     def _image(self, X: Matrix) -> Matrix:
-        return gaussian(X, self.documents_, self.gamma)
+        return self._kernel(X, self.documents_)

@@ -15,11 +15,11 @@ from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.adapter import train_on_subsets
+from moerank.rankers.adapter import RankerOrNone, train_on_subsets
 from moerank.rankers.base import Grid
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
-from moerank.rankers.population import AnyRanker, Population
+from moerank.rankers.population import Population
 from moerank.rankers.rank_svm import RankSVM
 from moerank.rankers.selection import Selection, SelectionPath, nested_masks
 
@@ -28,20 +28,12 @@ __all__ = ["Filter", "Order", "SingleFeatures"]
 T = TypeVar("T")
 
 
-def check_ranker(**rankers: object) -> None:
-    """Raise a ValueError for a parameter that is neither an estimator nor None."""
-    for name, ranker in rankers.items():
-        if not (ranker is None or (hasattr(ranker, "fit") and hasattr(ranker, "predict"))):
-            raise ValueError(f"{name} must be an estimator with fit and predict, or None, not {ranker!r}")
-
-
 def check_metric(**metrics: Any) -> None:
     """Raise a ValueError for a parameter that is neither a metric nor the name of one nor None."""
     for name, metric in metrics.items():
         as_metric(metric, NDCG(10), name=name)
 
 
-RankerOrNone: TypeAlias = Annotated[AnyRanker | None, check_ranker]
 MetricOrNone: TypeAlias = Annotated[Metric | str | None, check_metric]
 
 Order = Integers
