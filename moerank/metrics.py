@@ -21,9 +21,9 @@ from sklearn.metrics import make_scorer
 
 from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import check_choice, most_workers
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
 from moerank.data.inputs import checked_scores
-from moerank.data.ranking_data import labels_alone
+from moerank.data.ranking_data import in_one_piece, labels_alone
 from moerank.kernels.linear_gain import FewRanks, few_ranks, gain_of_linear
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.scores import linear_scores, values_by_blocks
@@ -84,7 +84,7 @@ class Metric(ABC):
         no other individual.
         """
 
-    def per_query(self, data: RankingData, scores: ArrayLike) -> Matrix:
+    def per_query(self, data: AnyData, scores: ArrayLike) -> Matrix:
         """Return the value of each query.
 
         Parameters
@@ -105,19 +105,19 @@ class Metric(ABC):
             For scores that are not one per document, NaN or infinite, or labels too large for the gain.
         """
         checked = checked_scores(scores, data.n_documents, data.name)
-        values = self.values(data, checked.reshape(data.n_documents, -1))
+        values = self.values(in_one_piece(data), checked.reshape(data.n_documents, -1))
         return values.reshape(data.n_queries, *checked.shape[1:])
 
     @overload
-    def score(self, data: RankingData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]) -> float: ...
+    def score(self, data: AnyData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]) -> float: ...
 
     @overload
-    def score(self, data: RankingData, scores: ArrayLike) -> float | Matrix: ...
+    def score(self, data: AnyData, scores: ArrayLike) -> float | Matrix: ...
 
-    def score(self, data: RankingData, scores: ArrayLike) -> float | Matrix:
+    def score(self, data: AnyData, scores: ArrayLike) -> float | Matrix:
         """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`."""
         checked = checked_scores(scores, data.n_documents, data.name)
-        means = self.batch(data, checked.reshape(data.n_documents, -1))
+        means = self.batch(in_one_piece(data), checked.reshape(data.n_documents, -1))
         return float(means[0]) if checked.ndim == 1 else means
 
     def can_differ(self, data: RankingData) -> Array:
@@ -151,7 +151,7 @@ class Metric(ABC):
         means: Vector = mean_over_queries(self.values(data, scores))
         return means
 
-    def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
+    def of_linear(self, data: AnyData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the value of each query (n_queries, n_individuals) under the linear rankers W, without any check.
 
         `W`, of shape (n_individuals, n_features), is float64. The bits are `per_query`'s, but scores are not all held.
@@ -162,7 +162,7 @@ class Metric(ABC):
     def _of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         return self.values(data, linear_scores(data.X, W))
 
-    def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
+    def mean_of_linear(self, data: AnyData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
         return data.total(self._sum_of_linear, W, workers) / data.n_queries
 
@@ -363,7 +363,7 @@ MOST_INDIFFERENT = 0.2
 """Share of queries that cannot differ, above which a run says so."""
 
 
-def check_differing(metric: Metric, data: RankingData) -> str:
+def check_differing(metric: Metric, data: AnyData) -> str:
     """Return a remark if more than a fifth of the queries cannot differ, see `Metric.can_differ`; else an empty text.
 
     Raises
@@ -493,7 +493,7 @@ def _label_gains(data: RankingData, gain: Gain) -> Matrix:
     return np.ldexp(1.0, data.y) - 1.0
 
 
-def _rank_discounts(data: RankingData, discount: Discount) -> Matrix:
+def _rank_discounts(data: AnyData, discount: Discount) -> Matrix:
     """Return the weights of as many ranks as there are documents."""
     rank = np.arange(1, data.n_documents + 1)
     return 1.0 / np.log2(np.maximum(rank, 2) if discount == "letor" else 1 + rank)

@@ -124,6 +124,18 @@ def test_a_page_does_what_it_says(page, follow):
     follow(page)
 
 
+def test_the_commands_of_the_experiments_run_on_a_small_problem(command, small_searches, undrawn):
+    """They name data that the tests do not have; here each study is of two folds of a planted problem."""
+    lines = re.findall("^moerank .*", PAGES["docs/theory/experiments.md"], re.MULTILINE)
+    assert [line.split()[1] for line in lines].count("study") >= 4
+    for line in lines:
+        line = re.sub(r" (--workers|--folds) \S+", "", line)
+        line = re.sub(r"--problem \S+", "--problem tiny", line)
+        line = re.sub(r"(?<=study )[a-z0-9 ]+?(?= --)", "TINY --folds 1,2", line)
+        outcome = command(*shlex.split(line)[1:])
+        assert outcome.exit_code == 0, (line, outcome.stderr)
+
+
 def test_the_readme_does_what_it_says_of_own_data_and_their_export(follow, tmp_path):
     told = follow("README.md")
     names = [name for name, _ in told]

@@ -14,7 +14,7 @@ from moerank.cli.options import AllowCode, AsJson, Data
 from moerank.cli.run import connected
 
 if TYPE_CHECKING:
-    from moerank.data import RankingData
+    from moerank.data import AnyData
     from moerank.data.missing import MissingRule
     from moerank.metrics import Metric
     from moerank.studies.problem import Problem
@@ -84,7 +84,7 @@ def describe(
         typer.echo("\n".join([*remarks, *(f"{said}." for part in parts if (said := _differing(metric, part)))]))
 
 
-def _differing(metric: Metric, data: RankingData) -> str:
+def _differing(metric: Metric, data: AnyData) -> str:
     """Return the remark on queries that cannot differ, which a search would refuse if they are all."""
     from moerank.metrics import check_differing
 
@@ -96,7 +96,7 @@ def _differing(metric: Metric, data: RankingData) -> str:
 
 def _read(
     what: str, label: str | None, query: str | None, missing: str | None, fold: int, data: Path | None
-) -> Sequence[RankingData]:
+) -> Sequence[AnyData]:
     """Return the data of a file, or the parts of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds

@@ -217,7 +217,8 @@ def summary_table(summary: Summary) -> FittedTable:
     for entry in summary.published:
         cells = ["all" if entry.features is None else f"{entry.features:.1f}", *("" for _ in further)]
         for metric in summary.metrics:
-            cells += ["", "", f"{entry.scores[metric]:.4f}" if metric in entry.scores else "–"]
+            value = entry.value(metric)
+            cells += ["", "", "–" if value is None else f"{value:.4f}"]
         table.add_texts(f"{entry.method}, published", *cells)
     return table
 
@@ -271,7 +272,7 @@ def study_table(problem: Problem, results: Results) -> FittedTable:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
     table = FittedTable(f"{problem.name}: test means over folds and seeds ± standard error over folds")
     table.add_heads("solver")
-    published = {entry.solver: entry for entry in reversed(problem.published)}  # the first of a solver counts
+    published = any(entry.solver for entry in problem.published)
     for head in ("cells", "features", *results.further_objectives, *results.metrics, "seconds"):
         table.add_heads(head, justify="right")
         if head in results.metrics and published:
@@ -280,7 +281,7 @@ def study_table(problem: Problem, results: Results) -> FittedTable:
         cells = [str(means.n_runs), _with_error(*means.mean("n_features"), 1)]
         cells += [_with_error(*means.mean(objective), 4) for objective in results.further_objectives]
         for metric in results.metrics:
-            theirs = published[solver].value(metric) if solver in published else None
+            theirs = problem.published_value(solver, metric)
             cells += [_with_error(*means.mean(f"test {metric}"), 4)]
             cells += ["" if theirs is None else f"{theirs:.4f}"] if published else []
         table.add_texts(solver, *cells, _with_error(*means.mean("seconds"), 1))

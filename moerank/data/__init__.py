@@ -25,5 +25,6 @@ from moerank.data.scaling import Scaling as Scaling
 from moerank.data.scaling import centre_in_queries as centre_in_queries
 from moerank.data.scaling import fit_scaling as fit_scaling
 from moerank.data.scaling import query_level_norm as query_level_norm
+from moerank.data.shards import AnyData as AnyData
 from moerank.data.shards import ShardedData as ShardedData
 from moerank.data.shards import cut_into_shards as cut_into_shards

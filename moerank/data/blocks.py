@@ -10,7 +10,7 @@ import numpy as np
 
 from moerank.arrays import Array, Integers
 
-__all__ = ["ROWS", "blocks", "column_block", "ByDocument", "ByQuery", "Run", "add_up", "runs_of", "shares", "whole"]
+__all__ = ["ROWS", "blocks", "column_block", "ByDocument", "ByQuery", "Run", "add_up", "runs_of", "shares"]
 
 ROWS = 1 << 14
 """Default number of documents in a block."""
@@ -85,11 +85,6 @@ class ByDocument:
     """An array with a value for each document along its last axis."""
 
     values: Array
-
-
-def whole(arguments: Sequence[object]) -> list[object]:
-    """Return arguments with the arrays of `ByQuery` and `ByDocument` in their places."""
-    return [argument.values if isinstance(argument, ByQuery | ByDocument) else argument for argument in arguments]
 
 
 def shares(argument: object, queries: Integers, documents: Integers) -> Sequence[object]:

@@ -11,6 +11,7 @@ from moerank.arrays import Matrix, Vector
 from moerank.checks import check_square
 from moerank.data.blocks import add_up, column_block
 from moerank.data.ranking_data import RankingData
+from moerank.data.shards import AnyData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.columns import columns_seen
 from moerank.kernels.lanes import lanes
@@ -24,7 +25,7 @@ BLOCK = 2048
 """Documents that are centred at a time, in place of a copy of all."""
 
 
-def feature_correlations(data: RankingData | Matrix) -> Matrix:
+def feature_correlations(data: AnyData | Matrix) -> Matrix:
     """Return |Pearson correlation| of each pair of features, shape (n_features, n_features).
 
     `data` may be a table (n_documents, n_features), too. A constant feature correlates with nothing, not even with
@@ -35,7 +36,7 @@ def feature_correlations(data: RankingData | Matrix) -> Matrix:
     >>> feature_correlations(np.array([[0.0, 3.0, 7.0], [1.0, 2.0, 7.0], [2.0, 1.0, 7.0]])).round(6).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     """
-    if isinstance(data, RankingData):
+    if isinstance(data, AnyData):
         scatter = data.total(_scatter, *_centre_of(data.map(_seen)))
     else:
         scatter = _scatter_of(data, *_centre_of([_seen_in(data)]))
@@ -44,7 +45,7 @@ def feature_correlations(data: RankingData | Matrix) -> Matrix:
     return 0.5 * (share + share.T)  # symmetric in spite of the order of the divisions
 
 
-def label_correlations(data: RankingData) -> Vector:
+def label_correlations(data: AnyData) -> Vector:
     """Return |Pearson correlation| of each feature with the relevance label over all documents, shape (n_features,).
 
     0 for a constant feature. The labels must not all be equal. O(n_documents · n_features).

@@ -130,26 +130,7 @@ class DaskCluster:
         ValueError
             For fewer queries than shards.
         """
-        return self.hold(parts_of(data, n_shards), data.name)
-
-    def hold(self, sources: Sequence[Source | RankingData], name: str) -> ShardedData:
-        """Let the workers read shards; each worker reads an equal share.
-
-        Parameters
-        ----------
-        sources : sequence of Source or RankingData
-            A source is called on the worker that will hold its shard.
-        name : str
-            The name of the data in messages.
-
-        Raises
-        ------
-        OSError
-            If a worker has no room for its shards.
-        ValueError, OSError
-            From a source.
-        """
-        return ShardedData(DaskShards(self, sources), name)
+        return ShardedData(DaskShards(self, parts_of(data, n_shards)), data.name)
 
     def look(self, *, refuse: bool = False) -> dict[str, int]:
         """Return the number of threads of each worker with the same versions as this process, by address.
@@ -225,14 +206,10 @@ class DaskShards:
     """Shards on the workers of a cluster; a `ShardHolder`.
 
     Every shard has a home worker: Dask would move calls, and copies of the shards with them, to workers that are idle.
-    If a worker dies, its shards are read on others and the call begins again.
+    If a worker dies, its shards are read on others and the call begins again. Dask would not do so by itself: a task
+    whose home is gone waits for it, even if others may take it, when all workers were gone for a moment.
 
-    Parameters
-    ----------
-    cluster : DaskCluster
-    sources : sequence of Source or RankingData
-    steps : sequence of Step
-        Applied to each shard after it is read.
+    Each shard comes from a source, which is called on the worker that will hold it, and then the steps are applied.
     """
 
     def __init__(
@@ -358,7 +335,7 @@ class DaskShards:
         """Return the message for a worker that has no room for shards, "" for one that has."""
         found = self._cluster.asked(lambda: self._cluster.client.run(_room, workers=[worker], on_error="ignore"))
         free, limit = found.get(worker) or (0, 0)
-        needed = int(MEMORY_FACTOR * sum(_n_bytes(self._sources[shard]) for shard in shards))
+        needed = int(MEMORY_FACTOR * sum(self._sources[shard].n_bytes for shard in shards))
         if not limit or needed <= free:
             return ""
         numbers = ", ".join(str(shard + 1) for shard in shards)
@@ -507,10 +484,6 @@ def _once(convert: Callable[[object], object], values: Sequence[object]) -> list
     """Convert values, each object once: pickles hold an object once, however often it occurs."""
     made = {key: convert(value) for key, value in {id(value): value for value in values}.items()}
     return [made[id(value)] for value in values]
-
-
-def _n_bytes(source: Source | RankingData) -> int:
-    return int(source.X.nbytes + source.y.nbytes) if isinstance(source, RankingData) else source.n_bytes
 
 
 def _room(dask_worker: Any) -> tuple[int, int]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from moerank.arrays import Floats, Integers
 from moerank.data.ranking_data import RankingData
+from moerank.data.shards import AnyData
 
 __all__ = ["DataDescription", "describe"]
 
@@ -107,7 +108,7 @@ class DataDescription:
         return remarks
 
 
-def describe(data: RankingData) -> DataDescription:
+def describe(data: AnyData) -> DataDescription:
     """Count what a data set holds.
 
     Parameters
@@ -191,7 +192,7 @@ def _count(data: RankingData) -> _Counts:
     )
 
 
-def _where_any(data: RankingData, counts: Integers) -> dict[str, int]:
+def _where_any(data: AnyData, counts: Integers) -> dict[str, int]:
     """Return the counts (n_features,) that are not 0, by the names of the features."""
     return {data.feature_names[f]: int(counts[f]) for f in np.flatnonzero(counts)}
 

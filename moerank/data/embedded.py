@@ -346,16 +346,7 @@ def load_web_fold(
 def web_shard(
     fold: int, number: int, n_shards: int, *, n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32
 ) -> RankingData:
-    """Make one shard of the training part of `load_web_fold`.
-
-    Parameters
-    ----------
-    fold : int
-        From 1 to 5.
-    number, n_shards : int
-        The number of the shard, from 0, and the number of shards.
-    n_queries, seed, dtype
-        As in `load_web_fold`.
+    """Make one of `n_shards` shards of the training part of `load_web_fold`; `number` counts them from 0.
 
     Examples
     --------

@@ -17,9 +17,10 @@ from numpy.typing import DTypeLike
 from moerank.arrays import Array, Integers
 from moerank.checks import check_at_least, check_share
 from moerank.data.missing import MissingRule
-from moerank.data.ranking_data import RankingData
+from moerank.data.ranking_data import RankingData, in_one_piece
 from moerank.data.read.files import part_paths
 from moerank.data.read.letor import read_documents
+from moerank.data.shards import AnyData
 
 __all__ = [
     "Draws",
@@ -128,7 +129,7 @@ def load_fold(
     return train, vali, test
 
 
-def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingData, RankingData]:
+def split_fold(data: AnyData, fold: int = 1) -> tuple[RankingData, RankingData, RankingData]:
     """Split a data set into training, validation and test queries as LETOR does.
 
     Parameters
@@ -174,7 +175,7 @@ def fold_queries(n_queries: int, fold: int, name: str) -> dict[str, Integers]:
 
 
 def split_queries(
-    data: RankingData, validation: float = 0.2, test: float = 0.2, *, seed: int = 0
+    data: AnyData, validation: float = 0.2, test: float = 0.2, *, seed: int = 0
 ) -> tuple[RankingData, RankingData, RankingData]:
     """Split a data set by drawing the validation and the test queries at random.
 
@@ -205,7 +206,7 @@ def split_queries(
     check_share(one=False, validation=validation, test=test)
     if validation + test >= 1:
         raise ValueError("validation and test leave no query for training; give smaller shares")
-    train, for_test, vali = _drawn(data, {"test": test, "validation": validation}, seed)
+    train, for_test, vali = _drawn(in_one_piece(data), {"test": test, "validation": validation}, seed)
     return train, vali, for_test
 
 
@@ -225,7 +226,7 @@ def _drawn(data: RankingData, shares: dict[str, float], seed: int) -> list[Ranki
 
 
 def deal_queries(
-    data: RankingData, fold: int, n_folds: int, *, seed: int = 0
+    data: AnyData, fold: int, n_folds: int, *, seed: int = 0
 ) -> tuple[RankingData, RankingData, RankingData]:
     """Deal the queries of a data set at random into equal parts, and hold two of them out.
 
@@ -281,7 +282,8 @@ def count_folds(directory: Path) -> int:
     return next(number for number in count() if not (directory / f"Fold{number + 1}").is_dir())
 
 
-def _subset(data: RankingData, queries: Integers, name: str) -> RankingData:
+def _subset(data: AnyData, queries: Integers, name: str) -> RankingData:
     """Return the documents of some queries, in the order given."""
+    data = in_one_piece(data)
     rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in queries])
     return data.with_rows(rows, name=name)

@@ -20,6 +20,7 @@ from moerank.kernels.pair_pass import enumerate_pairs
 
 if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
+    from moerank.data.shards import AnyData
 
 __all__ = ["LabelRuns", "LabelledQueries", "PreferencePairs", "n_pairs_of_documents", "n_pairs_of_queries"]
 
@@ -172,7 +173,7 @@ class LabelledQueries:
         return {"y": self.y, "offsets": self.offsets}
 
 
-def n_pairs_of_queries(data: RankingData, masks: Mask) -> Integers:
+def n_pairs_of_queries(data: AnyData, masks: Mask) -> Integers:
     """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,).
 
     Examples
@@ -186,7 +187,7 @@ def n_pairs_of_queries(data: RankingData, masks: Mask) -> Integers:
     return np.array([of_query[mask].sum() for mask in masks], np.int64)
 
 
-def n_pairs_of_documents(data: RankingData, masks: Mask) -> Integers:
+def n_pairs_of_documents(data: AnyData, masks: Mask) -> Integers:
     """Count the preference pairs whose documents are both kept by each row of `masks` (n, n_documents), shape (n,)."""
     return data.total(_pairs_of_documents, ByDocument(masks))
 

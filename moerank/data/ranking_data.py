@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix
-from moerank.data.blocks import blocks, whole
+from moerank.data.blocks import blocks
 from moerank.data.costs import FeatureCosts
 from moerank.data.inputs import (
     checked_features,
@@ -30,14 +30,13 @@ from moerank.data.inputs import (
 )
 from moerank.data.missing import MissingRule, check_missing_rule, fill_in_place, missing_bits
 from moerank.data.pairs import LabelledQueries, LabelRuns, PreferencePairs
-from moerank.data.scaling import PER_QUERY, UNSCALED, FittedScaling, PerQuery, Scaling
+from moerank.data.scaling import PER_QUERY, UNSCALED, FittedScaling, PerQuery
+from moerank.data.shards import AnyData, LocalShards
 
-__all__ = ["RankingData", "labels_alone"]
-
-T = TypeVar("T")
+__all__ = ["RankingData", "in_one_piece", "labels_alone"]
 
 
-class RankingData:
+class RankingData(AnyData):
     """Documents of several queries, with one row of features and one relevance label each.
 
     Parameters
@@ -105,7 +104,6 @@ class RankingData:
     """
 
     in_shards = False
-    """Whether the documents are in shards, and can only be mapped over and summed up; see `ShardedData`."""
 
     def __init__(
         self,
@@ -135,11 +133,12 @@ class RankingData:
         self.given_names = checked_names(names, n_features, name)
         self.feature_names = self.given_names or tuple(str(number) for number in range(1, n_features + 1))
         self.missing = missing
-        self.scaling: Scaling = UNSCALED
+        self.scaling = UNSCALED
         self.costs = None if costs is None else self._checked_costs(costs)
         self._fill()
         self._queries = LabelledQueries(self.y, self.offsets)
-        self._memory: dict[Hashable, Any] = {}
+        self._ends = np.array([0, len(self.offsets) - 1]), np.array([0, n_documents])
+        self._memory = {}
         self._lock = threading.RLock()
         for array in (self.X, self.y, self.offsets, self.n_missing):
             array.setflags(write=False)
@@ -163,19 +162,8 @@ class RankingData:
         self._extremes = extremes_of(self.X)
 
     @property
-    def n_documents(self) -> int:
-        """Number of documents, the rows of X."""
-        return len(self.y)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features, the columns of X."""
-        return int(self.X.shape[1])
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return len(self.offsets) - 1
+    def _holder(self) -> LocalShards:
+        return LocalShards((self,))
 
     @property
     def n_pairs(self) -> int:
@@ -183,26 +171,9 @@ class RankingData:
         return self.label_runs.n_pairs
 
     @property
-    def n_shards(self) -> int:
-        """Number of shards, 1 for data that are not in shards."""
-        return 1
-
-    @property
-    def where(self) -> str:
-        """The shards and their place, in words for progress and messages."""
-        return "1 shard"
-
-    def map(self, function: Callable[..., T], *arguments: object) -> list[T]:
-        """Return ``function(shard, *arguments)`` of each shard, in order; the only shard here is this data set.
-
-        Computations over all documents are such functions, so that they run on sharded data, too. A shard gets its
-        part of the values of a `ByQuery` or `ByDocument` argument.
-        """
-        return [function(self, *whole(arguments))]
-
-    def total(self, function: Callable[..., T], *arguments: object) -> T:
-        """Return the sum over the shards of ``function(shard, *arguments)``: array, number or a tuple."""
-        return self.map(function, *arguments)[0]
+    def n_bytes(self) -> int:
+        """Memory of features and labels."""
+        return self.X.nbytes + self.y.nbytes
 
     @property
     def pairs(self) -> PreferencePairs:
@@ -246,46 +217,25 @@ class RankingData:
 
         return self.remember("columns", make)
 
-    def with_features(self, mask: Mask) -> RankingData:
-        """Return the same documents with the features of `mask` only; the result is remembered.
+    def with_features(self, mask: Mask) -> Self:
+        """Return the same documents with the features of `mask` only; see `AnyData.with_features`."""
+        return self if mask.all() else self.remember(("with features", mask.tobytes()), lambda: self._some(mask))
 
-        Parameters
-        ----------
-        mask : ndarray of bool, shape (n_features,)
-            At least one.
-        """
-        if mask.all():
-            return self
-
-        def make() -> RankingData:
-            names = tuple(name for name, kept in zip(self.feature_names, mask, strict=True) if kept)
-            return self._changed(
-                X=np.ascontiguousarray(self.X[:, mask]) if self.X.flags.c_contiguous else self.X.T[mask].T,
-                feature_names=names,
-                given_names=names if self.given_names else None,
-                n_missing=self.n_missing[mask],
-                _missing_bits=None if self._missing_bits is None else np.packbits(self.is_missing[:, mask], axis=1),
-                scaling=self.scaling.of_features(mask),
-                costs=None if self.costs is None else self.costs.of_features(mask),
-            )
-
-        return self.remember(("with features", mask.tobytes()), make)
+    def _some(self, mask: Mask) -> Self:
+        names = tuple(name for name, kept in zip(self.feature_names, mask, strict=True) if kept)
+        return self._changed(
+            X=np.ascontiguousarray(self.X[:, mask]) if self.X.flags.c_contiguous else self.X.T[mask].T,
+            feature_names=names,
+            given_names=names if self.given_names else None,
+            n_missing=self.n_missing[mask],
+            _missing_bits=None if self._missing_bits is None else np.packbits(self.is_missing[:, mask], axis=1),
+            scaling=self.scaling.of_features(mask),
+            costs=None if self.costs is None else self.costs.of_features(mask),
+        )
 
     def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
-        """Return the same documents, whose features cost `costs`; see `FeatureCosts`.
-
-        Raises
-        ------
-        ValueError
-            For another number of costs than features, and costs that are negative or not finite.
-        """
+        """Return the same documents, whose features cost `costs`; see `AnyData.with_costs`."""
         return self._changed(costs=self._checked_costs(costs))
-
-    def _checked_costs(self, costs: FeatureCosts | ArrayLike) -> FeatureCosts:
-        checked = costs if isinstance(costs, FeatureCosts) else FeatureCosts.of(costs)
-        if len(checked) != self.n_features:
-            raise ValueError(f"{self.name}: {len(checked)} costs were given for {self.n_features} features")
-        return checked
 
     def with_rows(self, rows: Integers, *, name: str | None = None) -> RankingData:
         """Return some of the documents, with names, scaling, costs and missing values of their features.
@@ -309,15 +259,8 @@ class RankingData:
         part._register()
         return part
 
-    def scaled_by(self, scaling: PerQuery | FittedScaling) -> RankingData:
-        """Return the same documents with features scaled by a scaling; see `fit_scaling`.
-
-        Raises
-        ------
-        ValueError
-            If the features are scaled already, the scaling has another number of features, or a scaled value is
-            infinite.
-        """
+    def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
+        """Return the same documents with features scaled by a scaling; see `AnyData.scaled_by`."""
         if self.scaling != UNSCALED and not self.scaling == scaling == PER_QUERY:
             raise ValueError(
                 f"{self.name}: the features are scaled already ({self.scaling.kind}), and cannot be scaled again "
@@ -327,14 +270,8 @@ class RankingData:
         found = refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
         return self._changed(X=X, scaling=scaling, _extremes=found)
 
-    def declared(self, kind: Literal["query"]) -> RankingData:
-        """Return the same documents marked as scaled per query, with the same values.
-
-        Raises
-        ------
-        ValueError
-            For another kind, and for data that something else has scaled.
-        """
+    def declared(self, kind: Literal["query"]) -> Self:
+        """Return the same documents marked as scaled per query; see `AnyData.declared`."""
         if kind != "query":
             raise ValueError(f"data can come scaled per query, so kind must be 'query', not {kind!r}")
         if self.scaling not in (UNSCALED, PER_QUERY):
@@ -357,30 +294,10 @@ class RankingData:
         if isinstance(self.scaling, FittedScaling):
             register_scaled_table(self.X, self.name)
 
-    def require_pairs(self) -> None:
-        """Raise a ValueError if no query has two documents with different labels."""
-        if self.n_pairs == 0:
-            alone = " (there is 1 sample)" * (self.n_documents == 1)
-            raise ValueError(
-                f"{self.name}: no preference pair: no query has two documents with different labels{alone}, so there "
-                "is nothing to learn an order from; check the labels and the query ids"
-            )
-
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value beyond 1e30 in size; see the notes of the class."""
         if not self._extremes.moderate:
             refuse_large_values(self.X, self.given_names, f"{self.name}: ")
-
-    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the value that `make` returned when `key` was first asked for; safe to call from several threads.
-
-        Keeps values that depend on this data set alone and are expensive to compute.
-        """
-        with self._lock:
-            if key not in self._memory:
-                self._memory[key] = make()
-            value: T = self._memory[key]
-            return value
 
     def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()
@@ -394,11 +311,15 @@ class RankingData:
         self._lock = threading.RLock()
         self._register()
 
-    def __repr__(self) -> str:
-        return (
-            f"RankingData({self.name!r}: {self.n_documents} documents, {self.n_queries} queries, "
-            f"{self.n_features} features)"
+
+def in_one_piece(data: AnyData) -> RankingData:
+    """Return data that are not in shards; raise a ValueError for others, where all documents are needed at once."""
+    if not isinstance(data, RankingData):
+        raise ValueError(
+            f"{data.name}: the documents are in {data.where}, and all of them at once are needed here; take RankRLS, "
+            "RankSVM or FSMRank for a backend, queries or documents for instances, or data that are not in shards"
         )
+    return data
 
 
 def labels_alone(y: ArrayLike, qid: ArrayLike | None) -> RankingData:

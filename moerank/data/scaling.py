@@ -16,6 +16,7 @@ from moerank.data.blocks import ROWS, blocks
 
 if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
+    from moerank.data.shards import AnyData, DataT
 
 __all__ = [
     "PER_QUERY",
@@ -48,7 +49,7 @@ class Unscaled:
 
     kind: Literal["none"] = "none"
 
-    def apply(self, data: RankingData) -> RankingData:
+    def apply(self, data: DataT) -> DataT:
         """Return the data themselves."""
         return data
 
@@ -65,7 +66,7 @@ class PerQuery:
 
     kind: Literal["query"] = "query"
 
-    def apply(self, data: RankingData) -> RankingData:
+    def apply(self, data: DataT) -> DataT:
         """Return the same documents with scaled features."""
         return data.scaled_by(self)
 
@@ -116,7 +117,7 @@ class FittedScaling:
             if not isfinite(offset) or not 0 < scale < float("inf"):
                 raise ValueError(f"offset {offset} and scale {scale} of feature {place} cannot be applied")
 
-    def apply(self, data: RankingData) -> RankingData:
+    def apply(self, data: DataT) -> DataT:
         """Return the same documents with scaled features."""
         return data.scaled_by(self)
 
@@ -145,7 +146,7 @@ Scaling: TypeAlias = Annotated[Unscaled | PerQuery | FittedScaling, Field(discri
 UNSCALED, PER_QUERY = Unscaled(), PerQuery()
 
 
-def query_level_norm(data: RankingData) -> RankingData:
+def query_level_norm(data: DataT) -> DataT:
     """Scale every feature of every query to [0, 1].
 
     Within a query, x′ = (x − min) / (max − min), and 0 where the feature is constant. Scales that differ from query to
@@ -175,7 +176,7 @@ def query_level_norm(data: RankingData) -> RankingData:
     return PER_QUERY.apply(data)
 
 
-def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
+def fit_scaling(train: AnyData, kind: Kind) -> Scaling:
     """Fit a scaling to training data.
 
     Parameters
@@ -232,7 +233,7 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
     return FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
 
 
-def negative_features(data: RankingData) -> Mask:
+def negative_features(data: AnyData) -> Mask:
     """Return which features have raw values below 0, beside the number for missing ones, shape (n_features,).
 
     None where each query is scaled by itself, as raw values are unknown then. O(n_documents · n_features), remembered.
@@ -260,7 +261,7 @@ def _below_zero(data: RankingData) -> Mask:
     return found
 
 
-def _moments(train: RankingData, least: Vector, extent: Vector) -> tuple[Vector, Vector]:
+def _moments(train: AnyData, least: Vector, extent: Vector) -> tuple[Vector, Vector]:
     """Return mean and standard deviation of each column, summed over values in [0, 1], whose squares are harmless."""
     unit = np.where(extent == 0, 1.0, extent)
     mean = train.total(_sum_of_powers, 1, least, unit, 0.0) / train.n_documents

@@ -7,11 +7,11 @@ Training asks a data set for sums over its queries. Each shard computes its own 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
-from operator import attrgetter
-from typing import Literal, NoReturn, Protocol, Self, TypeVar
+from operator import attrgetter, methodcaller
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,18 +20,27 @@ from moerank.arrays import Integers, Mask
 from moerank.checks import check_at_least
 from moerank.data.blocks import add_up, shares
 from moerank.data.costs import FeatureCosts
-from moerank.data.ranking_data import RankingData
-from moerank.data.scaling import FittedScaling, PerQuery
+from moerank.data.missing import MissingRule
+from moerank.data.scaling import FittedScaling, PerQuery, Scaling
 
-__all__ = ["NOT_ON_SHARDS", "LocalShards", "ShardHolder", "ShardedData", "Step", "cut_into_shards"]
+if TYPE_CHECKING:
+    from moerank.data.ranking_data import RankingData
+
+__all__ = [
+    "NOT_ON_SHARDS",
+    "AnyData",
+    "DataT",
+    "LocalShards",
+    "ShardHolder",
+    "ShardedData",
+    "Step",
+    "cut_into_shards",
+]
 
 T = TypeVar("T")
 
-Step = Callable[[RankingData], RankingData]
+Step: TypeAlias = "Callable[[RankingData], RankingData]"
 """A function that turns a shard into another shard with the same documents."""
-
-ABSENT = {"X", "y", "qid", "offsets", "_queries", "_missing_bits", "is_missing", "query_blocks", "with_rows"}
-"""Attributes that sharded data do not have."""
 
 FACTS = attrgetter(
     *("n_documents", "n_queries", "n_pairs", "feature_names", "given_names", "missing", "scaling"),
@@ -67,12 +76,7 @@ class ShardHolder(Protocol):
 
 
 class LocalShards:
-    """Shards in the memory of this process.
-
-    Parameters
-    ----------
-    shards : sequence of RankingData
-    """
+    """Shards in the memory of this process; a `ShardHolder`."""
 
     def __init__(self, shards: Sequence[RankingData]) -> None:
         self._shards = shards
@@ -98,11 +102,166 @@ class LocalShards:
         return LocalShards([step(shard) for shard in self._shards])
 
 
-class ShardedData(RankingData):
+class AnyData(ABC):
+    """Ranking data in one piece, `RankingData`, or in shards of whole queries, `ShardedData`.
+
+    Training needs facts about the features, and sums over the queries, which are taken shard by shard and added up in
+    an order that the number of shards alone decides. Data in one piece are their only shard.
+
+    Attributes
+    ----------
+    name, feature_names, given_names, missing, n_missing, scaling, costs
+        See `RankingData`.
+    """
+
+    in_shards: ClassVar[bool]
+    """Whether the documents are in shards, and can only be mapped over and summed up."""
+
+    name: str
+    feature_names: tuple[str, ...]
+    given_names: tuple[str, ...] | None
+    missing: MissingRule | None
+    n_missing: Integers
+    scaling: Scaling
+    costs: FeatureCosts | None
+    _ends: tuple[Integers, Integers]  # the queries, and the documents, at which shards begin and end
+    _memory: dict[Hashable, Any]
+    _lock: threading.RLock
+
+    @property
+    @abstractmethod
+    def _holder(self) -> ShardHolder: ...
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return int(self._ends[1][-1])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.feature_names)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return int(self._ends[0][-1])
+
+    @property
+    @abstractmethod
+    def n_pairs(self) -> int:
+        """Number of preference pairs."""
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards, 1 for data that are not in shards."""
+        return len(self._holder)
+
+    @property
+    def where(self) -> str:
+        """The shards and their place, in words for progress and messages."""
+        return self._holder.where
+
+    def map(self, function: Callable[..., T], *arguments: object) -> list[T]:
+        """Return ``function(shard, *arguments)`` of each shard, in order.
+
+        Computations over all documents are such functions, so that they run on sharded data, too. A shard is a
+        `RankingData`, and gets its part of the values of a `ByQuery` or `ByDocument` argument.
+        """
+        return self._holder.map(function, [shares(argument, *self._ends) for argument in arguments])
+
+    def total(self, function: Callable[..., T], *arguments: object) -> T:
+        """Return the sum over the shards of ``function(shard, *arguments)``: array, number or a tuple."""
+        return self._holder.total(function, [shares(argument, *self._ends) for argument in arguments])
+
+    @abstractmethod
+    def with_features(self, mask: Mask) -> Self:
+        """Return the same documents with the features of `mask` only; the result is remembered.
+
+        Parameters
+        ----------
+        mask : ndarray of bool, shape (n_features,)
+            At least one.
+        """
+
+    @abstractmethod
+    def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
+        """Return the same documents, whose features cost `costs`; see `FeatureCosts`.
+
+        Raises
+        ------
+        ValueError
+            For another number of costs than features, and costs that are negative or not finite.
+        """
+
+    @abstractmethod
+    def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
+        """Return the same documents with features scaled by a scaling; see `fit_scaling`.
+
+        Raises
+        ------
+        ValueError
+            If the features are scaled already, the scaling has another number of features, or a scaled value is
+            infinite.
+        """
+
+    @abstractmethod
+    def declared(self, kind: Literal["query"]) -> Self:
+        """Return the same documents marked as scaled per query, with the same values.
+
+        Raises
+        ------
+        ValueError
+            For another kind, and for data that something else has scaled.
+        """
+
+    @abstractmethod
+    def require_moderate_values(self) -> None:
+        """Raise a ValueError for a feature value beyond 1e30 in size; see the notes of `RankingData`."""
+
+    def require_pairs(self) -> None:
+        """Raise a ValueError if no query has two documents with different labels."""
+        if self.n_pairs == 0:
+            alone = " (there is 1 sample)" * (self.n_documents == 1)
+            raise ValueError(
+                f"{self.name}: no preference pair: no query has two documents with different labels{alone}, so there "
+                "is nothing to learn an order from; check the labels and the query ids"
+            )
+
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value that `make` returned when `key` was first asked for; safe to call from several threads.
+
+        Keeps values that depend on this data set alone and are expensive to compute.
+        """
+        with self._lock:
+            if key not in self._memory:
+                self._memory[key] = make()
+            value: T = self._memory[key]
+            return value
+
+    def _checked_costs(self, costs: FeatureCosts | ArrayLike) -> FeatureCosts:
+        checked = costs if isinstance(costs, FeatureCosts) else FeatureCosts.of(costs)
+        if len(checked) != self.n_features:
+            raise ValueError(f"{self.name}: {len(checked)} costs were given for {self.n_features} features")
+        return checked
+
+    def __repr__(self) -> str:
+        shards = f", {self.where}" * self.in_shards
+        return (
+            f"{type(self).__name__}({self.name!r}: {self.n_documents} documents, {self.n_queries} queries, "
+            f"{self.n_features} features{shards})"
+        )
+
+
+DataT = TypeVar("DataT", bound=AnyData)
+"""Data of one class or the other."""
+
+
+class ShardedData(AnyData):
     """Ranking data whose documents are in shards of whole queries.
 
-    All sums that training needs are taken shard by shard, and added up in an order that the number of shards alone
-    decides. Access to the documents themselves (`X`, `y`, `qid`, …) raises a ValueError.
+    The documents themselves (`X`, `y`, `qid`, …) are attributes of the shards only. Rankers, solvers and metrics that
+    need all documents at once refuse such data with a ValueError.
 
     Parameters
     ----------
@@ -131,7 +290,7 @@ class ShardedData(RankingData):
 
     def __init__(self, holder: ShardHolder, name: str = "data") -> None:
         self.name = name
-        self._holder = holder
+        self._shards = holder
         documents, queries, pairs, names, given_names, missing, scalings, n_missing, costs, moderate = zip(
             *holder.map(FACTS, []), strict=True
         )
@@ -146,92 +305,48 @@ class ShardedData(RankingData):
         self.missing, self.scaling, self.costs = missing[0], scalings[0], costs[0]
         self.n_missing = np.sum(n_missing, axis=0)
         self._n_pairs, self._moderate = sum(pairs), all(moderate)
-        self._ends = [np.append(0, np.cumsum(counts)) for counts in (queries, documents)]
+        self._ends = np.append(0, np.cumsum(queries)), np.append(0, np.cumsum(documents))
         self._memory, self._lock = {}, threading.RLock()
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in ABSENT:
-            raise ValueError(
-                f"{self.name}: the documents are in {self.__dict__['_holder'].where}, and what needs all of them at "
-                f"once ({name}) cannot work on shards; take RankRLS, RankSVM or FSMRank for a backend, queries or "
-                "documents for instances, or data that are not in shards"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     @property
-    def n_documents(self) -> int:
-        """Number of documents in all shards."""
-        return int(self._ends[1][-1])
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return len(self.feature_names)
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries in all shards."""
-        return int(self._ends[0][-1])
+    def _holder(self) -> ShardHolder:
+        return self._shards
 
     @property
     def n_pairs(self) -> int:
         """Number of preference pairs in all shards."""
         return self._n_pairs
 
-    @property
-    def n_shards(self) -> int:
-        """Number of shards."""
-        return len(self._holder)
-
-    @property
-    def where(self) -> str:
-        """The shards and their place, in words for progress and messages."""
-        return self._holder.where
-
-    def map(self, function: Callable[..., T], *arguments: object) -> list[T]:
-        """Return ``function(shard, *arguments)`` of each shard, in order; see `RankingData.map`."""
-        return self._holder.map(function, [shares(argument, *self._ends) for argument in arguments])
-
-    def total(self, function: Callable[..., T], *arguments: object) -> T:
-        """Return the sum of the same over the shards; see `RankingData.total`."""
-        return self._holder.total(function, [shares(argument, *self._ends) for argument in arguments])
-
-    def with_features(self, mask: Mask) -> RankingData:
-        """Return the same documents with the features of `mask` only; see `RankingData.with_features`."""
+    def with_features(self, mask: Mask) -> Self:
+        """Return the same documents with the features of `mask` only."""
         if mask.all():
             return self
         costs = None if self.costs is None else self.costs.of_features(mask)
-        step = partial(RankingData.with_features, mask=mask)
+        step = methodcaller("with_features", mask)
         return self.remember(("with features", mask.tobytes()), lambda: self._after(step, costs))
 
     def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
-        """Return the same documents, whose features cost `costs`; see `RankingData.with_costs`."""
+        """Return the same documents, whose features cost `costs`."""
         return self._after(None, self._checked_costs(costs))
 
     def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
-        """Return the same documents with features scaled by a scaling; see `RankingData.scaled_by`."""
-        return self._after(partial(RankingData.scaled_by, scaling=scaling), self.costs)
+        """Return the same documents with features scaled by a scaling."""
+        return self._after(methodcaller("scaled_by", scaling), self.costs)
 
     def declared(self, kind: Literal["query"]) -> Self:
-        """Return the same documents, known to have come scaled per query; no value is touched."""
-        return self._after(partial(RankingData.declared, kind=kind), self.costs)
+        """Return the same documents, marked as scaled per query."""
+        return self._after(methodcaller("declared", kind), self.costs)
 
     def _after(self, step: Step | None, costs: FeatureCosts | None) -> Self:
         """Return the data set after a step on every shard."""
-        data = type(self)(self._holder if step is None else self._holder.changed(step), self.name)
+        data = type(self)(self._holder if step is None else self._shards.changed(step), self.name)
         data.costs = costs
         return data
 
     def require_moderate_values(self) -> None:
-        """Raise a ValueError for a feature value that rankers cannot compute with; see `RankingData`."""
+        """Raise a ValueError for a feature value that rankers cannot compute with."""
         if not self._moderate:
-            self.map(RankingData.require_moderate_values)
-
-    def _register(self) -> None:
-        """Do nothing: no table is here."""
-
-    def __repr__(self) -> str:
-        return f"ShardedData({super().__repr__().partition('(')[2][:-1]}, {self.where})"
+            self.map(methodcaller("require_moderate_values"))
 
 
 def cut_into_shards(data: RankingData, n_shards: int) -> ShardedData:

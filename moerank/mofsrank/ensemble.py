@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Mask, Matrix
 from moerank.checks import check_choice
-from moerank.data import RankingData
+from moerank.data import AnyData
 from moerank.evolution import (
     CROSSOVER,
     DigestDuplicates,
@@ -79,7 +79,7 @@ class Ensemble(Stage):
 
     def __init__(
         self,
-        train: RankingData,
+        train: AnyData,
         coefs: ArrayLike,
         metric: Metric | None = None,
         *,

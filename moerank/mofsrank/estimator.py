@@ -13,7 +13,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Matrix, Vector
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
+from moerank.data.ranking_data import in_one_piece
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
@@ -48,7 +49,7 @@ from moerank.verdict import MARGIN, Part, Verdict, judge
 __all__ = ["MOFSRank", "tuned_backend"]
 
 
-def tuned_backend(backend: FitnessBackend, train: RankingData, validation: RankingData | None) -> FitnessBackend:
+def tuned_backend(backend: FitnessBackend, train: AnyData, validation: RankingData | None) -> FitnessBackend:
     """Return a copy of the backend with parameters chosen by validation MAP from its published grid, if it has one."""
     copy: Any = clone(backend)
     if validation is not None and hasattr(copy, "tune"):
@@ -231,7 +232,7 @@ class MOFSRank(RankingEstimator):
         """Set parameters, also of the backend, and settings of the stages: ``set_params(ensemble__generations=5)``."""
         return super().set_params(**merged_settings(self.get_params(deep=False), params))
 
-    def path(self, train: RankingData) -> SelectionPath:
+    def path(self, train: AnyData) -> SelectionPath:
         """Return for each k the best member of the front with at most k features, by the metric that `final` takes.
 
         The search was fitted on `train`.
@@ -246,7 +247,7 @@ class MOFSRank(RankingEstimator):
     def _check_parameters(self) -> None:
         self._settings = Settings.of(self.get_params(deep=False))
 
-    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+    def _fit(self, train: AnyData, validation: RankingData | None) -> None:
         if self.final == "validation" and validation is None:
             raise ValueError('final="validation" needs validation data; pass validation=… to fit')
         settings = self._settings
@@ -284,7 +285,7 @@ class MOFSRank(RankingEstimator):
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
-    def _choose(self, front: Front, train: RankingData, validation: RankingData | None) -> None:
+    def _choose(self, front: Front, train: AnyData, validation: RankingData | None) -> None:
         metric, objectives = self._scored_by, read_objectives(self.objectives)
         front, errors = front.by_size(objectives, train, metric)
         held_out = None if validation is None else values_of(validation, metric, front.population)
@@ -331,9 +332,7 @@ class MOFSRank(RankingEstimator):
         rankers: Any = self.front_rankers_
         return rankers.forest(self.chosen_)
 
-    def verdict(
-        self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
-    ) -> Verdict:
+    def verdict(self, X: AnyData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> Verdict:
         """Compare the chosen member with the same ranker on all features, on test queries.
 
         Parameters
@@ -352,7 +351,7 @@ class MOFSRank(RankingEstimator):
             If the data are malformed.
         """
         check_is_fitted(self, "front_")
-        data = X if isinstance(X, RankingData) else as_ranking_data(X, y, qid, name="test data")
+        data = in_one_piece(X if isinstance(X, AnyData) else as_ranking_data(X, y, qid, name="test data"))
         table = self._table(data)
         scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
         selection, reference = self._scored_by.per_query(data, scores).T

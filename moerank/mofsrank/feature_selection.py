@@ -9,7 +9,7 @@ import numpy as np
 from pymoo.core.mutation import Mutation
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.data import RankingData
+from moerank.data import AnyData
 from moerank.evolution import (
     CROSSOVER,
     AdaptiveBitFlip,
@@ -41,6 +41,7 @@ from moerank.rankers import (
     side_by_side,
     varying_for,
 )
+from moerank.rankers.arguments import trainable
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.rank_rls import TARGETS
 from moerank.training.losses import UNIT
@@ -102,7 +103,7 @@ class FeatureSelection(Stage):
 
     def __init__(
         self,
-        train: RankingData,
+        train: AnyData,
         backend: FitnessBackend | AnyRanker | None = None,
         metric: Metric | None = None,
         pair_masks: Mask | None = None,
@@ -136,7 +137,7 @@ class FeatureSelection(Stage):
         )
         self.pair_masks = pair_masks
         self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]
-        self._counted = varying_for(self.backend, train) | self.strings.included
+        self._counted = varying_for(self.backend, trainable(train, self.backend)) | self.strings.included
         self.unit = unit
         self.adaptive = adaptive
         self.form = form

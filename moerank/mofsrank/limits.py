@@ -14,9 +14,10 @@ from pymoo.core.repair import Repair
 
 from moerank.arrays import Array, Integers, Mask, Vector
 from moerank.checks import check_at_least, check_not_negative
-from moerank.data import FeatureCosts, RankingData
+from moerank.data import AnyData, FeatureCosts
 from moerank.data.costs import known_costs
 from moerank.data.inputs import column_mask, in_column_order, listed
+from moerank.data.shards import DataT
 from moerank.evolution import KeepAsIs
 
 Features: TypeAlias = Sequence[int | str] | int | str
@@ -98,7 +99,7 @@ class FeatureStrings:
     [[True, False, True]]
     """
 
-    def __init__(self, data: RankingData, limits: FeatureLimits = UNLIMITED, *, by_group: bool = False) -> None:
+    def __init__(self, data: AnyData, limits: FeatureLimits = UNLIMITED, *, by_group: bool = False) -> None:
         self.data = data
         self.limits = limits
         self.by_group = by_group
@@ -255,7 +256,7 @@ class KeepLimits(Repair):
         return X
 
 
-def _bits_of_groups(data: RankingData) -> Integers:
+def _bits_of_groups(data: AnyData) -> Integers:
     """Return the bit of each feature where bits stand for groups, shape (n_features,)."""
     if data.costs is None or (data.costs.group < 0).all():
         raise ValueError(
@@ -267,7 +268,7 @@ def _bits_of_groups(data: RankingData) -> Integers:
     return np.array([numbers[key] for key in keys])
 
 
-def allowed_features(train: RankingData, include: Features, exclude: Features) -> tuple[Mask, tuple[str, ...]]:
+def allowed_features(train: AnyData, include: Features, exclude: Features) -> tuple[Mask, tuple[str, ...]]:
     """Return the mask of the features that are not excluded, and the names of the included features.
 
     The included features are named because columns have other numbers without the excluded ones. Raises a ValueError if
@@ -289,11 +290,11 @@ def allowed_features(train: RankingData, include: Features, exclude: Features) -
 
 
 def with_costs(
-    train: RankingData,
+    train: DataT,
     costs: Costs | None = None,
     groups: Groups | None = None,
     group_costs: GroupCosts | None = None,
-) -> RankingData:
+) -> DataT:
     """Return the data with the costs and groups that `MOFSRank` is given; without any, the data themselves.
 
     Raises a ValueError for groups beside a `FeatureCosts`, which has groups itself, and for costs that do not fit.

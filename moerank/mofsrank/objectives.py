@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_not_negative, unknown
-from moerank.data import FeatureCosts, RankingData
+from moerank.data import AnyData, FeatureCosts
 from moerank.data.costs import known_costs
+from moerank.data.ranking_data import in_one_piece
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, Population, train_population
 from moerank.solvers import is_code, load_code, plugins
@@ -66,7 +67,7 @@ class Objective(ABC):
         """Return the value of each candidate, shape (n_candidates,); finite, smaller is better."""
 
     @abstractmethod
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
         """Return the smallest and largest possible value, for strings of `n_var` entries.
 
         Hypervolumes are shares of the box between them. Empty or infeasible individuals score the upper bound plus one.
@@ -113,7 +114,7 @@ class Candidates:
 
     def __init__(
         self,
-        data: RankingData,
+        data: AnyData,
         metric: Metric,
         feature_mask: Mask,
         train: Callable[[], Population],
@@ -151,7 +152,7 @@ class Candidates:
     @_Once
     def scores(self) -> Matrix:
         """Return the scores of the documents by each ranker, shape (n_documents, n_candidates)."""
-        return self.population.scores(self.data.X)
+        return self.population.scores(in_one_piece(self.data).X)
 
     @_Once
     def per_query(self) -> Matrix:
@@ -168,7 +169,7 @@ class Features(Objective):
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         return np.count_nonzero(candidates.feature_mask, axis=1)
 
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
         return 0.0, float(n_var)
 
 
@@ -185,7 +186,7 @@ class Pairs(Objective):
             )
         return candidates.n_pairs
 
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
         return 0.0, float(data.n_pairs)
 
 
@@ -198,7 +199,7 @@ class Error(Objective):
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         return candidates.errors
 
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
         return 0.0, 1.0
 
 
@@ -212,11 +213,11 @@ class Cost(Objective):
         """Add up the costs of each candidate's features."""
         return self._of(candidates.data).sums(candidates.feature_mask)
 
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
         """Return 0 and the cost of all features."""
         return 0.0, self._of(data).total
 
-    def _of(self, data: RankingData) -> FeatureCosts:
+    def _of(self, data: AnyData) -> FeatureCosts:
         return known_costs(data.costs, data.name, 'the objective "cost"')
 
 
@@ -252,7 +253,7 @@ class Risk(Objective):
         d = candidates.per_query - self._baseline(candidates)[:, None]
         return np.where(d > 0, -d, -(1.0 + self.a) * d).mean(axis=0)
 
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
         """Return the values of a gain or a loss of 1 in every query."""
         return -1.0, 1.0 + self.a
 
@@ -322,15 +323,17 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     return found
 
 
-def values_of(data: RankingData, metric: Metric, population: Population) -> Matrix:
+def values_of(data: AnyData, metric: Metric, population: Population) -> Matrix:
     """Return the metric of each ranker of a population on each query, shape (n_queries, n_individuals)."""
     if population.coefs is None:
+        data = in_one_piece(data)
         return metric.per_query(data, population.scores(data.X))
     return metric.of_linear(data, population.coefs)  # without all scores in memory
 
 
-def errors_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
+def errors_of(data: AnyData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
     """Return 1 − metric of each ranker of a population, shape (n_individuals,)."""
     if population.coefs is None:
+        data = in_one_piece(data)
         return 1.0 - metric.batch(data, population.scores(data.X))
     return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)

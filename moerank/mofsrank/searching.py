@@ -18,7 +18,7 @@ from pymoo.core.sampling import Sampling
 
 from moerank.arrays import Array, Mask, Matrix
 from moerank.checks import check_room
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
 from moerank.evolution import (
     Archive,
     Factory,
@@ -56,7 +56,7 @@ class StagedSearch:
     `history` and `n_evaluations` are as in `MOFSRank`.
     """
 
-    train: RankingData
+    train: AnyData
     settings: Settings
     instance_unit: Unit | None = None
     fronts: dict[str, Matrix] = field(default_factory=dict)
@@ -265,7 +265,7 @@ def _history(result: SearchResult, stage: Stage) -> pd.DataFrame:
     )
 
 
-def digest_of_data(train: RankingData) -> str:
+def digest_of_data(train: AnyData) -> str:
     """Return a digest of the data, remembered with them."""
 
     def digest() -> str:

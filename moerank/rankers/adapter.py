@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
+from moerank.data.ranking_data import in_one_piece
 from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import RankingEstimator
 from moerank.rankers.population import (
@@ -162,7 +163,7 @@ def with_features(estimator: Any) -> Any:
 
 def train_on_subsets(
     ranker: Any,
-    train: RankingData,
+    train: AnyData,
     feature_mask: Mask,
     validation: RankingData | None = None,
     *,
@@ -197,6 +198,7 @@ def train_on_subsets(
     if isinstance(ranker, FitnessBackend):
         n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
         return train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
+    train = in_one_piece(train)
     usable = distinct & varying_for(ranker, train)
     rankers: list[AnyRanker | None] = []
     with ThreadPoolExecutor(workers) as pool:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
-from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, RankingData, Scaling, centre_in_queries
+from moerank.data import (
+    PER_QUERY,
+    UNSCALED,
+    AnyData,
+    FittedScaling,
+    MissingRule,
+    RankingData,
+    Scaling,
+    centre_in_queries,
+)
 from moerank.data.blocks import ROWS, add_up, blocks, column_block
 from moerank.data.inputs import (
     RULES,
@@ -22,17 +31,18 @@ from moerank.data.inputs import (
     refuse_missing_values,
 )
 from moerank.data.missing import fill_missing
-from moerank.data.ranking_data import labels_alone
+from moerank.data.ranking_data import in_one_piece, labels_alone
+from moerank.data.shards import NOT_ON_SHARDS
 from moerank.kernels.columns import add_extents
 from moerank.kernels.lanes import lanes
 
-Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
+Validation: TypeAlias = AnyData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
 """Data to look at without training on them; X and y without qid are one query, as they must be in training, too."""
 
 
 def as_ranking_data(
-    X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None, *, name: str = "training data"
-) -> RankingData:
+    X: AnyData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None, *, name: str = "training data"
+) -> AnyData:
     """Check the first arguments of a `fit`, and return them as data that hold at least one preference pair.
 
     A RankingData is returned as it is, with its names and all that is remembered there. The columns of a DataFrame
@@ -43,7 +53,8 @@ def as_ranking_data(
     ValueError
         If y is missing, or given beside a RankingData, for malformed data, and for values too large to train on.
     """
-    if isinstance(X, RankingData):
+    data: AnyData
+    if isinstance(X, AnyData):
         _refuse_beside(y, qid)
         data = X
     elif y is None:
@@ -56,6 +67,19 @@ def as_ranking_data(
     data.require_pairs()
     data.require_moderate_values()
     return data
+
+
+def trainable(train: AnyData, ranker: object) -> RankingData:
+    """Return the data on which a ranker is trained; if they are in shards, all its methods have to take `AnyData`.
+
+    Raises
+    ------
+    ValueError
+        For data in shards and a ranker that does not say ``on_shards``.
+    """
+    if train.in_shards and not getattr(ranker, "on_shards", False):
+        raise ValueError(f"{type(ranker).__name__} {NOT_ON_SHARDS}")
+    return cast(RankingData, train)
 
 
 def one_validation(
@@ -77,7 +101,7 @@ def one_validation(
     return X_val, y_val, qid_val
 
 
-def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
+def labelled(X: AnyData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
     """Return test data for a metric: X if it is a RankingData, else labels and queries beside a feature that is 0.
 
     Raises
@@ -85,15 +109,15 @@ def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | N
     ValueError
         As `as_ranking_data`, but for data without a preference pair.
     """
-    if isinstance(X, RankingData):
+    if isinstance(X, AnyData):
         _refuse_beside(y, qid)
-        return X
+        return in_one_piece(X)
     if y is None:
         raise ValueError("test data: y is missing: give the relevance labels, one per row of X")
     return labels_alone(y, qid)
 
 
-def as_validation_data(validation: Validation | None, train: RankingData) -> RankingData | None:
+def as_validation_data(validation: Validation | None, train: AnyData) -> RankingData | None:
     """Check the argument `validation` of a `fit`, and return it as data with the features of `train`, scaled alike.
 
     What comes unscaled is scaled as the training data are, but for arrays beside data scaled per query, which are
@@ -108,8 +132,10 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
     """
     if validation is None:
         return None
-    arrays = not isinstance(validation, RankingData)
-    if not isinstance(validation, RankingData):
+    arrays = not isinstance(validation, AnyData)
+    if isinstance(validation, AnyData):
+        validation = in_one_piece(validation)
+    else:
         if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
             raise ValueError(f"validation must be a RankingData or (X, y, qid), not {type(validation).__name__}")
         X, y, *rest = validation
@@ -131,7 +157,7 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
 
 
 def as_feature_table(
-    X: RankingData | ArrayLike,
+    X: AnyData | ArrayLike,
     n_features: int,
     names: Sequence[str] | NDArray[np.object_] | None = None,
     *,
@@ -167,7 +193,8 @@ def as_feature_table(
         For tables of objects that no number can be made of.
     """
     known = None if names is None else list(names)
-    if isinstance(X, RankingData):
+    if isinstance(X, AnyData):
+        X = in_one_piece(X)
         _check_names(X.given_names, names, "the columns of X", "the fit")
         _check_width(X.X, n_features, estimator)
         table = _scaled_alike(X, scaling, missing).X
@@ -260,7 +287,7 @@ def _check_names(
 
 
 def read_masks(
-    train: RankingData, pair_mask: Mask | None, feature_mask: Mask | None
+    train: AnyData, pair_mask: Mask | None, feature_mask: Mask | None
 ) -> tuple[Mask | None, Mask | None, Mask]:
     """Check the masks of a population and say what each individual has of its own.
 
@@ -293,7 +320,7 @@ def read_masks(
     return subset, pairs, feature_mask
 
 
-def read_features(train: RankingData, feature_mask: Mask | None, unit_mask: Mask) -> Mask:
+def read_features(train: AnyData, feature_mask: Mask | None, unit_mask: Mask) -> Mask:
     """Return the features of each individual whose documents or queries `unit_mask` keeps; errors as in `read_masks`.
 
     Returns
@@ -337,12 +364,12 @@ class Apart(NamedTuple):
         return self.largest / self.smallest if self.smallest > self.largest / 1e300 else float("inf")
 
 
-def varying_in_queries(train: RankingData) -> Mask:
+def varying_in_queries(train: AnyData) -> Mask:
     """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
     return _bounds(train).varies
 
 
-def features_apart(train: RankingData) -> Apart | None:
+def features_apart(train: AnyData) -> Apart | None:
     """Return the features that differ most in scale, or None if their ratio is at most 10,000; remembered.
 
     The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
@@ -364,7 +391,7 @@ class _Bounds(NamedTuple):
     most: Vector
 
 
-def _bounds(train: RankingData) -> _Bounds:
+def _bounds(train: AnyData) -> _Bounds:
     """Bound the deviations by the extents: for m documents of extent e, e² / 2 ≤ sum of squares ≤ m e² / 4."""
 
     def compute() -> _Bounds:
@@ -416,7 +443,7 @@ def _squares(data: RankingData, varies: Integers, unit: Vector) -> Vector:
     return total
 
 
-def _compare(train: RankingData) -> Apart | None:
+def _compare(train: AnyData) -> Apart | None:
     bounds = _bounds(train)
     varies = np.flatnonzero(bounds.varies)
     if len(varies) < 2 or bounds.most[varies].max() <= LARGEST_RATIO * bounds.least[varies].min():
@@ -447,14 +474,14 @@ class ScaleWarning(UserWarning):
     """Features, or data, differ so much in scale that it spoils a ranker; scale them, and in the same way."""
 
 
-def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> None:
+def warn_of_constant_features(train: AnyData, varying: Mask, where: str) -> None:
     """Name the features that `fit` leaves out; the warning points at the caller of `fit`."""
     names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
     message = f"features constant in {where} are left out: {', '.join(names)}"
     warnings.warn(message, ConstantFeatureWarning, stacklevel=3)
 
 
-def warn_of_scales(train: RankingData) -> None:
+def warn_of_scales(train: AnyData) -> None:
     """Name the features with the largest and the smallest scale if they are too far apart.
 
     Data that are scaled, in whatever way, are not looked at. The warning points at the caller of `fit`.

@@ -17,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_fields
-from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
+from moerank.data import UNSCALED, AnyData, FittedScaling, MissingRule, RankingData, Scaling
 from moerank.data.scaling import negative_features
-from moerank.data.shards import NOT_ON_SHARDS
 from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
@@ -31,6 +30,7 @@ from moerank.rankers.arguments import (
     labelled,
     one_validation,
     read_features,
+    trainable,
     varying_in_queries,
     warn_of_constant_features,
     warn_of_other_scales,
@@ -63,7 +63,7 @@ if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it
         def set_fit_request(self, **requests: bool | str | None) -> Self: ...
         def set_score_request(self, **requests: bool | str | None) -> Self: ...
         def __sklearn_tags__(self) -> Any: ...
-        def fit_transform(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, **fit_params: Any) -> Any: ...
+        def fit_transform(self, X: AnyData | ArrayLike, y: ArrayLike | None = None, **fit_params: Any) -> Any: ...
         def inverse_transform(self, X: ArrayLike) -> Any: ...
         def transform(self, X: ArrayLike) -> Any: ...
 
@@ -124,7 +124,7 @@ class RankingEstimator(_Estimator):
 
     def fit(
         self,
-        X: RankingData | ArrayLike,
+        X: AnyData | ArrayLike,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -174,9 +174,7 @@ class RankingEstimator(_Estimator):
             If the training stopped at a bound, or found nothing to rank by; the message says what to change.
         """
         self._check_parameters()
-        train = as_ranking_data(X, y, qid)
-        if train.in_shards and not self.on_shards:
-            raise ValueError(f"{type(self).__name__} {NOT_ON_SHARDS}")
+        train = trainable(as_ranking_data(X, y, qid), self)
         held_out = as_validation_data(one_validation(validation, X_val, y_val, qid_val), train)
         self._look_at(train)
         self.scaling_, self.missing_, self.negative_ = train.scaling, train.missing, negative_features(train)
@@ -195,7 +193,7 @@ class RankingEstimator(_Estimator):
             warnings.warn(f"{type(self).__name__} {reservation}", ConvergenceWarning, stacklevel=2)
         return self
 
-    def predict(self, X: RankingData | ArrayLike) -> Vector:
+    def predict(self, X: AnyData | ArrayLike) -> Vector:
         """Return the scores (n_documents,) of the rows of X, all features in their columns; higher ranks higher.
 
         Raw values are scaled as the training data were, and missing ones follow their rule. An array has no queries:
@@ -212,7 +210,7 @@ class RankingEstimator(_Estimator):
 
     def score(
         self,
-        X: RankingData | ArrayLike,
+        X: AnyData | ArrayLike,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -242,7 +240,7 @@ class RankingEstimator(_Estimator):
         if sample_weight is not None:
             raise ValueError("score weighs every query alike: sample_weight must be None")
         scores = self.predict(X)
-        if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
+        if not isinstance(X, AnyData) and qid is None and self.n_queries_ > 1:
             raise ValueError(
                 f"score needs qid, for the training data had {self.n_queries_} queries; scikit-learn's searches hand "
                 "it on after sklearn.set_config(enable_metadata_routing=True)"
@@ -253,18 +251,18 @@ class RankingEstimator(_Estimator):
     def _scored_by(self) -> Metric:
         return MAP()
 
-    def transform(self, X: RankingData | ArrayLike) -> Any:
+    def transform(self, X: AnyData | ArrayLike) -> Any:
         """Return the columns of X, all features, that the estimator uses: an array, or as ``set_output`` says.
 
         They are completed and scaled as `predict` does.
         """
         check_is_fitted(self, "support_")
         as_given = not isinstance(self._scaling, FittedScaling) and self._missing is None
-        if not isinstance(X, RankingData) and as_given:
+        if not isinstance(X, AnyData) and as_given:
             return super().transform(X)
         return self._table(X)[:, self.support_]
 
-    def _table(self, X: RankingData | ArrayLike) -> Matrix:
+    def _table(self, X: AnyData | ArrayLike) -> Matrix:
         """Return X as training saw its data."""
         check_is_fitted(self, "support_")
         names = getattr(self, "feature_names_in_", None)
@@ -370,7 +368,7 @@ class Ranker(RankingEstimator):
 
     def tune(
         self,
-        train: RankingData,
+        train: AnyData,
         validation: RankingData,
         grid: Grid | None = None,
         metric: Metric | str | None = None,
@@ -391,13 +389,14 @@ class Ranker(RankingEstimator):
         """
         measure = as_metric(metric, MAP())
         self._check_parameters()
-        candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
+        allowed = trainable(train, self)
+        candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(allowed)]
         for candidate in candidates:
             candidate._check_parameters()
         if len(candidates) == 1:
             return candidates[0]
         quality = np.empty(len(candidates))
-        for group, scores in self._grid_scores(train, validation, candidates, progress):
+        for group, scores in self._grid_scores(allowed, validation, candidates, progress):
             quality[group] = self._steadied(quality_of(scores, validation, measure))
         best: Self = candidates[int(np.argmax(quality))]
         return best
@@ -497,7 +496,7 @@ class LinearBackend(LinearRanker):
 
     def fit_population(
         self,
-        train: RankingData,
+        train: AnyData,
         *,
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
@@ -506,13 +505,13 @@ class LinearBackend(LinearRanker):
         """Train one ranker for each row of the masks; see `FitnessBackend`."""
         raise TypeError(f"{type(self).__name__} does not implement fit_population")
 
-    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+    def _fit(self, train: AnyData, validation: RankingData | None) -> None:
         self._set_weights(self.fit_population(train)[0])
 
-    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+    def _candidate_scores(self, train: AnyData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, self._fit_candidates(train, candidates))
 
-    def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
+    def _fit_candidates(self, train: AnyData, candidates: list[Self]) -> Matrix:
         """Train each entry of a grid on everything: W (n_candidates, n_features)."""
         return np.concatenate([candidate.fit_population(train) for candidate in candidates])
 
@@ -525,7 +524,7 @@ class CountedBackend(LinearBackend):
 
     on_shards = True
 
-    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+    def fit_documents(self, train: AnyData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
         """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
 
         Parameters
@@ -543,7 +542,7 @@ class CountedBackend(LinearBackend):
         features, shared = read_features(train, feature_mask, document_mask), document_mask.ndim == 1
         return self._fit_counted(train, features, shared, documents=np.atleast_2d(document_mask))
 
-    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+    def fit_queries(self, train: AnyData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
         """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
 
         Parameters
@@ -561,7 +560,7 @@ class CountedBackend(LinearBackend):
         features, shared = read_features(train, feature_mask, query_mask), query_mask.ndim == 1
         return self._fit_counted(train, features, shared, queries=np.atleast_2d(query_mask))
 
-    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+    def _fit_counted(self, train: AnyData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         """Train on the mask `documents` or `queries`, which has one row where all individuals share it."""
         raise TypeError(f"{type(self).__name__} does not implement _fit_counted")
 

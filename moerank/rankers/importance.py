@@ -13,8 +13,9 @@ from scipy.stats import kendalltau, rankdata
 
 from moerank.arrays import Array, Matrix, Vector
 from moerank.checks import check_choice
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
 from moerank.data.correlation import feature_correlations, label_correlations
+from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import sum_over_queries
 from moerank.metrics import Metric, as_metric, make_metric
@@ -65,23 +66,23 @@ def _check_numbers(**measures: Any) -> None:
 
 
 FeatureImportance: TypeAlias = Annotated[
-    str | Metric | Array | Sequence[float] | Callable[[RankingData], Array], check_importance
+    str | Metric | Array | Sequence[float] | Callable[[AnyData], Array], check_importance
 ]
 FeatureSimilarity: TypeAlias = Annotated[
     Literal["pearson", "spearman", "kendall", "identity"]
     | Array
     | Sequence[Sequence[float]]
-    | Callable[[RankingData], Array],
+    | Callable[[AnyData], Array],
     check_similarity,
 ]
 
 
-def feature_importance(data: RankingData, importance: FeatureImportance = "pearson") -> Vector:
+def feature_importance(data: AnyData, importance: FeatureImportance = "pearson") -> Vector:
     """Return the importance of each feature, shape (n_features,), 0 or more, remembered with the data.
 
     Parameters
     ----------
-    data : RankingData
+    data : AnyData
     importance : str, Metric, array-like or callable, default "pearson"
         "pearson", "spearman" and "kendall" are the absolute correlation of a feature with the relevance label over all
         documents, whatever their query, and 0 for a constant feature; Kendall's is τ-b. "ones" is 1. A metric or its
@@ -111,12 +112,12 @@ def feature_importance(data: RankingData, importance: FeatureImportance = "pears
     return data.remember(("feature importance", key_of(importance)), compute)
 
 
-def feature_similarity(data: RankingData, similarity: FeatureSimilarity = "pearson", *, convex: bool = True) -> Matrix:
+def feature_similarity(data: AnyData, similarity: FeatureSimilarity = "pearson", *, convex: bool = True) -> Matrix:
     """Return the similarity of each two features, shape (n_features, n_features), remembered with the data.
 
     Parameters
     ----------
-    data : RankingData
+    data : AnyData
     similarity : str, array-like or callable, default "pearson"
         "pearson", "spearman" and "kendall" are the absolute correlation over all documents, whatever their query, and
         0 for a constant feature; Kendall's is τ-b. "identity" is 1 for a feature with itself and otherwise 0. Or the
@@ -148,7 +149,7 @@ def key_of(measure: object) -> object:
     return measure if isinstance(measure, str | Metric) or callable(measure) else np.asarray(measure, float).tobytes()
 
 
-def _given(data: RankingData, measure: Any, name: str, shape: tuple[int, ...]) -> Array:
+def _given(data: AnyData, measure: Any, name: str, shape: tuple[int, ...]) -> Array:
     """Return the numbers of an array or a function of the data; refuse those that are no importance or similarity."""
     values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
     if values.shape != shape:
@@ -160,7 +161,7 @@ def _given(data: RankingData, measure: Any, name: str, shape: tuple[int, ...]) -
     return values
 
 
-def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
+def single_feature_values(data: AnyData, metric: Metric) -> Matrix:
     """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
 
     Remembered with the data. The values are those of the weights ±1 on one feature.
@@ -213,19 +214,20 @@ def kendall_tau(X: Matrix) -> Matrix:
     return tau
 
 
-def _with_label(correlation: Callable[[Matrix], Matrix], data: RankingData) -> Vector:
-    return np.array([abs(correlation(np.column_stack([x, data.y]))[0, 1]) for x in data.X64.T])
+def _with_label(correlation: Callable[[Matrix], Matrix], data: AnyData) -> Vector:
+    whole = in_one_piece(data)
+    return np.array([abs(correlation(np.column_stack([x, whole.y]))[0, 1]) for x in whole.X64.T])
 
 
-IMPORTANCES: dict[str, Callable[[RankingData], Vector]] = {
+IMPORTANCES: dict[str, Callable[[AnyData], Vector]] = {
     "pearson": label_correlations,
     "spearman": partial(_with_label, spearman),
     "kendall": partial(_with_label, kendall_tau),
     "ones": lambda data: np.ones(data.n_features),
 }
-SIMILARITIES: dict[str, Callable[[RankingData], Matrix]] = {
+SIMILARITIES: dict[str, Callable[[AnyData], Matrix]] = {
     "pearson": feature_correlations,
-    "spearman": lambda data: np.abs(spearman(data.X64)),
-    "kendall": lambda data: np.abs(kendall_tau(data.X64)),
+    "spearman": lambda data: np.abs(spearman(in_one_piece(data).X64)),
+    "kendall": lambda data: np.abs(kendall_tau(in_one_piece(data).X64)),
     "identity": lambda data: np.eye(data.n_features),
 }

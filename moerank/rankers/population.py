@@ -10,8 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
 from moerank.kernels.scores import linear_scores
+from moerank.rankers.arguments import trainable
 from moerank.rankers.model import Forest
 
 
@@ -253,7 +254,7 @@ def on_all_columns(population: Population, kept: Mask) -> Population:
 
 def train_population(
     backend: FitnessBackend,
-    train: RankingData,
+    train: AnyData,
     *,
     pair_mask: Mask | None = None,
     feature_mask: Mask | None = None,
@@ -277,7 +278,9 @@ def train_population(
     (2, (3, 2), (2, 2))
     """
     given: dict[str, Any] = {"pair_mask": pair_mask, "feature_mask": feature_mask, "start": start}
-    found = backend.fit_population(train, **{name: value for name, value in given.items() if value is not None})
+    found = backend.fit_population(
+        trainable(train, backend), **{name: value for name, value in given.items() if value is not None}
+    )
     sizes = [len(mask) for mask in (pair_mask, feature_mask) if mask is not None and np.ndim(mask) == 2]
     size = sizes[0] if sizes else 1
     if isinstance(found, np.ndarray):

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import NotNegative, Positive, check_square
-from moerank.data import RankingData, centre_in_queries
+from moerank.data import AnyData, RankingData, centre_in_queries
+from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
 from moerank.rankers.arguments import as_ranking_data, read_masks
@@ -88,7 +89,7 @@ class RankRLS(PairBackend):
 
     def fit_population(
         self,
-        train: RankingData,
+        train: AnyData,
         *,
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
@@ -119,7 +120,7 @@ class RankRLS(PairBackend):
         B = moments.gram + self.alpha * np.eye(len(moments.gram))
         return ridge_subsets(B, moments.moment(TARGETS[self.target]), features)
 
-    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+    def _fit_counted(self, train: AnyData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         documents, queries = mask.get("documents"), mask.get("queries")
         of_query = self.loss == "query"
         if of_query and queries is None:
@@ -158,7 +159,7 @@ class RankRLS(PairBackend):
             If the data are malformed, or if all preference pairs are in one query.
         """
         self._check_parameters()
-        data = as_ranking_data(X, y, qid)
+        data = in_one_piece(as_ranking_data(X, y, qid))
         shares = [self._normal_equations(data, q) for q in range(data.n_queries)]
         A, b, n_terms = (sum(parts[1:], parts[0]) for parts in zip(*shares, strict=True))
         scores = np.empty(data.n_documents)
@@ -205,7 +206,7 @@ def _lengths(data: RankingData) -> Integers:
     return np.diff(data.offsets)
 
 
-def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:
+def _query_loss_system(data: AnyData) -> tuple[Matrix, Matrix]:
     """X̃ᵀX̃ and X̃ᵀỹ with ~ centring in every query, remembered with the data."""
     return data.remember("query loss system", lambda: data.total(_query_loss_sums))
 

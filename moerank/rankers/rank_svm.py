@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
 from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import LinearRanker, PairBackend
 from moerank.training.counted import LONGEST_LIST, CountedProblem
@@ -72,7 +72,7 @@ class RankSVM(PairBackend):
 
     def fit_population(
         self,
-        train: RankingData,
+        train: AnyData,
         *,
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
@@ -94,14 +94,14 @@ class RankSVM(PairBackend):
         listed = PairProblem.of(train)
         return self._solve_population(listed, counted.model(self.C), self.C, SQUARED_HINGE, pairs, features, start)
 
-    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+    def _fit_counted(self, train: AnyData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         return self._told(*CountedProblem.of(train).solve_population(self.C, features, tolerance=self.tol, **mask))
 
-    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+    def default_grid(self, train: AnyData) -> list[dict[str, Any]]:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""
         return [{"C": 0.5 * 10.0**k} for k in range(-2, 3)]
 
-    def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
+    def _fit_candidates(self, train: AnyData, candidates: list[Self]) -> Matrix:
         read_masks(train, None, None)
         return self._minima(CountedProblem.of(train), [candidate.C for candidate in candidates])
 

@@ -205,7 +205,7 @@ def _means(report: Report, problem: Problem) -> Table:
     """Return the means of each solver and published ones, with * for differences from the reference."""
     mine = report.results.of(problem.name)
     metrics, further = report.metrics(problem), mine.further_objectives
-    published = {entry.solver: entry for entry in problem.published if entry.solver}
+    published = any(entry.solver for entry in problem.published)
     columns = ["solver", "runs", "features", *further]
     for metric in metrics:
         columns += [metric, *(["published"] if published else [])]
@@ -229,7 +229,7 @@ def _means(report: Report, problem: Problem) -> Table:
             entry.mark = "*" if solver in significant[metric] else ""
             entries.append(entry)
             if published:
-                theirs = published[solver].value(metric) if solver in published else None
+                theirs = problem.published_value(solver, metric)
                 entries.append(number(np.nan if theirs is None else theirs))
         entries.append(number(means.mean("compared")[0], 0))
         entries += [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]

@@ -93,13 +93,41 @@ def _changes(w: Vector, f: int) -> Vector:
 Subset: TypeAlias = tuple[int, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class CombinedPopulation:
+    """Rankers of combined features.
+
+    Attributes
+    ----------
+    rankers : Population
+        Rankers without weights, over the new features.
+    combinations : ndarray, shape (n_new, n_features)
+        The weights of each new feature.
+    """
+
+    rankers: Population
+    combinations: Matrix
+    coefs: None = None
+
+    def __len__(self) -> int:
+        return len(self.rankers)
+
+    def scores(self, X: Matrix) -> Matrix:
+        """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
+        return self.rankers.scores(linear_scores(X, self.combinations))
+
+    def take(self, rows: Order) -> CombinedPopulation:
+        """Return the individuals of these numbers; see `Population`."""
+        return CombinedPopulation(self.rankers.take(rows), self.combinations)
+
+
 class EvaluationsSpent(Exception):  # noqa: N818
     """No further subset may be evaluated."""
 
 
 @dataclass(eq=False, repr=False)
 class FSBFS(Filter):
-    """Partition the features, make each part one new feature, and train a linear ranker on the new features.
+    """Partition the features, make each part one new feature, and train a ranker on the new features.
 
     The value of a subset of features is the metric on the training data of their best weighted sum, found by
     coordinate ascent. Best-first search finds a subset of large value, its sum becomes the next new feature, and its
@@ -110,7 +138,7 @@ class FSBFS(Filter):
     n_features_to_select : int, default 10
         New features to use, in the order in which they were found; fewer if there are not as many.
     ranker : estimator, optional
-        A linear ranker, trained on the new features. Default: ``RankSVM()``.
+        Trained on the new features, such as ``RankBoost()`` or ``LambdaMART()``. Default: ``RankSVM()``.
     metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
     max_size : int, default 4
@@ -133,8 +161,10 @@ class FSBFS(Filter):
         The weights of each new feature, Σ |w| = 1.
     values_ : ndarray, shape (n_subsets,)
         The metric of each new feature on the training data.
+    n_combined_ : int
+        Number of new features that the ranker uses.
     coef_ : ndarray, shape (n_features,)
-        The weights of the original features.
+        The weights of the original features, if the ranker is linear.
     support_ : ndarray of bool, shape (n_features,)
         Members of the first subsets with a weight in their combination.
 
@@ -191,6 +221,11 @@ class FSBFS(Filter):
         found = self._once(train, None, lambda: self._partition(train))
         self.subsets_, self.combinations_, self.values_, self._cut_short = found
 
+    @property
+    def n_combined_(self) -> int:
+        """The number of new features that the ranker uses."""
+        return min(self.n_features_to_select, len(self.subsets_))
+
     def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix, bool]:
         """Return the subsets, their combinations (n_subsets, n_features), their values, and if the limit was met."""
         metric = as_metric(self.metric, NDCG(10))
@@ -225,9 +260,9 @@ class FSBFS(Filter):
         n_new = new.n_features
         masks = np.vstack([np.zeros((1, n_new), bool), nested_masks(np.arange(n_new), n_new)])[sizes.clip(max=n_new)]
         population = train_on_subsets(self._chosen_ranker(), new, masks)
-        if population.coefs is None:
-            raise ValueError(f"FSBFS needs a linear ranker, and {type(self.ranker).__name__} has no weights (coef_)")
         members = (masks[:, :, None] & (self.combinations_ != 0)).any(axis=1)
+        if population.coefs is None:
+            return members, CombinedPopulation(population, self.combinations_)
         return members, LinearPopulation(population.coefs @ self.combinations_)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from moerank.arrays import Matrix
+from moerank.arrays import Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.correlation import SMALLEST_SQUARED
 from moerank.kernels.similarity import gaussian_density
 from moerank.metrics import NDCG, as_metric
+from moerank.rankers.cutting_plane import RankSVMStruct
 from moerank.rankers.importance import single_feature_values
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
@@ -38,8 +40,10 @@ class FSED(Filter):
 
     Parameters
     ----------
-    n_features_to_select, ranker
+    n_features_to_select
         As in `Filter`.
+    ranker : estimator, optional
+        As in `Filter`. Default: ``RankSVMStruct()``, the loss of the paper's svm_rank.
     metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
 
@@ -47,6 +51,8 @@ class FSED(Filter):
     ----------
     order_, support_, population_, coef_
         As in `Filter`.
+    importance_, divergence_ : ndarray, shape (n_features,)
+        s and d of each feature; their sum is ψ.
 
     Notes
     -----
@@ -71,14 +77,23 @@ class FSED(Filter):
 
     metric: MetricOrNone = None
 
-    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+    def _chosen_ranker(self) -> Any:
+        return RankSVMStruct() if self.ranker is None else self.ranker
+
+    def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
         if validation is None:
             raise ValueError(
                 "FSED evaluates the densities of features on validation data: give them to fit, "
                 "as validation=(X, y, qid) or RankingData"
             )
-        importance = single_feature_values(train, as_metric(self.metric, NDCG(10)))[0]
-        return np.argsort(-(importance + expected_divergence(train, validation.X64)), kind="stable")
+
+        def compute() -> tuple[Order, Vector, Vector]:
+            importance = single_feature_values(train, as_metric(self.metric, NDCG(10)))[0]
+            divergences = expected_divergence(train, validation.X64)
+            order = np.argsort(-(importance + divergences), kind="stable")
+            return order[self.varying_[order]], importance, divergences
+
+        self.order_, self.importance_, self.divergence_ = self._once(train, validation, compute)
 
 
 def expected_divergence(train: RankingData, points: Matrix) -> Matrix:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from moerank.data import RankingData
+from moerank.data import AnyData
+from moerank.data.ranking_data import in_one_piece
 from moerank.files import read_text, replace_file
 from moerank.mofsrank.searching import digest_of_data
 from moerank.rankers import RankingEstimator, with_features
@@ -30,12 +31,13 @@ TREES = "LambdaMART"
 """The baseline of trees on all features, to which the verdict turns if it is detectably better."""
 
 
-def fitted(estimator: Any, train: RankingData, validation: RankingData | None = None) -> Any:
+def fitted(estimator: Any, train: AnyData, validation: AnyData | None = None) -> Any:
     """Fit an estimator and return it; one of another package knows arrays only."""
     if isinstance(estimator, RankingEstimator):
         return estimator.fit(train, validation=validation)
     held_out = {} if validation is None else {"validation": validation}
-    return estimator.fit(train.X, train.y, qid=train.qid, **held_out)
+    whole = in_one_piece(train)
+    return estimator.fit(whole.X, whole.y, qid=whole.qid, **held_out)
 
 
 def tuned(
@@ -46,7 +48,7 @@ def tuned(
     return ranker.tune(train, validation, grid_of(ranker, train, given), progress=progress)
 
 
-def grid_of(ranker: Any, train: RankingData, given: Iterable[str] = ()) -> list[dict[str, Any]]:
+def grid_of(ranker: Any, train: AnyData, given: Iterable[str] = ()) -> list[dict[str, Any]]:
     """Return the distinct settings of the published grid, without the parameters that are given."""
     entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else []
     grid = [{name: value for name, value in entry.items() if name not in given} for entry in entries]
@@ -56,7 +58,7 @@ def grid_of(ranker: Any, train: RankingData, given: Iterable[str] = ()) -> list[
 def kept_baselines(
     journal: str | Path | None,
     settings: Mapping[str, object],
-    train: RankingData,
+    train: AnyData,
     resume: bool,
     measure: Callable[[], list[Member]],
 ) -> list[Member]:
@@ -104,14 +106,15 @@ def measured_baselines(backend: Any, problem: Problem, solver: str, measure: Mea
         found.append(measure.fitted(ALL_FEATURES, fitted(with_features(backend), train)))
     report("baselines", 1 / 4, "single features")
     found.append(_best_single_feature(measure))
-    if solver != "fsmrank" and not train.in_shards and train.label_runs.n_pairs <= LONGEST_LIST:
+    if solver != "fsmrank" and not train.in_shards and train.n_pairs <= LONGEST_LIST:
         report("baselines", 2 / 4, "FSMRank")
         ranker = fitted(tuned(make_solver("fsmrank"), measure.parts), train)
         found.append(measure.fitted("FSMRank", ranker))
     if solver != "lambdamart" and not train.in_shards and problem.comparison.trees:
         report("baselines", 3 / 4, TREES)
         least = leaf_sizes(train.n_documents)[0]
-        trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=least).stopped(train, validation)
+        trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=least)
+        trees = trees.stopped(in_one_piece(train), in_one_piece(validation))
         member = measure.fitted(TREES, fitted(trees, train))
         found.append(member.model_copy(update={"trees": None}))  # they would take megabytes
     report("baselines", 1.0, "measured")

@@ -47,8 +47,8 @@ ONE_THREAD = dict.fromkeys(
 """Environment that pins every library of a worker to one thread."""
 
 
-Ended: TypeAlias = tuple[str | None, dict[str, Any] | None]
-"""The text of a result, or the failure."""
+Ended: TypeAlias = tuple[str | None, dict[str, Any] | None, list[str]]
+"""The text of a result, or the failure, and the texts of warnings."""
 
 
 @dataclass(frozen=True)
@@ -162,10 +162,18 @@ def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = 
 
 
 def _run_elsewhere(cell: Cell, data: str | Path | None, code_allowed: bool) -> Ended:
-    """Return the outcome without the cell, which may hold large data."""
-    with allow_code(code_allowed):
+    """Return the outcome without the cell, which may hold large data, and the texts of warnings."""
+    with allow_code(code_allowed), warnings.catch_warnings(record=True) as caught:
         outcome = run_cell(cell, data)
-    return outcome.result, outcome.failure
+    return outcome.result, outcome.failure, [str(warning.message) for warning in caught]
+
+
+def _outcome(cell: Cell, ended: Ended) -> Outcome:
+    """Return the outcome of a cell, and give its warnings here."""
+    result, failure, texts = ended
+    for text in texts:
+        warnings.warn(text, stacklevel=2)
+    return Outcome(cell, result, failure)
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
@@ -238,7 +246,7 @@ class _Processes:
         for future in wait(self._running, seconds, FIRST_COMPLETED).done:
             cell, pool = self._running.pop(future)
             try:
-                outcomes.append(Outcome(cell, *future.result()))
+                outcomes.append(_outcome(cell, future.result()))
             except BrokenExecutor as error:
                 self._pools.remove(pool)
                 pool.shutdown()
@@ -306,7 +314,7 @@ class _Cluster:
         for future in [future for future in self._running if future.done()]:
             cell = self._running.pop(future)
             try:
-                outcomes.append(Outcome(cell, *future.result()))
+                outcomes.append(_outcome(cell, future.result()))
             except KilledWorker as error:
                 failure = {"error": f"the worker died again and again: {error}", "traceback": ""}
                 outcomes.append(Outcome(cell, failure=failure))

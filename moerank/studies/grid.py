@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self, TypeAlias
 from pydantic import Field, ValidationError, model_validator
 
 from moerank.checks import check_at_least, first_mistake, size
-from moerank.data import RankingData
+from moerank.data import AnyData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.solvers import solvers as solver_table
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
@@ -162,7 +162,7 @@ def read_problems(asked: AskedProblems, settings: Mapping[str, Any]) -> list[Pro
         asked = [asked]
     if isinstance(asked, Mapping):
         found = [_named_problem(name, given, settings) for name, given in asked.items()]
-    elif isinstance(asked, RankingData) or not all(isinstance(given, str | Path | Problem) for given in asked):
+    elif isinstance(asked, AnyData) or not all(isinstance(given, str | Path | Problem) for given in asked):
         raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
     else:
         found = [_problem(given, settings) for given in asked]

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Mask
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
+from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision
 from moerank.mofsrank.objectives import Candidates, Objective
@@ -27,7 +28,7 @@ ALL_FEATURES = "all features"
 Progress: TypeAlias = Callable[[str, float, str], object]
 """Called with the name of the stage, the fraction done and a text."""
 
-Parts = Mapping[str, RankingData]
+Parts = Mapping[str, AnyData]
 
 MOST_RANKS = 10
 """To which ranks NDCG and precision are measured, as LETOR's scripts do."""
@@ -39,7 +40,7 @@ class Measure:
 
     Attributes
     ----------
-    parts : mapping of str to RankingData
+    parts : mapping of str to AnyData
         "train", "validation" and "test".
     metrics : (Metric, Metric)
         That of the objectives, and the second one of the tables.
@@ -127,11 +128,11 @@ class Measure:
             return None
         return mean_and_error(values - self.reference)[1]
 
-    def _per_query(self, rows: RankingData, rankers: Population) -> dict[str, NDArray[np.float64]]:
+    def _per_query(self, rows: AnyData, rankers: Population) -> dict[str, NDArray[np.float64]]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
         if rankers.coefs is not None:
             return {metric.name: metric.of_linear(rows, rankers.coefs) for metric in self.metrics}
-        scores = np.ascontiguousarray(rankers.scores(rows.X))
+        scores = np.ascontiguousarray(rankers.scores(in_one_piece(rows).X))
         return {metric.name: metric.per_query(rows, scores) for metric in self.metrics}
 
 

@@ -124,7 +124,7 @@ class FeaturesSection(Section):
         if self.table is not None:
             path = self._table_path(places)
             costs = read_cost_table(read_text(path, MOST_BYTES), str(path), train.feature_names)
-            train, validation, test = (part.with_costs(costs) for part in (train, validation, test))
+            train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
             allowed, included = allowed_features(train, self.include, self.exclude)
         except ValueError as error:
@@ -372,6 +372,11 @@ class Problem(Section):
     def offers(self) -> dict[str, Any]:
         """Return the arguments that the problem has for a solver, by the names of those who take them."""
         return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
+
+    def published_value(self, solver: str, metric: str) -> float | None:
+        """Return the first published value of a solver; None without one."""
+        values = (entry.value(metric) for entry in self.published if entry.solver == solver)
+        return next((value for value in values if value is not None), None)
 
     def configuration(self) -> dict[str, Any]:
         """Return all settings of the problem that can decide results, defaults included, as plain JSON values."""

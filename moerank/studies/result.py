@@ -193,6 +193,8 @@ class Result(BaseModel):
         The position of the chosen member in `front`, from 0.
     baselines : list of Member
         All features, the best single feature, FSMRank, and LambdaMART on all features.
+    n_combined : int or None
+        How many combined features a solver such as FS-BFS made of the chosen ones; None of other solvers.
     n_compared : int
         How many settings and members the validation queries compared to choose the ranker.
     cross_validated : float or None
@@ -229,6 +231,7 @@ class Result(BaseModel):
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural
     baselines: list[Member]
+    n_combined: Natural | None = None
     n_compared: Natural = 0
     cross_validated: float | None = None
     convergence: dict[str, Convergence]

@@ -164,10 +164,11 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
 
     Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, for members ``member`` (from 1, as in front.csv)
     and ``chosen``, then ``n_features``, the metrics of the ranker as ``train NDCG@10`` and so on, its objectives beyond
-    features and error by their names, ``instances`` (the share of the units of instance selection that it was
-    trained on), ``compared`` (the settings and members that validation queries compared), ``cross-validated`` (NaN
-    without cross-validation), ``tuning seconds`` and ``training seconds`` of the processor. Of the metrics those of the
-    tables come first; then NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG.
+    features and error by their names, ``instances`` (the share of the units of instance selection that it was trained
+    on), ``combined`` (the number of combined features), ``compared`` (the settings and members that validation queries
+    compared), ``cross-validated``, ``tuning seconds`` and ``training seconds`` of the processor. NaN stands for what a
+    run does not have. Of the metrics those of the tables come first; then NDCG and precision to each of the ranks 1 to
+    10, MAP and MeanNDCG.
 
     Parameters
     ----------
@@ -196,6 +197,7 @@ def _row(result: Result, number: int, *, members: bool) -> dict[str, Any]:
         **{f"{part} {name}": value for part in PARTS for name, value in member.scores[part].items()},
         **{name: member.objectives[name] for name in result.further_objectives},
         "instances": np.nan if member.instances is None else member.instances / (result.n_instances or 1),
+        "combined": np.nan if result.n_combined is None else result.n_combined,
         "compared": result.n_compared,
         "cross-validated": np.nan if result.cross_validated is None else result.cross_validated,
         "tuning seconds": seconds.tuning,

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from moerank.data import RankingData
+from moerank.data import AnyData
 from moerank.data.folds import deal_queries
+from moerank.data.ranking_data import in_one_piece
 from moerank.data.scaling import negative_features
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import MAP, NDCG, Metric, check_differing
@@ -126,7 +127,7 @@ def run_fold(
         parts = dict(zip(PARTS, loaded, strict=True))
         train = parts["train"]
         metric = problem.metric.make()
-        _remark_on_queries(metric, (train, parts["test"]))
+        _remark_on_queries(metric, (train, parts["test"]), aloud=baselines or fold == 1)
         metrics = (metric, MAP() if metric != MAP() else NDCG(10))
         clock.stop("data")
 
@@ -190,10 +191,11 @@ def _data_fields(parts: Parts) -> dict[str, Any]:
     }
 
 
-def _remark_on_queries(metric: Metric, parts: Iterable[RankingData]) -> None:
-    """Warn of parts with many queries that cannot differ."""
+def _remark_on_queries(metric: Metric, parts: Iterable[AnyData], *, aloud: bool) -> None:
+    """Refuse parts with queries that cannot differ alone, and warn of many such queries; a study of the first fold."""
     for part in parts:
-        if remark := check_differing(metric, part):
+        remark = check_differing(metric, part)
+        if remark and aloud:
             warnings.warn(remark, stacklevel=3)
 
 
@@ -213,7 +215,7 @@ def _trained(spec: Solver, estimator: Any, parts: Parts, report: Progress, clock
 
 
 def _validated(
-    spec: Solver, problem: Problem, offered: Mapping[str, Any], estimator: Any, train: RankingData, report: Progress
+    spec: Solver, problem: Problem, offered: Mapping[str, Any], estimator: Any, train: AnyData, report: Progress
 ) -> dict[str, Any]:
     """Return what chooses between solvers, as fields of the result.
 
@@ -229,7 +231,8 @@ def _validated(
     offered = {**offered, "journal": None, "resume": False, "progress": None}
     for number in range(1, n_parts + 1):
         report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
-        parts = dict(zip(PARTS, deal_queries(train, number, n_parts, seed=offered["random_state"]), strict=True))
+        dealt = deal_queries(in_one_piece(train), number, n_parts, seed=offered["random_state"])
+        parts = dict(zip(PARTS, dealt, strict=True))
         inner = _trained(spec, spec.make(problem, offered), parts, _silent, _Clock())
         values.append(problem.metric.make().per_query(parts["test"], OneRanker(inner).scores(parts["test"].X)))
     return {**fields, "cross_validated": float(np.concatenate(values).mean()) if values else None}
@@ -251,6 +254,7 @@ def _course(estimator: Any, clock: _Clock) -> dict[str, Any]:
             )
             for stage, table in history.items()
         },
+        "n_combined": getattr(estimator, "n_combined_", None),
         "n_evaluations": int(getattr(estimator, "n_evaluations_", 0)),
         "instances": getattr(estimator, "instance_unit_", None),
         "n_instances": None if (subsets := getattr(estimator, "instance_subsets_", None)) is None else subsets.shape[1],
@@ -330,7 +334,7 @@ def _as_run(settings: dict[str, Any], spec: Solver) -> dict[str, Any]:
     return settings
 
 
-def _where(stage: str, number: int, train: RankingData) -> str:
+def _where(stage: str, number: int, train: AnyData) -> str:
     """Say where a search stands, and where its data lie if they are in shards."""
     return COUNTED[stage].format(number) + (f", {train.where}" if train.in_shards else "")
 
@@ -364,12 +368,12 @@ def _verdict(
     estimator: Any, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
 ) -> Verdict | None:
     """Return how a selection stands on the test part; None of a ranker that selects nothing."""
-    train, validation, test = (measure.parts[part] for part in PARTS)
+    validation, test = (in_one_piece(measure.parts[part]) for part in PARTS[1:])
     metric = measure.metrics[0]
     judged = getattr(estimator, "verdict", None)
     verdict: Verdict | None = None
     if isinstance(estimator, Selection):
-        verdict = estimator.verdict(test, train, validation, metric=metric, margin=margin)
+        verdict = estimator.verdict(test, measure.parts["train"], validation, metric=metric, margin=margin)
     elif callable(judged):
         verdict = judged(test)
     trees = [baseline for baseline in baselines if baseline.name == TREES]

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from sklearn.base import clone
 
 from moerank.arrays import Array
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
 from moerank.rankers import Selection, with_features
 from moerank.solvers import make_solver, read_text, solver_entry, solvers, written
 
@@ -394,7 +394,7 @@ def describe(value: Any, place: str, *, without: tuple[str, ...] = ()) -> Any:
         return {"array": _array_digest(value)}
     if isinstance(value, bytes | PurePath | complex) or value is Ellipsis:
         return {type(value).__name__: str(value)}
-    if isinstance(value, RankingData):
+    if isinstance(value, AnyData):
         return {"data": data_digest(value)}
     if isinstance(value, Mapping):
         entries = [[describe(key, place), describe(entry, f"{place}, {key}")] for key, entry in value.items()]
@@ -490,7 +490,7 @@ def digest_of(description: Any) -> str:
     return blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-def data_digest(data: RankingData) -> str:
+def data_digest(data: AnyData) -> str:
     """Return a digest of everything that can decide a result: values, labels, queries, names, scaling, costs.
 
     O(bytes of the data), at about 1 GB/s.
@@ -506,7 +506,7 @@ def data_digest(data: RankingData) -> str:
     >>> data_digest(one) == data_digest(same), data_digest(one) == data_digest(other)
     (True, False)
     """
-    if data.in_shards:
+    if not isinstance(data, RankingData):
         raise ValueError(f"{data.name} is in shards: give the problem file that it comes from")
     arrays = (data.X, data.y, np.asarray(data.qid), data.n_missing)
     about = [data.given_names, str(data.missing), data.scaling, data.costs]

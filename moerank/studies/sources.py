@@ -23,6 +23,7 @@ from pydantic import (
 
 from moerank.checks import check_at_least
 from moerank.data import (
+    AnyData,
     RankingData,
     load_digits_fold,
     load_fold,
@@ -35,6 +36,7 @@ from moerank.data import (
 from moerank.data.embedded import MOST_LABELS, MOST_SEED, web_bytes, web_shard
 from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, split_queries
 from moerank.data.missing import MissingRule, check_missing_rule
+from moerank.data.ranking_data import in_one_piece
 from moerank.data.read.files import part_paths
 from moerank.data.read.shards import letor_shard, table_shard, widened
 from moerank.data.read.table import table_paths
@@ -118,7 +120,7 @@ class Places:
         return ", ".join(dict.fromkeys(map(str, self._named)))
 
 
-Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
+Fold: TypeAlias = tuple[AnyData, RankingData, RankingData]
 
 Precision: TypeAlias = Literal["float32", "float64"]
 
@@ -175,7 +177,7 @@ class DataSection(Section):
 
     def shard(self, fold: int, places: Places, number: int) -> RankingData:
         """Return a shard of the training part, counted from 0; what is not read in shards is cut after it is read."""
-        return parts_of(self.read(fold, places)[0], self.shards or 1)[number]
+        return parts_of(in_one_piece(self.read(fold, places)[0]), self.shards or 1)[number]
 
     def held_out(self, fold: int, places: Places, names: Sequence[str]) -> tuple[RankingData, RankingData]:
         """Return the validation and the test part beside shards of the training part with features of these names."""
@@ -234,7 +236,7 @@ class Split(Section):
         validation, test = (DEFAULT_SHARE if share is None else share for share in (self.validation, self.test))
         return validation, test
 
-    def parts(self, data: RankingData, fold: int) -> Fold:
+    def parts(self, data: AnyData, fold: int) -> Fold:
         """Return the parts of a fold."""
         if self.folds is not None:
             return deal_queries(data, fold, self.folds, seed=self.seed)
@@ -374,7 +376,8 @@ class FileData(DataSection):
 
     def _is_fold(self, folder: Path) -> bool:
         return folder.is_dir() and any(
-            re.search(r"^train|\.train(\.gz|\.xz)?$", path.name.lower()) and path.is_file() for path in folder.iterdir()
+            re.search(r"^train|\.train(\.txt)?(\.gz|\.xz)?$", path.name.lower()) and path.is_file()
+            for path in folder.iterdir()
         )
 
     def _reading(self, names: Sequence[str] = ()) -> dict[str, Any]:
@@ -482,12 +485,12 @@ def read_memory(data: Any, settings: Mapping[str, Any]) -> MemoryData:
     1
     """
     split = settings.get("split")
-    if isinstance(data, RankingData):
+    if isinstance(data, AnyData):
         cut = Split.model_validate(split or {})
         held = tuple(cut.parts(data, fold) for fold in range(1, (cut.folds or 1) + 1))
     elif split is not None:
         raise ValueError("split is for one RankingData; here the parts are given")
-    elif isinstance(data, tuple | list) and any(isinstance(part, RankingData) for part in data):
+    elif isinstance(data, tuple | list) and any(isinstance(part, AnyData) for part in data):
         held = (_fold(data),)
     elif isinstance(data, tuple | list) and data:
         held = tuple(_fold(parts) for parts in data)
@@ -502,7 +505,7 @@ def read_memory(data: Any, settings: Mapping[str, Any]) -> MemoryData:
 
 
 def _fold(parts: Any) -> Fold:
-    if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, RankingData) for p in parts):
+    if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, AnyData) for p in parts):
         raise ValueError(f"a fold in memory is {WANTED}")
     train, validation, test = parts
     for part in (validation, test):
@@ -632,7 +635,7 @@ def read_parts(data: Data, fold: int, places: Places, cluster: DaskCluster | Non
     return ShardedData(holder, f"fold {fold}, training"), vali, test
 
 
-def query_ids(data: RankingData) -> list[Any]:
+def query_ids(data: AnyData) -> list[Any]:
     """Return the id of each query."""
     found: list[Any] = np.concatenate(data.map(_query_ids)).tolist()
     return found
@@ -642,5 +645,5 @@ def _query_ids(data: RankingData) -> Any:
     return data.qid[data.offsets[:-1]]
 
 
-def _names(data: RankingData) -> tuple[str, ...]:
+def _names(data: AnyData) -> tuple[str, ...]:
     return data.feature_names

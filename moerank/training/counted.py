@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_square
-from moerank.data import RankingData
+from moerank.data import AnyData, RankingData
 from moerank.data.blocks import ByDocument, ByQuery
 from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
 from moerank.kernels import newton
@@ -105,14 +105,14 @@ class CountedProblem:
     queries with n_q documents.
     """
 
-    def __init__(self, data: RankingData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> None:
+    def __init__(self, data: AnyData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> None:
         self.n_pairs = data.n_pairs
         self._data, self._loss, self._target = data, loss, target
         self._minima: dict[float, tuple[Matrix, np.bool_]] = {}
         self._models: dict[float, QuadraticModel] = {}
 
     @classmethod
-    def of(cls, data: RankingData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> CountedProblem:
+    def of(cls, data: AnyData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> CountedProblem:
         """Return the problem of a data set, remembered with it."""
         return data.remember(("counted problem", loss, target), lambda: cls(data, loss, target))
 

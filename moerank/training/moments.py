@@ -18,7 +18,7 @@ import numpy as np
 
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix
 from moerank.checks import check_room, check_square, memory_limit
-from moerank.data import RankingData, centre_in_queries
+from moerank.data import AnyData, RankingData, centre_in_queries
 from moerank.data.blocks import ByDocument, ByQuery, column_block
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.moments import centred_stack, sums_over_queries
@@ -45,7 +45,7 @@ class PairMoments:
     difference: Matrix  # (n_features,), mean of (yᵢ − yⱼ)(xᵢ − xⱼ)
 
     @classmethod
-    def of(cls, data: RankingData) -> PairMoments:
+    def of(cls, data: AnyData) -> PairMoments:
         """Return the moments of a data set, remembered with it.
 
         O(n_documents · n_features²) once, in double precision; beyond the features only a block of them is held.
@@ -53,7 +53,7 @@ class PairMoments:
         return data.remember("pair moments", lambda: _means(*data.total(_sums)))
 
     @classmethod
-    def of_documents(cls, data: RankingData, kept: Mask) -> PairMoments:
+    def of_documents(cls, data: AnyData, kept: Mask) -> PairMoments:
         """Return the moments of the pairs among some documents, `kept` (n_documents,), remembered with the data."""
         digest = hashlib.blake2b(np.packbits(kept).tobytes(), digest_size=16).digest()
         return data.remember(("pair moments", digest), lambda: _means(*data.total(_sums_among, ByDocument(kept))))
@@ -88,13 +88,13 @@ class QueryMoments:
         return data.remember(("query moments", every_pair), lambda: _query_moments(data, every_pair))
 
     @classmethod
-    def fit(cls, data: RankingData) -> bool:
+    def fit(cls, data: AnyData) -> bool:
         """Whether the sums of all shards together fit the limit on memory."""
         return sum(data.remember("size of the query moments", lambda: data.map(_n_bytes))) <= memory_limit()
 
     @classmethod
     def means(
-        cls, data: RankingData, query_mask: Mask, target: Target, *, every_pair: bool = False
+        cls, data: AnyData, query_mask: Mask, target: Target, *, every_pair: bool = False
     ) -> tuple[Matrix, Matrix]:
         """Return the mean square and moment of the pairs of each subset of the queries of a data set.
 
@@ -166,11 +166,11 @@ def _query_moments(data: RankingData, every_pair: bool) -> QueryMoments:
     return QueryMoments(packed, unit, difference, n_pairs)
 
 
-def _n_bytes(data: RankingData) -> int:
+def _n_bytes(data: AnyData) -> int:
     return _size(data)[1]
 
 
-def _size(data: RankingData) -> tuple[FloatType, int]:
+def _size(data: AnyData) -> tuple[FloatType, int]:
     """Return the precision of the matrices of all queries, and the bytes that they take."""
     n_values = data.n_queries * data.n_features * (data.n_features + 1) // 2
     return (np.float64, 8 * n_values) if 8 * n_values <= ROOM else (np.float32, 4 * n_values)

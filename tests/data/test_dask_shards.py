@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData, make_web, query_level_norm
-from moerank.data.dask import DaskCluster, placed
+from moerank.data.dask import DaskCluster, DaskShards, placed
 from moerank.data.shards import cut_into_shards
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
@@ -119,7 +119,7 @@ class TooLarge:
 
 def test_shards_for_which_there_is_no_room_are_refused_before_they_are_read(cluster):
     with pytest.raises(OSError, match=r"no room for shards 1, 2 of 4: about 2\.62e\+06 GiB are needed, and of its"):
-        cluster.hold([TooLarge()] * N_SHARDS, "large")
+        DaskShards(cluster, [TooLarge()] * N_SHARDS).map(np.shape, [])
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ def write_fold(folder, names):
         ("TRAIN.TXT", "Vali.txt", "Testset.TXT"),
         ("Trainingset.txt.GZ", "VALIDATIONSET.TXT.xz", "test.TXT"),
         ("rank.train", "rank.vali.gz", "RANK.TEST"),
+        ("set1.train.txt", "set1.valid.txt.gz", "set1.test.txt"),
         ("a.train", "b.valid", "c.test.xz"),
     ],
 )

@@ -90,6 +90,10 @@ def test_runs_are_numbered_by_query_and_label():
         (dict(X=[[1, 2], [3, np.nan], [5, 6]], feature_names=["a", "b"]), r"row 1, feature 'b'"),
         (dict(feature_names=["a"]), "feature_names has 1"),
         (dict(feature_names=["a", "a"]), "distinct"),
+        (dict(feature_names=[1, "1"]), "feature_names must be distinct"),
+        (dict(qid=[1, "1", "1"]), "qid must hold numbers or texts, not a mixture"),
+        (dict(qid=[2**53, 2**53 + 1, 2**53 + 1.0]), r"qid\[0\] is 9007199254740992 as a float"),
+        (dict(qid=np.array([2.0**53, 2.0**53, 2.0**53 + 2])), r"qid\[0\] is 9007199254740992 as a float"),
     ],
 )
 def test_bad_input_is_refused_by_place(change, message):
@@ -166,24 +170,6 @@ def test_values_too_large_to_compute_with_are_named_when_they_are_to_be_moderate
     query_level_norm(data).require_moderate_values()
 
 
-@pytest.mark.parametrize(
-    ("qid", "message"),
-    [
-        ([1, 1, "1", "1"], "qid must hold numbers or texts, not a mixture"),
-        ([2**53, 2**53, 2**53 + 1, 2**53 + 1.0], r"qid\[0\] is 9007199254740992 as a float"),
-        (np.array([2.0**53, 2.0**53, 2.0**53 + 2, 2.0**53 + 2]), r"qid\[0\] is 9007199254740992 as a float"),
-    ],
-)
-def test_ids_that_would_be_confused_are_refused(qid, message):
-    with pytest.raises(ValueError, match=message):
-        RankingData(np.arange(4.0)[:, None], [0, 1, 0, 1], qid)
-
-
 def test_ids_that_differ_by_a_nul_are_two():
     data = RankingData(np.arange(4.0)[:, None], [0, 1, 0, 1], ["a", "a", "a\0", "a\0"])
     assert data.n_queries == 2
-
-
-def test_names_that_are_written_alike_are_refused():
-    with pytest.raises(ValueError, match="feature_names must be distinct"):
-        RankingData([[1.0, 2.0], [2.0, 1.0]], [0, 1], feature_names=[1, "1"])

@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 from moerank.data import RankingData, describe, fit_scaling, make_web
 from moerank.data.blocks import ByDocument, ByQuery, add_up, runs_of
 from moerank.data.correlation import feature_correlations, label_correlations
+from moerank.data.folds import split_queries
 from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
+from moerank.data.ranking_data import in_one_piece
 from moerank.data.shards import LocalShards, ShardedData, cut_into_shards, shard_ends
+from moerank.metrics import NDCG
+from moerank.rankers import AdaRank, RankRLS
 
 
 @pytest.fixture(scope="module")
@@ -93,14 +97,25 @@ def test_features_costs_and_declared_scalings_carry_over(data, shards):
     assert shards.with_features(np.ones(data.n_features, bool)) is shards
 
 
-def test_what_needs_all_documents_is_refused_with_a_remedy(shards):
-    for look in (lambda: shards.X, lambda: shards.pairs, lambda: shards.X64, lambda: shards.label_runs):
+def test_what_needs_all_documents_is_refused_with_a_remedy(data, shards):
+    ranker = RankRLS().fit(data)
+    for ask in (
+        lambda: in_one_piece(shards),
+        lambda: ranker.predict(shards),
+        lambda: ranker.score(shards),
+        lambda: ranker.leave_query_out(shards),
+        lambda: NDCG(10).per_query(shards, np.zeros(data.n_documents)),
+        lambda: RankRLS().fit(data, validation=shards),
+        lambda: split_queries(shards),
+    ):
         with pytest.raises(
             ValueError, match=r"web: the documents are in 5 shards, .* take RankRLS, RankSVM or FSMRank"
         ):
-            look()
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        shards.nothing  # noqa: B018
+            ask()
+    for ask in (lambda: AdaRank().fit(shards), lambda: AdaRank().tune(shards, data)):
+        with pytest.raises(ValueError, match="AdaRank needs all documents at once"):
+            ask()
+    assert not isinstance(shards, RankingData)
 
 
 def test_shards_that_differ_are_refused(data):

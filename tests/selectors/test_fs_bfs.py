@@ -3,11 +3,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 from lightgbm import LGBMRanker
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import RankRLS, RankSVM
+from moerank.rankers import LambdaMART, RankBoost, RankRLS, RankSVM
 from moerank.selectors.fs_bfs import FSBFS, best_first, coordinate_ascent, partition
 
 QUICK = {"max_size": 3, "patience": 3, "restarts": 1}
@@ -116,10 +117,21 @@ def test_tuning_partitions_once_and_counts_new_features(data, held_out, monkeypa
     assert found[tuned.n_features_to_select, tuned.ranker.C] == pytest.approx(max(found.values()))
 
 
-def test_a_ranker_without_weights_is_refused(data):
-    trees = LGBMRanker(n_estimators=2, n_jobs=1, verbose=-1)
-    with pytest.raises(ValueError, match="FSBFS needs a linear ranker, and LGBMRanker has no weights"):
-        FSBFS(1, trees, **QUICK).fit(data.X, data.y, qid=data.qid)
+@pytest.mark.parametrize(
+    "ranker",
+    [RankBoost(n_rounds=4), LambdaMART(n_trees=5, min_leaf=3), LGBMRanker(n_estimators=2, n_jobs=1, verbose=-1)],
+    ids=lambda ranker: type(ranker).__name__,
+)
+def test_a_ranker_without_weights_ranks_by_the_new_features(data, held_out, ranker):
+    fitted = FSBFS(2, ranker, **QUICK)._learn(data)
+    new, new_held_out = (part.X @ fitted.combinations_[:2].T for part in (data, held_out))
+    group = {"group": np.diff(data.offsets)} if isinstance(ranker, LGBMRanker) else {"qid": data.qid}
+    direct = clone(ranker).fit(new, data.y, **group)
+    np.testing.assert_allclose(fitted.predict(held_out.X), direct.predict(new_held_out), rtol=1e-12, atol=1e-12)
+    assert fitted.n_combined_ == 2
+    members = np.flatnonzero((fitted.combinations_[:2] != 0).any(axis=0))
+    np.testing.assert_array_equal(np.flatnonzero(fitted.support_), members)
+    assert not hasattr(fitted, "coef_") and not hasattr(fitted, "forest_")
 
 
 @pytest.mark.parametrize("limit", [1, 10, 20])

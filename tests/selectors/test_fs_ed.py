@@ -5,6 +5,7 @@ from scipy.stats import gaussian_kde
 
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
+from moerank.rankers import RankSVMStruct
 from moerank.selectors.fs_ed import FLOOR, FSED, divergence, expected_divergence
 
 
@@ -58,6 +59,9 @@ def test_orders_by_importance_plus_divergence(data, held_out):
         selector = FSED(3, metric=metric).fit(data.X, data.y, qid=data.qid, validation=held_out)
         total = [metric.score(data, x) for x in data.X.T] + expected_divergence(data, held_out.X)
         assert selector.order_.tolist() == np.argsort(-total).tolist()
+        np.testing.assert_allclose(selector.importance_ + selector.divergence_, total, rtol=1e-12)
+    ranker = RankSVMStruct().fit(data.X[:, selector.support_], data.y, qid=data.qid)
+    np.testing.assert_allclose(selector.coef_[selector.support_], ranker.coef_, rtol=1e-9)
     plain = FSED(3).fit(data.X, data.y, qid=data.qid, validation=held_out)
     explicit = FSED(3, metric=NDCG(10)).fit(data.X, data.y, qid=data.qid, validation=held_out)
     assert plain.order_.tolist() == explicit.order_.tolist()

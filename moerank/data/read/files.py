@@ -171,7 +171,11 @@ _SPELLINGS = {
     "validation": ("vali.txt", "validationset.txt"),
     "test": ("test.txt", "testset.txt"),
 }
-_ENDINGS = {"training": (".train",), "validation": (".vali", ".valid"), "test": (".test",)}
+_ENDINGS = {
+    "training": (".train", ".train.txt"),
+    "validation": (".vali", ".valid", ".vali.txt", ".valid.txt"),
+    "test": (".test", ".test.txt"),
+}
 
 
 def part_paths(directory: Path, *, drawn: bool = False) -> list[Path]:
@@ -179,7 +183,7 @@ def part_paths(directory: Path, *, drawn: bool = False) -> list[Path]:
 
     Each is the first found of ``train.txt`` and ``trainingset.txt`` (``vali.txt`` …), plain or with ``.gz`` or ``.xz``
     appended, in letters of any size; else the only file whose name ends in ``.train`` (``.vali`` or ``.valid``,
-    ``.test``), as in ``rank.train``.
+    ``.test``), as in ``rank.train``, or in ``.train.txt``, as in Yahoo's ``set1.train.txt``.
 
     Raises
     ------

@@ -33,15 +33,9 @@ BYTES_BEFORE_CUT = 2**16
 def letor_shard(
     path: Path, number: int, n_shards: int, *, missing: MissingRule | None = None, dtype: DTypeLike = np.float64
 ) -> RankingData:
-    r"""Read a shard of a LETOR file; arguments as in `load_letor`.
+    r"""Read one of `n_shards` shards of a LETOR file, counted from 0; other arguments as in `load_letor`.
 
     It has the features up to the largest number in the shard; see `widened`.
-
-    Parameters
-    ----------
-    path : Path
-    number, n_shards : int
-        The number of the shard, from 0, and the number of shards.
 
     Raises
     ------

@@ -23,9 +23,9 @@ def front_figure(result: Result) -> Figure:
     """Draw the number of features against the metric, for the same members on all three parts.
 
     If the search did not minimise the number of features, the first other objective takes its place. Horizontal lines
-    are the test values of all features, FSMRank and LambdaMART. The band around the test values is the confidence interval of
-    their differences from all features: a member whose band meets that line is not shown to differ. The chosen member
-    has a grey bar. Members of more than two objectives are points.
+    are the test values of all features, FSMRank and LambdaMART. The band around the test values is the confidence
+    interval of their differences from all features: a member whose band meets that line is not shown to differ. The
+    chosen member has a grey bar. Members of more than two objectives are points.
     """
     metric, counted = result.metrics[0], _counted(result)
     title = title_of(counted, metric)
