@@ -2,6 +2,7 @@ import re
 import runpy
 import struct
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,14 @@ def test_a_recipe_draws_its_figure_of_each_problem(name, tiny_study, tmp_path, m
     content = path.read_bytes()
     assert content.startswith(b"\x89PNG")
     assert struct.unpack(">I", content[16:20])[0] == 680  # a column of a paper at 200 dpi
+
+
+def test_the_recipe_of_fsmranks_descent_draws_any_problem_without_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["fsmrank_descent.py", "planted", "--out", str(tmp_path)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        runpy.run_path(str(PLOTS / "fsmrank_descent.py"), run_name="__main__")
+    assert [path.name for path in tmp_path.iterdir()] == ["fsmrank-descent-planted.png"]
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -9,6 +9,7 @@ from helpers.changes import replace
 from helpers.drawn import assert_legible
 from matplotlib.patches import Rectangle
 
+import moerank as mr
 from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_run.features import MOST_ROWS
 from moerank.figures.style import save_figure
@@ -68,15 +69,17 @@ def test_convergence_has_a_panel_for_each_stage(tiny_result):
         draw("convergence", replace(tiny_result, solver="rankrls", convergence={}))
 
 
-def test_descent_draws_the_gap_of_every_step_above_the_minimum():
+def test_descent_draws_the_least_objective_over_the_seconds():
     plot = runpy.run_path(str(PROJECT / "plots" / "fsmrank_descent.py"))
-    (axes,) = plot["descent_figure"]({"ours": [3.0, 2.5, 2.0], "theirs": [3.0, 2.9]}, 2.0).axes
-    ours, theirs = axes.lines
-    assert (ours.get_label(), theirs.get_label()) == ("ours", "theirs")
-    assert list(ours.get_xdata()) == [0, 1]
-    np.testing.assert_allclose(ours.get_ydata(), [0.5, 0.25])
-    np.testing.assert_allclose(theirs.get_ydata(), [0.5, 0.45])
-    assert axes.get_yscale() == "log"
+    train = mr.load_planted_fold(1, n_queries=20, n_documents=10)[0]
+    seconds, objectives = plot["curve"](train, plot["others"](0.3))
+    history = mr.FSMRankSubgradient(eta0=0.3, max_iter=512).fit(train).objectives_
+    np.testing.assert_allclose(objectives, [history[: 2**k + 1].min() for k in range(10)], rtol=1e-12)
+    assert 0 < seconds[0] < seconds[-1]
+    (axes,) = plot["descent_figure"]({"ours": ([0.1, 1.0], [3.0, 2.0]), "theirs": (seconds, objectives)}).axes
+    assert [line.get_label() for line in axes.lines] == ["ours", "theirs"]
+    assert axes.lines[0].get_xydata().tolist() == [[0.1, 3.0], [1.0, 2.0]]
+    assert axes.get_xscale() == "log"
 
 
 def test_matrix_has_a_cell_for_each_feature_of_each_member(tiny_result):
