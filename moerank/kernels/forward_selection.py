@@ -7,9 +7,11 @@ goes query by query, changes C and U there and sums the errors of the next step.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.cholesky import dot
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import lanes, load, spread, store
@@ -19,9 +21,13 @@ __all__ = ["greedy_rank_rls"]
 GROUP = lanes(np.float64)
 
 
-@kernel
 def greedy_rank_rls(
-    X: Matrix, y: Vector, offsets: Integers, ridge: float, n_steps: int
+    X: Matrix,
+    y: Vector,
+    offsets: Integers,
+    ridge: float,
+    n_steps: int,
+    judge: Callable[[Matrix], Vector] | None = None,
 ) -> tuple[Integers, Vector, Matrix]:
     """Select `n_steps` features, each the one with the least leave-query-out error beside those before it.
 
@@ -37,60 +43,91 @@ def greedy_rank_rls(
     offsets : (n_queries + 1,), where queries begin
     ridge : positive
     n_steps : at most n_features
+    judge : function, optional
+        Returns the errors (n_features,) of leave-query-out predictions (n_documents, n_features), those of each
+        feature beside the selected ones. By default Σ_Q ‖y_Q − prediction without Q‖².
 
     Returns
     -------
     order : (n_steps,), the features in the order of their selection
-    errors : (n_steps,), Σ_Q ‖y_Q − prediction without Q‖² after each step
+    errors : (n_steps,), the error after each step
     W : (n_steps, n_features), the weights after each step, 0 off the selected features
     """
     n_features, n_documents = X.shape
-    n_queries = len(offsets) - 1
-    a, p = y / ridge, y.copy()
     C, U, power, target = _begin(X, y, ridge)
-    selected = np.zeros(n_features, np.bool_)
-    order = np.empty(n_steps, np.int64)
-    errors = np.empty(n_steps)
-    W = np.zeros((n_steps, n_features))
-    change = np.zeros_like(power)
+    a, p, f = y / ridge, y.copy(), np.zeros(n_documents)
     column, scaled = np.zeros(n_documents), np.zeros(n_documents)
-    through, g = np.zeros(n_queries), np.zeros(n_queries)
+    change = np.zeros_like(power)
+    through, g = np.zeros((2, len(offsets) - 1))
+    left = np.ones(n_features, np.bool_)
+    order, errors = np.empty(n_steps, np.int64), np.empty(n_steps)
+    W = np.zeros((n_steps, n_features))
+    tried = np.empty((0 if judge is None else len(C), GROUP))
     for step in range(n_steps):
-        error = _update_and_try(C, U, column, scaled, change, through, g, a, p, power, target, offsets)
-        best = -1
-        for j in range(n_features):
-            if not selected[j] and (best < 0 or error[j // GROUP, j % GROUP] < error[best // GROUP, best % GROUP]):
-                best = j
-        block, lane = best // GROUP, best % GROUP
-        selected[best] = True
-        order[step], errors[step] = best, error[block, lane]
-
-        c = 1.0 / (1.0 + power[block, lane])
-        d = c * target[block, lane]
-        for i in range(n_documents):
-            column[i] = C[block * n_documents + i, lane]
-            scaled[i] = U[block * n_documents + i, lane]
-        _changes(C, X[best], c, change)
-        for q in range(n_queries):
-            begin, end = offsets[q], offsets[q + 1]
-            u, v = scaled[begin:end], column[begin:end]
-            through[q] = dot(u, v)
-            g[q] = 1.0 / (through[q] - 1.0 / c)
-            inner = dot(u, a[begin:end]) - d * through[q]
-            factor = -d - g[q] * inner
-            for i in range(begin, end):
-                p[i] += factor * scaled[i]
-        for i in range(n_documents):
-            a[i] += -d * column[i]
-        weight = target[block, lane]
-        for b in range(len(power)):
-            for j in range(GROUP):
-                power[b, j] -= change[b, j] * change[b, j] / c
-                target[b, j] -= change[b, j] * weight
-        for j in range(n_features):
-            if selected[j]:
-                W[step, j] = dot(X[j], a)
+        error = _update_and_try(C, U, column, scaled, change, through, g, a, p, f, power, target, offsets, tried)
+        error = error.ravel()[:n_features]
+        if judge is not None:
+            by_document = tried.reshape(-1, n_documents, GROUP).swapaxes(0, 1).reshape(n_documents, -1)
+            error = judge(by_document[:, :n_features])
+        order[step] = best = int(np.where(left, error, np.inf).argmin())
+        errors[step], left[best] = error[best], False
+        _select(best, X, C, U, column, scaled, change, through, g, a, p, f, power, target, offsets)
+        _weights(X, a, left, W[step])
     return order, errors, W
+
+
+@kernel
+def _select(
+    best: int,
+    X: Matrix,
+    C: Matrix,
+    U: Matrix,
+    column: Vector,
+    scaled: Vector,
+    change: Matrix,
+    through: Vector,
+    g: Vector,
+    a: Vector,
+    p: Vector,
+    f: Vector,
+    power: Matrix,
+    target: Matrix,
+    offsets: Integers,
+) -> None:
+    """Bring all but C and U up to the selection of the feature `best`; f are the leave-query-out predictions."""
+    n_documents = len(a)
+    block, lane = best // GROUP, best % GROUP
+    c = 1.0 / (1.0 + power[block, lane])
+    d = c * target[block, lane]
+    for i in range(n_documents):
+        column[i] = C[block * n_documents + i, lane]
+        scaled[i] = U[block * n_documents + i, lane]
+    _changes(C, X[best], c, change)
+    for q in range(len(g)):
+        begin, end = offsets[q], offsets[q + 1]
+        u, v = scaled[begin:end], column[begin:end]
+        through[q] = dot(u, v)
+        g[q] = 1.0 / (through[q] - 1.0 / c)
+        inner = dot(u, a[begin:end]) - d * through[q]
+        factor = -d - g[q] * inner
+        for i in range(begin, end):
+            p[i] += factor * scaled[i]
+            f[i] -= factor * scaled[i]
+    for i in range(n_documents):
+        a[i] += -d * column[i]
+    weight = target[block, lane]
+    for b in range(len(power)):
+        for j in range(GROUP):
+            power[b, j] -= change[b, j] * change[b, j] / c
+            target[b, j] -= change[b, j] * weight
+
+
+@kernel
+def _weights(X: Matrix, a: Vector, left: Mask, w: Vector) -> None:
+    """Write the weights of the features that are not left."""
+    for j in range(len(w)):
+        if not left[j]:
+            w[j] = dot(X[j], a)
 
 
 @kernel
@@ -143,11 +180,16 @@ def _update_and_try(
     g: Vector,
     a: Vector,
     p: Vector,
+    f: Vector,
     power: Matrix,
     target: Matrix,
     offsets: Integers,
+    tried: Matrix,
 ) -> Matrix:
     """Bring C and U up to the selection so far, and return the error (n_blocks, lanes) that each feature would leave.
+
+    Write the leave-query-out predictions (n_blocks · n_documents, lanes) of each feature into `tried`, if it has rows.
+    They are summed up without the labels: rounding must not tell documents of equal predictions apart by their labels.
 
     `column` and `scaled` are C and U of the feature selected last, as they were before, `change` what `_changes` gave
     for it, `through` and `g` its numbers for every query; all are 0 in the first step. The others are up to date.
@@ -186,5 +228,8 @@ def _update_and_try(
             for i in range(begin, end):
                 residual = spread(p[i]) - factors * load(U, first + i)
                 total = total + residual * residual
+            if len(tried):
+                for i in range(begin, end):
+                    store(tried, first + i, spread(f[i]) + factors * load(U, first + i))
         store(error, b, total)
     return error

@@ -63,12 +63,12 @@ class RankRLS(PairBackend):
     A population on shared pairs costs one Gram matrix, O(n_documents · n_features²) for all pairs, which are counted,
     and O(n_pairs · n_features) for a subset of them, then a Cholesky factor per subset of the features, O(k³ / 3) for k
     features. With own pairs it is solved by conjugate gradients that the Gram matrix of all pairs preconditions. The
-    query loss has no pairs to choose from and refuses a `pair_mask`.
+    query loss has no pairs to choose from: it takes subsets of queries, and refuses a `pair_mask` and chosen documents.
 
     `fit_documents` costs one Gram matrix where all individuals share the documents, else conjugate gradients of a few
     passes over the documents, each O(k · n_documents). `fit_queries` sums up one matrix per query,
     O(n_queries · n_features²) per individual; where these n_queries · n_features² / 2 numbers exceed the limit on
-    memory, it works as `fit_documents` does.
+    memory, it works as `fit_documents` does, and the query loss is refused.
 
     References
     ----------
@@ -102,7 +102,7 @@ class RankRLS(PairBackend):
             if pair_mask is not None:
                 raise ValueError(
                     'RankRLS(loss="query") sums over all document pairs of a query and takes no pair_mask; '
-                    'use loss="pair", or switch instance selection off'
+                    'use loss="pair", or select queries, instance_selection={"unit": "query"}'
                 )
             A, b = _query_loss_system(train)
             return ridge_subsets(A + self.alpha * np.eye(len(b)), b, features)
@@ -121,16 +121,22 @@ class RankRLS(PairBackend):
         return ridge_subsets(B, moments.moment(TARGETS[self.target]), features)
 
     def _fit_counted(self, train: AnyData, features: Mask, shared: bool, **mask: Any) -> Matrix:
-        if self.loss == "query":
-            raise ValueError(f'RankRLS(loss="query") does not train on chosen {next(iter(mask))}; use loss="pair"')
         documents, queries = mask.get("documents"), mask.get("queries")
-        if queries is not None and QueryMoments.fit(train):
-            squares, moments = QueryMoments.means(train, queries, TARGETS[self.target])
-            ridge = self.alpha * np.eye(train.n_features)
+        of_query = self.loss == "query"
+        if of_query and queries is None:
+            raise ValueError(
+                'RankRLS(loss="query") does not train on chosen documents; use loss="pair", or select queries'
+            )
+        if queries is not None and (of_query or QueryMoments.fit(train)):
+            target = DIFFERENCE if of_query else TARGETS[self.target]
+            squares, moments = QueryMoments.means(train, queries, target, every_pair=of_query)
+            # The query loss is a sum over queries, the pair loss a mean over pairs.
+            alphas = self.alpha / (queries.sum(axis=1) if of_query else np.ones(len(queries)))
+            squares += alphas[:, None, None] * np.eye(train.n_features)
             if shared:
-                return ridge_subsets(squares[0] + ridge, moments[0], features)
+                return ridge_subsets(squares[0], moments[0], features)
             own = zip(squares, moments, features, strict=True)
-            return np.concatenate([ridge_subsets(A + ridge, b, mask[None]) for A, b, mask in own])
+            return np.concatenate([ridge_subsets(A, b, mask[None]) for A, b, mask in own])
         if queries is not None and shared:
             documents = np.repeat(queries, np.concatenate(train.map(_lengths)), axis=1)
         if documents is not None and shared:

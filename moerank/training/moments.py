@@ -18,7 +18,7 @@ import numpy as np
 
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix
 from moerank.checks import check_room, check_square, memory_limit
-from moerank.data import AnyData, RankingData
+from moerank.data import AnyData, RankingData, centre_in_queries
 from moerank.data.blocks import ByDocument, ByQuery, column_block
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.moments import centred_stack, sums_over_queries
@@ -67,6 +67,9 @@ class PairMoments:
 class QueryMoments:
     """Sums over the preference pairs of each query, which add up to the sums of any subset of the queries.
 
+    With `every_pair` they are sums over all document pairs of a query, equal labels included, of which each counts
+    1 / (2 |Q|), and a query counts as one pair: for features and labels centred in the query X̃ᵀX̃, 0 and X̃ᵀỹ.
+
     `packed` is in double precision, or in single if that takes more than `ROOM` bytes. Then an entry is exact to single
     precision of the query's largest, so that features must be of comparable scales.
     """
@@ -77,12 +80,12 @@ class QueryMoments:
     n_pairs: Integers  # (n_queries,)
 
     @classmethod
-    def of(cls, data: RankingData) -> QueryMoments:
+    def of(cls, data: RankingData, *, every_pair: bool = False) -> QueryMoments:
         """Return the sums of a data set, remembered with it; O(n_documents · n_features²) once.
 
         More memory than the limit is a ValueError.
         """
-        return data.remember("query moments", lambda: _query_moments(data))
+        return data.remember(("query moments", every_pair), lambda: _query_moments(data, every_pair))
 
     @classmethod
     def fit(cls, data: AnyData) -> bool:
@@ -90,13 +93,15 @@ class QueryMoments:
         return sum(data.remember("size of the query moments", lambda: data.map(_n_bytes))) <= memory_limit()
 
     @classmethod
-    def means(cls, data: AnyData, query_mask: Mask, target: Target) -> tuple[Matrix, Matrix]:
+    def means(
+        cls, data: AnyData, query_mask: Mask, target: Target, *, every_pair: bool = False
+    ) -> tuple[Matrix, Matrix]:
         """Return the mean square and moment of the pairs of each subset of the queries of a data set.
 
         Shapes (n_individuals, n_features, n_features) and (n_individuals, n_features); each row of `query_mask`
         (n_individuals, n_queries) keeps at least one pair, and its means do not depend on the other rows.
         """
-        packed, sums, n_pairs = data.total(_sums_of_subsets, ByQuery(query_mask), target)
+        packed, sums, n_pairs = data.total(_sums_of_subsets, ByQuery(query_mask), target, every_pair)
         check_square(data.n_features, len(query_mask))
         squares = np.empty((len(query_mask), data.n_features, data.n_features))
         rows, columns = np.tril_indices(data.n_features)
@@ -115,8 +120,10 @@ class QueryMoments:
         return sums_over_queries(self.packed, query_mask), moments, (query_mask @ self.n_pairs)[:, None]
 
 
-def _sums_of_subsets(data: RankingData, query_mask: Mask, target: Target) -> tuple[Matrix, Matrix, Integers]:
-    return QueryMoments.of(data).sums(query_mask, target)
+def _sums_of_subsets(
+    data: RankingData, query_mask: Mask, target: Target, every_pair: bool
+) -> tuple[Matrix, Matrix, Integers]:
+    return QueryMoments.of(data, every_pair=every_pair).sums(query_mask, target)
 
 
 def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: int) -> PairMoments:
@@ -143,7 +150,7 @@ def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, int]:
     return gram, unit, difference, data.n_pairs
 
 
-def _query_moments(data: RankingData) -> QueryMoments:
+def _query_moments(data: RankingData, every_pair: bool) -> QueryMoments:
     n_features = data.n_features
     rows, columns = np.tril_indices(n_features)
     dtype, n_bytes = _size(data)
@@ -152,10 +159,11 @@ def _query_moments(data: RankingData) -> QueryMoments:
     unit, difference = np.zeros((2, data.n_queries, n_features))
     with one_blas_thread():
         for q in range(data.n_queries):
-            stack, sums, excess, label_sum = _stack(data, q, q + 1)
+            stack, sums, excess, label_sum = (_centred if every_pair else _stack)(data, q, q + 1)
             packed[q] = (stack @ stack.T)[rows, columns]
             unit[q], difference[q] = sums @ excess, sums @ label_sum
-    return QueryMoments(packed, unit, difference, data.label_runs.n_pairs_of)
+    n_pairs = np.ones(data.n_queries, np.int64) if every_pair else data.label_runs.n_pairs_of
+    return QueryMoments(packed, unit, difference, n_pairs)
 
 
 def _n_bytes(data: AnyData) -> int:
@@ -191,6 +199,13 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     size = np.repeat(np.diff(offsets), np.diff(runs.first[begin : end + 1]))
     sums = stack[:, len(run) :]
     return stack, sums, (n_worse - n_better).astype(np.float64), label * size
+
+
+def _centred(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    """Return the factors of the moments of all document pairs, as `_stack` does."""
+    rows = slice(data.offsets[begin], data.offsets[end])
+    stack = centre_in_queries(data.X[rows], data.offsets[begin : end + 1] - rows.start).T
+    return stack, stack, np.zeros(stack.shape[1]), data.y[rows].astype(np.float64)
 
 
 def forward_path(A: Matrix, b: Matrix, n_steps: int | None = None) -> Integers:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData, load_fold
+from moerank.data.shards import cut_into_shards
 from moerank.rankers import RankRLS
 
 LOSSES = [{"loss": "pair", "target": "unit"}, {"loss": "pair", "target": "difference"}, {"loss": "query"}]
@@ -98,9 +99,34 @@ def test_own_pairs_reach_the_minimum_of_the_objective(noisy_data, target, alpha)
         assert objective(w) == pytest.approx(objective(best), rel=1e-6)
 
 
-def test_query_loss_takes_no_pair_mask(noisy_data):
-    with pytest.raises(ValueError, match="takes no pair_mask"):
+@pytest.mark.parametrize("n_shards", [1, 3])
+def test_query_loss_trains_on_chosen_queries(noisy_data, n_shards):
+    data = noisy_data if n_shards == 1 else cut_into_shards(noisy_data, n_shards)
+    rng = np.random.default_rng(4)
+    queries, features = rng.random((5, noisy_data.n_queries)) < 0.6, rng.random((5, noisy_data.n_features)) < 0.7
+    queries[:, 1] = features[:, 0] = True
+    backend = RankRLS(0.1, loss="query")
+    own, shared = backend.fit_queries(data, queries, features), backend.fit_queries(data, queries[0], features)
+    for w, same, kept, used in zip(own, shared, queries, features, strict=True):
+        for found, mask in ((w, kept), (same, queries[0])):
+            rows = np.repeat(mask, np.diff(noisy_data.offsets))
+            part = RankingData(noisy_data.X[rows], noisy_data.y[rows], noisy_data.qid[rows])
+            np.testing.assert_allclose(found[used], dense_solution(part, 0.1, "query", features=used), rtol=1e-9)
+            assert not found[~used].any()
+
+
+def test_query_loss_takes_neither_chosen_pairs_nor_documents(noisy_data):
+    with pytest.raises(ValueError, match=r'no pair_mask; .* or select queries, instance_selection={"unit": "query"}'):
         RankRLS(loss="query").fit_population(noisy_data, pair_mask=np.ones((1, len(noisy_data.pairs)), bool))
+    with pytest.raises(ValueError, match=r"does not train on chosen documents; .* or select queries"):
+        RankRLS(loss="query").fit_documents(noisy_data, np.ones((1, noisy_data.n_documents), bool))
+
+
+def test_query_loss_of_queries_whose_matrices_do_not_fit_is_refused(noisy_data, monkeypatch):
+    monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
+    again = RankingData(noisy_data.X, noisy_data.y, noisy_data.qid)
+    with pytest.raises(ValueError, match=r"12 × 12 for each of 9 queries would take .*MOERANK_MEMORY"):
+        RankRLS(loss="query").fit_queries(again, np.eye(9, dtype=bool))
 
 
 @pytest.mark.parametrize(
