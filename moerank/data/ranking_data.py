@@ -217,10 +217,6 @@ class RankingData(AnyData):
 
         return self.remember("columns", make)
 
-    def with_features(self, mask: Mask) -> Self:
-        """Return the same documents with the features of `mask` only; see `AnyData.with_features`."""
-        return self if mask.all() else self.remember(("with features", mask.tobytes()), lambda: self._some(mask))
-
     def _some(self, mask: Mask) -> Self:
         names = tuple(name for name, kept in zip(self.feature_names, mask, strict=True) if kept)
         return self._changed(
@@ -232,10 +228,6 @@ class RankingData(AnyData):
             scaling=self.scaling.of_features(mask),
             costs=None if self.costs is None else self.costs.of_features(mask),
         )
-
-    def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
-        """Return the same documents, whose features cost `costs`; see `AnyData.with_costs`."""
-        return self._changed(costs=self._checked_costs(costs))
 
     def with_rows(self, rows: Integers, *, name: str | None = None) -> RankingData:
         """Return some of the documents, with names, scaling, costs and missing values of their features.
@@ -279,13 +271,9 @@ class RankingData(AnyData):
         return self._changed(scaling=PER_QUERY)
 
     def _changed(self, **attributes: object) -> Self:
-        """Return the same documents with other attributes, which are checked already."""
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
+        copy = super()._changed(**attributes)
         copy.__dict__.pop("X64", None)
-        copy.__dict__.update(attributes)
         copy.X.setflags(write=False)
-        copy._memory, copy._lock = {}, threading.RLock()
         copy._register()
         return copy
 

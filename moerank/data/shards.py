@@ -174,7 +174,6 @@ class AnyData(ABC):
         """Return the sum over the shards of ``function(shard, *arguments)``: array, number or a tuple."""
         return self._holder.total(function, [shares(argument, *self._ends) for argument in arguments])
 
-    @abstractmethod
     def with_features(self, mask: Mask) -> Self:
         """Return the same documents with the features of `mask` only; the result is remembered.
 
@@ -183,8 +182,11 @@ class AnyData(ABC):
         mask : ndarray of bool, shape (n_features,)
             At least one.
         """
+        return self if mask.all() else self.remember(("with features", mask.tobytes()), lambda: self._some(mask))
 
     @abstractmethod
+    def _some(self, mask: Mask) -> Self: ...
+
     def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
         """Return the same documents, whose features cost `costs`; see `FeatureCosts`.
 
@@ -193,6 +195,7 @@ class AnyData(ABC):
         ValueError
             For another number of costs than features, and costs that are negative or not finite.
         """
+        return self._changed(costs=self._checked_costs(costs))
 
     @abstractmethod
     def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
@@ -238,6 +241,13 @@ class AnyData(ABC):
                 self._memory[key] = make()
             value: T = self._memory[key]
             return value
+
+    def _changed(self, **attributes: object) -> Self:
+        """Return the same documents with other attributes, which are checked already."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__ | attributes)
+        copy._memory, copy._lock = {}, threading.RLock()
+        return copy
 
     def _checked_costs(self, costs: FeatureCosts | ArrayLike) -> FeatureCosts:
         checked = costs if isinstance(costs, FeatureCosts) else FeatureCosts.of(costs)
@@ -317,31 +327,21 @@ class ShardedData(AnyData):
         """Number of preference pairs in all shards."""
         return self._n_pairs
 
-    def with_features(self, mask: Mask) -> Self:
-        """Return the same documents with the features of `mask` only."""
-        if mask.all():
-            return self
+    def _some(self, mask: Mask) -> Self:
         costs = None if self.costs is None else self.costs.of_features(mask)
-        step = methodcaller("with_features", mask)
-        return self.remember(("with features", mask.tobytes()), lambda: self._after(step, costs))
-
-    def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
-        """Return the same documents, whose features cost `costs`."""
-        return self._after(None, self._checked_costs(costs))
+        return self._after(methodcaller("with_features", mask))._changed(costs=costs)
 
     def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
         """Return the same documents with features scaled by a scaling."""
-        return self._after(methodcaller("scaled_by", scaling), self.costs)
+        return self._after(methodcaller("scaled_by", scaling))._changed(costs=self.costs)
 
     def declared(self, kind: Literal["query"]) -> Self:
-        """Return the same documents, marked as scaled per query."""
-        return self._after(methodcaller("declared", kind), self.costs)
+        """Return the same documents marked as scaled per query."""
+        return self._after(methodcaller("declared", kind))._changed(costs=self.costs)
 
-    def _after(self, step: Step | None, costs: FeatureCosts | None) -> Self:
+    def _after(self, step: Step) -> Self:
         """Return the data set after a step on every shard."""
-        data = type(self)(self._holder if step is None else self._shards.changed(step), self.name)
-        data.costs = costs
-        return data
+        return type(self)(self._shards.changed(step), self.name)
 
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value that rankers cannot compute with."""
