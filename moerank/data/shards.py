@@ -290,6 +290,7 @@ class ShardedData(AnyData):
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> data = RankingData([[0.1], [0.9], [0.5], [0.2]], y=[0, 2, 1, 0], qid=[1, 1, 2, 2])
     >>> shards = cut_into_shards(data, 2)
     >>> shards, shards.map(lambda shard: shard.n_documents)

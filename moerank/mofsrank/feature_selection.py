@@ -92,6 +92,7 @@ class FeatureSelection(Stage):
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> import numpy as np
     >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])

@@ -80,6 +80,7 @@ class InstanceSelection(Stage):
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> import numpy as np
     >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])

@@ -93,6 +93,7 @@ class FeatureStrings:
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> data = RankingData([[0.1, 0.5, 0.2], [0.9, 0.4, 0.3]], [0, 1], costs=[1.0, 5.0, 3.0])
     >>> strings = FeatureStrings(data, FeatureLimits(max_cost=4.0, include=[2]))
     >>> strings.repaired(np.ones((1, 3), bool), np.random.default_rng(0)).tolist()
@@ -276,6 +277,7 @@ def allowed_features(train: AnyData, include: Features, exclude: Features) -> tu
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> kept, included = allowed_features(RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc"), "c", [0])
     >>> kept.tolist(), included
     ([False, True, True], ('c',))
@@ -301,6 +303,7 @@ def with_costs(
 
     Examples
     --------
+    >>> from moerank.data import RankingData
     >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1])
     >>> with_costs(data, groups=["top", "top"], group_costs={"top": 3.0}).costs.total
     3.0
