@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,7 +70,8 @@ def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> I
             n_bytes = max(path.stat().st_size, 1)
             for batch in reader:
                 yield _without_empty_texts(batch, texts)
-                report_reading(path, min(stored.tell() / n_bytes, 1.0))
+                at = os.lseek(stored.fileno(), 0, os.SEEK_CUR)  # pyarrow's thread reads on; `tell` would go back
+                report_reading(path, min(at / n_bytes, 1.0))
     if watched.zero:
         raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
     if watched.quoted and texts:  # pyarrow takes a text after a quote, and a quote that does not end
