@@ -101,7 +101,7 @@ class SolverEntry:
     recommended: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
-    def settled(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def settled(self, parameters: Mapping[str, object]) -> dict[str, Any]:
         """Return some arguments with the fixed ones; of a mapping among these, only its keys are fixed.
 
         Examples
@@ -238,7 +238,7 @@ def solver_entry(name: str) -> SolverEntry | None:
     return replace(entry, name=name)
 
 
-def _entry(name: str, offered: Any, *, backend: bool) -> SolverEntry | None:
+def _entry(name: str, offered: object, *, backend: bool) -> SolverEntry | None:
     """Return the row of an object that another package offers; None if it is no solver."""
     if isinstance(offered, SolverEntry):
         return replace(offered, backend=offered.backend or backend)
@@ -407,7 +407,7 @@ def read_text(text: str) -> tuple[str, dict[str, Any]]:
     return match[1], parameters
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Return the text of a value of a parameter, which `read_text` reads as the same value.
 
     Raises

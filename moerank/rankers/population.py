@@ -19,10 +19,10 @@ from moerank.rankers.model import Forest
 class AnyRanker(Protocol):
     """An estimator in the style of scikit-learn; a higher prediction ranks higher."""
 
-    def fit(self, X: Any, y: Any, /) -> Any:
+    def fit(self, X: object, y: object, /) -> Any:
         """Train on documents X (n_documents, n_features) with relevance labels y (n_documents,)."""
 
-    def predict(self, X: Any, /) -> Any:
+    def predict(self, X: object, /) -> Any:
         """Return the scores (n_documents,) of the rows of X."""
 
 

@@ -143,7 +143,7 @@ class Grid(Section):
         ]
 
 
-def read_problems(asked: AskedProblems, settings: Mapping[str, Any]) -> list[Problem]:
+def read_problems(asked: AskedProblems, settings: Mapping[str, object]) -> list[Problem]:
     """Return the problems that are asked for.
 
     Parameters
@@ -264,11 +264,11 @@ def read_grids(folder: Path, grids: list[dict[str, Any]]) -> list[Grid]:
         raise ValueError(f"{folder / 'study.json'}: not a study of this version of moerank ({reason})") from None
 
 
-def _problem(given: str | Path | Problem, settings: Mapping[str, Any]) -> Problem:
+def _problem(given: str | Path | Problem, settings: Mapping[str, object]) -> Problem:
     return with_settings(given, settings) if isinstance(given, Problem) else load_problem(given, settings)
 
 
-def _named_problem(name: str, given: str | Path | Problem | InMemory, settings: Mapping[str, Any]) -> Problem:
+def _named_problem(name: str, given: str | Path | Problem | InMemory, settings: Mapping[str, object]) -> Problem:
     if isinstance(given, str | Path | Problem):
         return with_settings(_problem(given, settings), {"name": name})
     return make_problem(name, given, settings)
@@ -278,13 +278,13 @@ def _is_all(given: object) -> bool:
     return isinstance(given, str) and given == "all"
 
 
-def _solver(given: Any) -> Solver:
+def _solver(given: object) -> Solver:
     if isinstance(given, Solver):
         return given
     return Solver.parse(given) if isinstance(given, str) else Solver.of(given)
 
 
-def _named_solver(name: str, given: Any) -> Solver:
+def _named_solver(name: str, given: object) -> Solver:
     if not isinstance(given, str):
         return Solver.of(given, name)
     spec = Solver.parse(given)

@@ -474,7 +474,7 @@ def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None =
         return Problem.model_validate({**document, "data": read_memory(data, document.get("data", {}))})
 
 
-def with_settings(problem: Problem, settings: Mapping[str, Any]) -> Problem:
+def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
     """Return a problem with other settings, as `load_problem` takes them.
 
     Raises
@@ -528,7 +528,7 @@ def _problem_path(problem: str | Path) -> Path:
 
 
 @contextmanager
-def _sentences(place: str, settings: Mapping[str, Any]) -> Iterator[None]:
+def _sentences(place: str, settings: Mapping[str, object]) -> Iterator[None]:
     """Turn what pydantic says of a problem into a ValueError of one sentence."""
     try:
         yield
@@ -536,14 +536,14 @@ def _sentences(place: str, settings: Mapping[str, Any]) -> Iterator[None]:
         raise ValueError(_sentence(error, place, settings)) from None
 
 
-def _changed(document: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def _changed(document: dict[str, Any], settings: Mapping[str, object]) -> dict[str, Any]:
     """Return a document, into which settings are put."""
     for key, value in settings.items():
         _put(document, key, value)
     return document
 
 
-def _put(document: dict[str, Any], key: str, value: Any) -> None:
+def _put(document: dict[str, Any], key: str, value: object) -> None:
     """Set the value of a dotted key, making tables on the way."""
     *tables, last = key.split(".")
     for table in tables:
@@ -553,7 +553,7 @@ def _put(document: dict[str, Any], key: str, value: Any) -> None:
     document[last] = value
 
 
-def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -> str:
+def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]) -> str:
     """Say where the most telling error is, and what would be right."""
     # A misspelt key comes first: it may be the reason why another is missing.
     problem = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")

@@ -199,7 +199,7 @@ def _remark_on_queries(metric: Metric, parts: Iterable[AnyData], *, aloud: bool)
             warnings.warn(remark, stacklevel=3)
 
 
-def _trained(spec: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
+def _trained(spec: Solver, estimator: object, parts: Parts, report: Progress, clock: _Clock) -> Any:
     """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
     if spec.tune and callable(getattr(estimator, "tune", None)):
         estimator = tuned(estimator, parts, spec.settings, lambda share: report("tuning", share, "by validation MAP"))
@@ -242,7 +242,7 @@ def _silent(stage: str, fraction: float, text: str) -> None:
     pass
 
 
-def _course(estimator: Any, clock: _Clock) -> dict[str, Any]:
+def _course(estimator: object, clock: _Clock) -> dict[str, Any]:
     """Return the convergence and the times of a run as fields of its result; rankers have no stages."""
     history = getattr(estimator, "history_", {})
     return {
@@ -365,7 +365,7 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
 
 
 def _verdict(
-    estimator: Any, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
+    estimator: object, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
 ) -> Verdict | None:
     """Return how a selection stands on the test part; None of a ranker that selects nothing."""
     validation, test = (in_one_piece(measure.parts[part]) for part in PARTS[1:])

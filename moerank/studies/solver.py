@@ -228,7 +228,7 @@ class Solver(BaseModel):
             known = plain.get_params(deep=False)
         return known
 
-    def beneath(self, defaults: Mapping[str, Any], *, tune: bool) -> Self:
+    def beneath(self, defaults: Mapping[str, object], *, tune: bool) -> Self:
         """Return the solver with the parameters of a problem file; an object stays as it is."""
         if self.given is not None:
             return self
@@ -273,7 +273,7 @@ class Solver(BaseModel):
         return with_features(made)
 
 
-def check_parameters(parameters: Mapping[str, Any]) -> None:
+def check_parameters(parameters: Mapping[str, object]) -> None:
     """Refuse parameters of a file that do not describe a method, or that no result could keep.
 
     Raises
@@ -295,7 +295,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
         _check_plain(name, value, DEEPEST)
 
 
-def _check_plain(name: str, value: Any, depth: int) -> None:
+def _check_plain(name: str, value: object, depth: int) -> None:
     if depth == 0:
         raise ValueError(f"{name} has more than {DEEPEST} tables or lists inside each other")
     if isinstance(value, Mapping):
@@ -312,7 +312,7 @@ def _check_plain(name: str, value: Any, depth: int) -> None:
         raise ValueError(f"{name} must be a text, a switch, a number, or a table or list of such, not {value}")
 
 
-def _is_estimator(source: Any) -> bool:
+def _is_estimator(source: object) -> bool:
     return all(callable(getattr(source, method, None)) for method in ("fit", "predict", "get_params"))
 
 
@@ -333,7 +333,7 @@ def _label(estimator: Any) -> str:
     return label
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     try:
         return written(value)
     except TypeError:  # no JSON
@@ -352,7 +352,7 @@ def _shallow(description: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def describe(value: Any, place: str, *, without: tuple[str, ...] = ()) -> Any:
+def describe(value: object, place: str, *, without: tuple[str, ...] = ()) -> Any:
     """Return a plain JSON value that identifies `value` in every process.
 
     Parameters
@@ -454,7 +454,7 @@ def _code(value: Any, place: str) -> Any:
     return described
 
 
-def _version(value: Any) -> dict[str, str]:
+def _version(value: object) -> dict[str, str]:
     version = vars(value).get("version") if hasattr(value, "__dict__") else None
     return {"version": version} if isinstance(version, str) else {}
 
@@ -485,7 +485,7 @@ def _warn_if_stale(module: str, name: str) -> None:
         warnings.warn(f"{file} has changed since {name} was imported; import it again", stacklevel=2)
 
 
-def digest_of(description: Any) -> str:
+def digest_of(description: object) -> str:
     """Return the digest of plain JSON values, whatever the order of keys."""
     return blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=12).hexdigest()
 
@@ -529,7 +529,7 @@ def _pieces(array: Array) -> Iterable[Array]:
     return (array[i : i + step] for i in range(0, len(array), step)) if array.ndim else (array,)
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float) and isfinite(plain):
         return plain

@@ -463,7 +463,7 @@ class MemoryData(DataSection):
         return self._held[fold - 1]
 
 
-def read_memory(data: Any, settings: Mapping[str, Any]) -> MemoryData:
+def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
     """Return data in memory as the table [data] of a problem.
 
     Parameters
@@ -504,7 +504,7 @@ def read_memory(data: Any, settings: Mapping[str, Any]) -> MemoryData:
     return section
 
 
-def _fold(parts: Any) -> Fold:
+def _fold(parts: object) -> Fold:
     if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, AnyData) for p in parts):
         raise ValueError(f"a fold in memory is {WANTED}")
     train, validation, test = parts

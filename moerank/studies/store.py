@@ -263,7 +263,7 @@ class Store:
         return self.folder / "failures" / f"{cell.key}.json"
 
 
-def _requests(values: Any) -> list[dict[str, Any]]:
+def _requests(values: object) -> list[dict[str, Any]]:
     """Return the grids of a study.json, as far as they are tables."""
     if not isinstance(values, dict) or "format" not in values:
         raise ValueError("it has no format")
