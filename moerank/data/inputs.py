@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "Extremes",
     "arrow_numbers",
     "as_labels",
     "as_table",
-    "column_names",
-    "is_frozen",
-    "require_same_index",
-    "without_mask",
-    "Extremes",
     "checked_features",
     "checked_labels",
     "checked_names",
     "checked_queries",
     "checked_scores",
+    "column_mask",
+    "column_names",
     "extremes_of",
+    "in_column_order",
+    "is_frozen",
+    "listed",
+    "name_of_scaled_table",
     "query_offsets",
     "refuse_infinite_values",
     "refuse_large_values",
     "refuse_missing_values",
-    "column_mask",
-    "in_column_order",
-    "listed",
-    "name_of_scaled_table",
     "register_scaled_table",
+    "require_same_index",
+    "without_mask",
 ]
 
 ROWS = 4096

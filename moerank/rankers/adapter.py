@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.checks import Parameters
 from moerank.data import AnyData, RankingData
 from moerank.data.ranking_data import in_one_piece
 from moerank.rankers.arguments import read_masks
@@ -243,7 +244,7 @@ def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingDat
     return trained
 
 
-def _query_argument(ranker: AnyRanker, train: RankingData) -> dict[str, Any]:
+def _query_argument(ranker: AnyRanker, train: RankingData) -> Parameters:
     """Return the keyword argument by which the ``fit`` of a ranker learns of the queries."""
     parameters = inspect.signature(ranker.fit).parameters
     if "group" in parameters:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix
+from moerank.checks import Parameters
 from moerank.data import AnyData, RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.arguments import trainable
@@ -19,10 +20,10 @@ from moerank.rankers.model import Forest
 class AnyRanker(Protocol):
     """An estimator in the style of scikit-learn; a higher prediction ranks higher."""
 
-    def fit(self, X: object, y: object, /) -> Any:
+    def fit(self, X: Any, y: Any, /) -> Any:
         """Train on documents X (n_documents, n_features) with relevance labels y (n_documents,)."""
 
-    def predict(self, X: object, /) -> Any:
+    def predict(self, X: Any, /) -> Any:
         """Return the scores (n_documents,) of the rows of X."""
 
 
@@ -277,7 +278,7 @@ def train_population(
     >>> len(population), population.scores(train.X).shape, population.take(np.array([1, -1])).coefs.shape
     (2, (3, 2), (2, 2))
     """
-    given: dict[str, Any] = {"pair_mask": pair_mask, "feature_mask": feature_mask, "start": start}
+    given: Parameters = {"pair_mask": pair_mask, "feature_mask": feature_mask, "start": start}
     found = backend.fit_population(
         trainable(train, backend), **{name: value for name, value in given.items() if value is not None}
     )

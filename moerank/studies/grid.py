@@ -15,22 +15,23 @@ from pydantic import Field, ValidationError, model_validator
 from moerank.checks import check_at_least, first_mistake, size
 from moerank.data import AnyData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
+from moerank.files import Json
 from moerank.solvers import solvers as solver_table
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
 from moerank.studies.result import FORMAT
 from moerank.studies.run_fold import configuration
 from moerank.studies.solver import Solver
-from moerank.studies.sources import InMemory, Parameters, Section
+from moerank.studies.sources import InMemory, PlainParameters, Section
 
 __all__ = [
-    "Cell",
-    "digest",
     "MOST_CELLS",
     "AskedProblems",
     "AskedSolvers",
+    "Cell",
     "Grid",
     "check_names",
     "check_number",
+    "digest",
     "folds_of",
     "read_grids",
     "read_problems",
@@ -68,7 +69,7 @@ class Cell:
         names = f"{self.problem.name}|{self.fold}|{self.seed}"
         return int.from_bytes(hashlib.blake2b(names.encode(), digest_size=4).digest(), "big")
 
-    def configuration(self) -> dict[str, Any]:
+    def configuration(self) -> Json:
         """Return everything that decides the result, as plain JSON values."""
         return {"format": FORMAT, **configuration(self.problem, self.fold, self.solver, self.seed, baselines=False)}
 
@@ -84,7 +85,7 @@ class Cell:
         return hash(self.key)
 
 
-def digest(configuration: dict[str, Any]) -> str:
+def digest(configuration: Json) -> str:
     """Return the digest of a configuration, whatever the order of its keys."""
     text = json.dumps(configuration, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
@@ -118,7 +119,7 @@ class Grid(Section):
     solvers: tuple[Solver, ...]
     folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
     seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
-    settings: Parameters = Field(default_factory=dict)
+    settings: PlainParameters = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -247,7 +248,7 @@ def check_number(n_cells: int) -> None:
         raise ValueError(f"a study has at most {size(MOST_CELLS)} cells, not {size(n_cells)}; divide it")
 
 
-def read_grids(folder: Path, grids: list[dict[str, Any]]) -> list[Grid]:
+def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
     """Return what was asked for in a folder.
 
     Raises

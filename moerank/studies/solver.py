@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from sklearn.base import clone
 
 from moerank.arrays import Array
+from moerank.checks import Parameters
 from moerank.data import AnyData, RankingData
 from moerank.rankers import Selection, with_features
 from moerank.solvers import make_solver, read_text, solver_entry, solvers, written
@@ -85,10 +86,10 @@ class Solver(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     name: str
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    given: dict[str, Any] | None = None
+    parameters: Parameters = Field(default_factory=dict)
+    given: Parameters | None = None
     draws: bool = False
-    defaults: dict[str, Any] = Field(default_factory=dict, exclude=True)
+    defaults: Parameters = Field(default_factory=dict, exclude=True)
     tune: bool = Field(default=True, exclude=True)
     source: Any = Field(default=None, exclude=True, repr=False)
 
@@ -100,7 +101,7 @@ class Solver(BaseModel):
 
     @field_validator("parameters", "defaults")
     @classmethod
-    def _plain(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _plain(cls, parameters: Parameters) -> Parameters:
         check_parameters(parameters)
         return parameters
 
@@ -195,7 +196,7 @@ class Solver(BaseModel):
         return f"{self.name}[{set_by_user}]" if set_by_user else self.name
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Parameters:
         """All parameters that the user or the problem file sets; of an object its description."""
         return {**self.defaults, **self.parameters} if self.given is None else self.given
 
@@ -221,9 +222,9 @@ class Solver(BaseModel):
         """Return the solver with its defaults; an object as it is."""
         return make_solver(self.name) if self.given is None else self.source
 
-    def takes(self) -> dict[str, Any]:
+    def takes(self) -> Parameters:
         """Return the parameters that a problem may set, with their defaults; none of an object."""
-        known: dict[str, Any] = {}
+        known: Parameters = {}
         if self.given is None and hasattr(plain := self.plain(), "get_params"):
             known = plain.get_params(deep=False)
         return known
@@ -340,9 +341,9 @@ def _shown(value: object) -> str:
         return getattr(value, "__name__", None) or " ".join(repr(value).split())
 
 
-def _shallow(description: dict[str, Any]) -> dict[str, Any]:
+def _shallow(description: Parameters) -> Parameters:
     """Return a description as files keep it, with the digests of deep tables in their places."""
-    plain: dict[str, Any] = json.loads(json.dumps(description))
+    plain: Parameters = json.loads(json.dumps(description))
     parameters = plain.get("parameters")
     if isinstance(parameters, dict):
         plain["parameters"] = {

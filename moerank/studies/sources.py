@@ -49,25 +49,25 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Parameters",
-    "Section",
-    "Places",
-    "shipped_folder",
-    "DataSection",
-    "Fold",
-    "Precision",
-    "FileData",
-    "LetorData",
-    "Split",
-    "TableData",
-    "InMemory",
-    "MemoryData",
-    "read_memory",
     "SOURCES",
     "Data",
+    "DataSection",
+    "FileData",
+    "Fold",
     "FoldShard",
-    "read_parts",
+    "InMemory",
+    "LetorData",
+    "MemoryData",
+    "Places",
+    "PlainParameters",
+    "Precision",
+    "Section",
+    "Split",
+    "TableData",
     "query_ids",
+    "read_memory",
+    "read_parts",
+    "shipped_folder",
 ]
 
 
@@ -76,7 +76,7 @@ def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-Parameters = Annotated[dict[str, Any], AfterValidator(_checked)]
+PlainParameters = Annotated[dict[str, Any], AfterValidator(_checked)]
 
 
 def shipped_folder() -> Path:
