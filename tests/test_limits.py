@@ -50,6 +50,35 @@ def test_rankers_without_weights_know_excluded_columns_too(fold):
     np.testing.assert_array_equal(solver.predict(test.X), without.predict(test.X[:, kept]))
 
 
+def test_only_some_features_are_as_without_the_others(fold):
+    train = fold[0]
+    kept = np.isin(np.arange(8), [1, 3, 4, 6])
+    solver = MOFSRank(**SMALL, only=[1, 3, 4, train.feature_names[6]]).fit(train)
+    without = MOFSRank(**SMALL).fit(train.with_features(kept))
+    np.testing.assert_array_equal(solver.front_coefs_[:, kept], without.front_coefs_)
+    assert not solver.front_coefs_[:, ~kept].any()
+
+
+def test_limits_by_column_hold_for_the_features_that_are_left(fold):
+    train = fold[0]
+    limits = {"today": [0, 2, 5], "max_changes": 2, "requires": {0: [1], 7: 2, 3: [4]}, "exclude": [0]}
+    masks = MOFSRank(**SMALL, **limits).fit(train).front_support_
+    assert not masks[:, 0].any()
+    assert (masks != np.isin(np.arange(8), [0, 2, 5])).sum(axis=1).max() <= 2
+    assert (masks[:, 2] | ~masks[:, 7]).all()
+    assert (masks[:, 4] | ~masks[:, 3]).all()
+
+
+def test_a_constant_feature_counts_where_a_limit_needs_it(fold):
+    train = fold[0]
+    X = train.X.copy()
+    X[:, 3] = 1.0
+    solver = MOFSRank(**SMALL, today=[3, 4], max_changes=1).fit(X, train.y, qid=train.qid)
+    masks = solver.front_support_
+    assert (masks != np.isin(np.arange(8), [3, 4])).sum(axis=1).max() <= 1
+    np.testing.assert_array_equal(solver.front_["n_features"], masks.sum(axis=1))
+
+
 PRICES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 NAMES = [f"f{k}" for k in range(8)]
 
@@ -99,6 +128,15 @@ def test_an_included_feature_counts_at_weight_0(fold):
         ({"include": [1], "exclude": ["relevant 3"]}, "feature 'relevant 3' is both in include and in exclude"),
         ({"include": ["relevant 4"]}, "include: unknown feature 'relevant 4'; did you mean"),
         ({"exclude": range(8)}, "exclude leaves none of the 8 features"),
+        ({"include": [1], "only": [2]}, "feature 'relevant 3' is both in include and in exclude or not in only"),
+        ({"only": [1], "exclude": [1]}, "exclude leaves none of the 1 features"),
+        (
+            {"requires": {1: [2]}, "exclude": [2]},
+            "feature 'relevant 3' requires '.*', which is in exclude",
+        ),
+        ({"today": [1, 2], "max_changes": 1, "exclude": [1, 2]}, "2 features of today are in exclude, and max_changes"),
+        ({"today": [1, 2]}, "today needs max_changes"),
+        ({"at_least": {"a": 1}}, "at_least needs groups of features"),
         ({"max_cost": 3.0}, "max_cost needs to know what the features cost"),
         ({"costs": {"f0": 1.0}}, "costs: unknown feature 'f0'"),
         ({"costs": {0: 1.0}}, "costs: nothing is given for feature 'relevant 3'"),

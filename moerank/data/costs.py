@@ -31,6 +31,8 @@ class FeatureCosts:
         The group of each feature, counted from 0; −1 for a feature in none.
     shared : ndarray of float64, shape (n_groups,)
         The cost of each group, paid once however many of its features are used.
+    names : tuple, length n_groups
+        The names of the groups.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class FeatureCosts:
     own: NDArray[np.float64]
     group: NDArray[np.int64]
     shared: NDArray[np.float64]
+    names: tuple[Hashable, ...]
 
     @classmethod
     def of(
@@ -76,7 +79,7 @@ class FeatureCosts:
                 raise ValueError(f"group_costs: {unknown('group', str(name), [str(known) for known in order])}")
         numbers = {name: number for number, name in enumerate(order)}
         group = np.array([-1 if name is None else numbers[name] for name in names], np.int64)
-        return cls(own, group, _checked("group_costs", [prices.get(name, 0.0) for name in order]))
+        return cls(own, group, _checked("group_costs", [prices.get(name, 0.0) for name in order]), tuple(order))
 
     def __len__(self) -> int:
         return len(self.own)
@@ -99,7 +102,7 @@ class FeatureCosts:
 
     def of_features(self, mask: NDArray[np.bool_]) -> FeatureCosts:
         """Return the costs of the features in `mask`, shape (n_features,)."""
-        return FeatureCosts(self.own[mask], self.group[mask], self.shared)
+        return FeatureCosts(self.own[mask], self.group[mask], self.shared, self.names)
 
 
 def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCosts:

@@ -55,7 +55,10 @@ class Ensemble(Stage):
         The paper does not.
     count : {"weights", "bits"}, default "weights"
         Count features with a weight, or ones among the bits, as the paper does. The counts differ where the members
-        with a weight for a feature have weight 0 themselves.
+        with a weight for a feature have weight 0 themselves. Limits that a selection breaks by lacking a feature count
+        ones.
+    selected : ndarray of bool, shape (n_members, n_features), optional
+        Features of the members, where such limits count them; by default those with a weight.
 
     Notes
     -----
@@ -90,6 +93,7 @@ class Ensemble(Stage):
         backend: FitnessBackend | None = None,
         inject: bool = False,
         count: Counted = "weights",
+        selected: Mask | None = None,
         crossover: float = CROSSOVER,
         mutation: float | None = None,
         workers: int = 1,
@@ -98,7 +102,9 @@ class Ensemble(Stage):
         if coefs.ndim != 2 or coefs.shape[1] != train.n_features:
             raise ValueError(f"coefs must have shape (n_members, {train.n_features}), not {coefs.shape}")
         self.strings = FeatureStrings(train, limits, by_group=by_group)
-        self.used = np.flatnonzero(self.strings.bits(coefs != 0).any(axis=0))
+        counts_bits = limits.may_need_more
+        self._members = self.strings.bits(coefs != 0 if selected is None or not counts_bits else selected)
+        self.used = np.flatnonzero(self._members.any(axis=0))
         if len(self.used) == 0:
             raise ValueError(
                 "no feature has a weight in any ranker of the front (coefs are all zero): there is nothing to combine; "
@@ -122,7 +128,7 @@ class Ensemble(Stage):
         )
         self.coefs = coefs
         self.inject = inject
-        self.count = count
+        self.count = "bits" if counts_bits else count
 
     @property
     def n_bits(self) -> int:
@@ -141,7 +147,7 @@ class Ensemble(Stage):
 
     def members(self) -> Matrix:
         """Return the strings (n_members, n_var) of the members of the front."""
-        bits = self.strings.bits(self.coefs != 0)[:, self.used]
+        bits = self._members[:, self.used]
         return np.hstack([bits, np.eye(len(self.coefs))]).astype(np.float64)
 
     def weights(self, X: Matrix) -> Matrix:

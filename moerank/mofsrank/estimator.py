@@ -79,13 +79,24 @@ class MOFSRank(RankingEstimator):
         number of preference pairs and the error.
     max_features : int, optional
         Largest number of features of a selection. Every string of the second and the third stage keeps this limit and
-        the next two; limits that no selection can keep are refused.
+        the next seven; limits that no selection can keep are refused.
     max_cost : float, optional
         Largest cost of all features of a selection together.
     include : sequence of int or str, default ()
         Columns, from 0, or names of features of every selection, which count even if their weight is 0.
+    at_most, at_least : mapping, optional
+        Largest and smallest number of features of `groups` by name, as ``{"title": 3}``.
+    requires : mapping, optional
+        For a feature, by column or name, the features that every selection with it has, too.
+    today : sequence of int or str, default ()
+        Columns or names of the features in use today, for `max_changes`.
+    max_changes : int, optional
+        Largest number of features by which a selection differs from `today`, those added and those dropped.
     exclude : sequence of int or str, default ()
         Columns or names of features that leave the data before the search, also for the reference of the verdict.
+    only : sequence of int or str, default ()
+        All other features leave the data, too, as if they were in `exclude`; by default none. The features of the first
+        ranking phase make a ranker for that phase.
     costs : array-like or mapping, shape (n_features,), optional
         Cost of each feature, in the order of the columns or by name, for the objective "cost" and for `max_cost`; by
         default that of the data. A `FeatureCosts` has groups, too.
@@ -207,7 +218,13 @@ class MOFSRank(RankingEstimator):
     max_features: int | None = None
     max_cost: float | None = None
     include: Features = ()
+    at_most: Mapping[Any, int] | None = None
+    at_least: Mapping[Any, int] | None = None
+    requires: Mapping[Any, Features] | None = None
+    today: Features = ()
+    max_changes: int | None = None
     exclude: Features = ()
+    only: Features = ()
     costs: Costs | None = None
     groups: Groups | None = None
     group_costs: GroupCosts | None = None
@@ -256,11 +273,11 @@ class MOFSRank(RankingEstimator):
             unit = settings.instance_selection.unit if settings.instance_selection else "auto"
             check_on_shards(self.backend, unit, self.refit)
         self.random_state_ = settings.random_state
-        kept, included = allowed_features(train, self.include, self.exclude)
+        kept, limits = allowed_features(train, settings.limits, self.exclude, self.only)
         allowed = with_costs(train, self.costs, self.groups, self.group_costs).with_features(kept)
-        settings = settings.model_copy(update={"include": included})
+        settings = settings.model_copy(update=vars(limits))
         # Refuse limits that no selection can keep before the search.
-        strings = FeatureStrings(allowed, settings.limits, by_group=settings.feature_selection.by_group)
+        strings = FeatureStrings(allowed, limits, by_group=settings.feature_selection.by_group)
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
         check_differing(self._scored_by, allowed)
         with one_blas_thread():

@@ -139,6 +139,7 @@ class FeatureSelection(Stage):
         self.pair_masks = pair_masks
         self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]
         self._counted = varying_for(self.backend, trainable(train, self.backend)) | self.strings.included
+        self._counted |= limits.may_need_more  # a constant feature may be what a limit needs
         self.unit = unit
         self.adaptive = adaptive
         self.form = form

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pymoo.core.problem import Problem
 from pymoo.core.repair import Repair
+from scipy.sparse import csr_array
 
-from moerank.arrays import Array, Integers, Mask, Vector
-from moerank.checks import check_at_least, check_not_negative
+from moerank.arrays import Array, Integers, Mask, Matrix, Vector
+from moerank.checks import check_at_least, check_not_negative, unknown
 from moerank.data import AnyData, FeatureCosts
 from moerank.data.costs import known_costs
 from moerank.data.inputs import column_mask, in_column_order, listed
@@ -48,38 +49,80 @@ class FeatureLimits:
         Largest cost of all features together; the data must have costs.
     include : sequence of int or str
         Columns, counted from 0, or names of the features of every selection.
+    at_most, at_least : mapping of group to int, optional
+        Largest and smallest number of features of groups; the data must have groups.
+    requires : mapping of feature to features, optional
+        Features that a selection with the feature has, too.
+    today, max_changes : sequence of int or str, int, optional
+        Features in use today, and the largest number of features by which a selection differs from them: those that it
+        adds and those that it drops.
 
     Examples
     --------
-    >>> FeatureLimits(max_features=10, include="bm25").given
-    {'max_features': 10, 'include': ('bm25',)}
+    >>> FeatureLimits(max_features=10, include="bm25", requires={"age": ["clicks"]}).given
+    {'max_features': 10, 'include': ('bm25',), 'requires': {'age': ('clicks',)}}
     """
 
     max_features: int | None = None
     max_cost: float | None = None
     include: Features = ()
+    at_most: Mapping[Any, int] | None = None
+    at_least: Mapping[Any, int] | None = None
+    requires: Mapping[Any, Features] | None = None
+    today: Features = ()
+    max_changes: int | None = None
 
     def __post_init__(self) -> None:
         check_at_least(1, or_none=True, max_features=self.max_features)
+        check_at_least(0, or_none=True, max_changes=self.max_changes)
         check_not_negative(or_none=True, max_cost=self.max_cost)
-        object.__setattr__(self, "include", listed(self.include))
+        for name in ("at_most", "at_least"):
+            for group, number in (getattr(self, name) or {}).items():
+                check_at_least(0, **{f"{name} of group {group!r}": number})
+            object.__setattr__(self, name, dict(getattr(self, name) or {}) or None)
+        for name in ("include", "today"):
+            object.__setattr__(self, name, listed(getattr(self, name)))
+        needs = {feature: listed(needed) for feature, needed in (self.requires or {}).items()}
+        object.__setattr__(self, "requires", needs or None)
+        if self.today and self.max_changes is None:
+            raise ValueError("today needs max_changes, the largest number of features that differ from it")
+
+    @classmethod
+    def of(cls, arguments: object) -> Self:
+        """Return the limits among the attributes of an object."""
+        return cls(**{field.name: getattr(arguments, field.name) for field in fields(cls)})
 
     @property
     def given(self) -> dict[str, object]:
         """The limits that are set, by name."""
-        limits = {"max_features": self.max_features, "max_cost": self.max_cost, "include": self.include or None}
-        return {name: limit for name, limit in limits.items() if limit is not None}
+        return {name: limit for name, limit in vars(self).items() if limit not in (None, ())}
+
+    @property
+    def may_need_more(self) -> bool:
+        """Whether a selection may break a limit because it lacks a feature other than those of `include`."""
+        return bool(self.at_least or self.requires or self.today)
 
 
 UNLIMITED = FeatureLimits()
+
+
+@dataclass(frozen=True, eq=False)
+class _Bound:
+    """A sum over the ones of a string that is at most `most`; `message` is about ``sign * sum + start``."""
+
+    terms: Vector
+    most: float
+    message: str
+    sign: int = 1
+    start: int = 0
 
 
 class FeatureStrings:
     """The bit strings that stand for feature subsets of some data, and the limits that they keep.
 
     With `by_group` a bit stands for all features of a group, or for a feature without a group; otherwise for one
-    feature. A ValueError refuses limits that no string can keep, unknown features, `max_cost` for data without costs,
-    and `by_group` for data without groups.
+    feature. A ValueError refuses limits that no string can keep, unknown features and groups, `max_cost` for data
+    without costs, and limits of groups or `by_group` for data without groups.
 
     Attributes
     ----------
@@ -87,9 +130,15 @@ class FeatureStrings:
         The bit that stands for each feature. Bits are in the order of their first features.
     n_bits : int
     included : ndarray of bool, shape (n_features,)
-        Features that belong to every selection; with `by_group`, all features of their groups.
+        Features that belong to every selection, with those that they require; with `by_group`, all features of their
+        groups.
     most_ones : int
         Number of ones that fit when the smallest or cheapest bits are set first.
+
+    Notes
+    -----
+    All limits but those of `include` and `requires` are bounds of sums over the bits. The shared cost of a group is
+    that of a mark, a further bit that each bit of the group requires.
 
     Examples
     --------
@@ -107,21 +156,22 @@ class FeatureStrings:
         self.bit_of = _bits_of_groups(data) if by_group else np.arange(data.n_features)
         self.n_bits = int(self.bit_of.max()) + 1
         included = column_mask(limits.include, data.feature_names, "include")
-        self.included_bits: Mask = np.bincount(self.bit_of, included, self.n_bits) > 0
+        self._needs, self._needed = self._requirements()
+        self.included_bits: Mask = self._implied(self._of_bits(included)[None] > 0)[0, : self.n_bits]
         self.included = self.included_bits[self.bit_of]
-        if limits.max_cost is not None:
-            known_costs(data.costs, data.name, "max_cost")
-        # The own cost and the group of each bit, and the shared cost of each group; the last entry is for no group.
-        costs = data.costs or FeatureCosts.of(np.zeros(data.n_features))
-        group = np.full(self.n_bits, -1)
-        group[self.bit_of] = costs.group
-        self._own = np.bincount(self.bit_of, costs.own, self.n_bits)
-        self._group, self._shared = group % (len(costs.shared) + 1), np.append(costs.shared, 0.0)
-        self._width = np.bincount(self.bit_of, minlength=self.n_bits)
+        self._bounds = list(self._limited_sums())
+        self._most = np.array([bound.most for bound in self._bounds])
+        # The last row is for the entries of `_needed` that stand for nothing.
+        self._terms = np.zeros((self._needs.shape[1] + 1, len(self._bounds)))
+        for number, bound in enumerate(self._bounds):
+            self._terms[: len(bound.terms), number] = bound.terms
         self.most_ones = self.n_bits
         if limits.given:
             self._refuse_impossible()
-            self.most_ones = int(np.count_nonzero(self._filled(self._cheapest_first()[None])))
+            filled = self._filled(*self._order(np.ones((1, self.n_bits), np.bool_), self._cheapest_first()[None]))
+            kept = filled.any() and self.keeps_limits(filled)[0]
+            self._kept = filled if kept else self._nearest(filled[0], np.ones(self.n_bits))
+            self.most_ones = int(np.count_nonzero(self._kept))
 
     def columns(self, X: Mask) -> Mask:
         """Return the feature masks of strings, shape (n, n_features)."""
@@ -138,97 +188,211 @@ class FeatureStrings:
 
     def keeps_limits(self, X: Mask) -> Mask:
         """Whether each string keeps all limits, shape (n,)."""
-        return self._keep(self.columns(X))
+        implied = self._implied(X)
+        keep: Mask = np.all(X | ~self.included_bits, axis=1) & np.all(implied[:, : self.n_bits] == X, axis=1)
+        return keep & np.all(implied @ self._terms[:-1] <= self._most, axis=1)
 
     def check(self, X: Mask) -> None:
         """Raise a ValueError for the first string that breaks a limit; empty strings pass."""
-        feature_mask = self.columns(X)
-        broken = ~self._keep(feature_mask) & feature_mask.any(axis=1)
+        broken = ~self.keeps_limits(X) & X.any(axis=1)
         if broken.any():
             row = int(broken.argmax())
             raise ValueError(
-                f"string {row} of {len(X)} {self._breach(feature_mask[row])}; give strings that keep the limits, or "
+                f"string {row} of {len(X)} {self._breach(X[row])}; give strings that keep the limits, or "
                 "the search the repair that operators() has"
             )
 
-    def repaired(self, X: Mask, random_state: Generator) -> Mask:
+    def repaired(self, X: Mask, random_state: Generator, among: Mask | None = None) -> Mask:
         """Return strings that keep the limits: the included features, then the others in random order while they fit.
 
-        Strings that keep the limits already are not changed.
+        Strings that keep the limits already are not changed. Bits that a limit needs come first, those of the string
+        before others. Where this order leaves a limit broken, the string is a nearest one that keeps all limits, by
+        integer programming. `among` (n_bits,) are the bits that may be set, by default all.
         """
         X = X | self.included_bits
         broken = np.flatnonzero(~self.keeps_limits(X))
         if len(broken):
-            lots = np.where(X[broken], random_state.random((len(broken), self.n_bits)), 2.0)
-            order = np.argsort(lots, axis=1, kind="stable")[:, : np.count_nonzero(X[broken], axis=1).max()]
-            X[broken] = self._filled(np.where(np.take_along_axis(X[broken], order, axis=1), order, -1))
+            lots = random_state.random((len(broken), self.n_bits))
+            order = np.argsort(np.where(X[broken], lots, 2.0), axis=1, kind="stable")
+            order = order[:, : np.count_nonzero(X[broken], axis=1).max()]
+            order = np.where(np.take_along_axis(X[broken], order, axis=1), order, -1)
+            allowed = np.ones(self.n_bits, np.bool_) if among is None else among | self.included_bits
+            wanted, X[broken] = X[broken], self._filled(*self._order(X[broken], order, lots, allowed))
+            for row in np.flatnonzero(~self.keeps_limits(X[broken])) if self.limits.may_need_more else ():
+                X[broken[row]] = self._nearest(wanted[row], 1 + lots[row], allowed)[0]
         return X
 
     def repair(self, used: Integers | None = None) -> Repair:
         """Return the repair of strings that break a limit; see `KeepLimits`."""
         return KeepLimits(self, used) if self.limits.given else KeepAsIs()
 
-    def _keep(self, feature_mask: Mask) -> Mask:
-        limits = self.limits
-        keep: Mask = np.all(feature_mask | ~self.included, axis=1)
+    def _requirements(self) -> tuple[csr_array, Integers]:
+        """Return what each bit requires, itself included: as a matrix, and as rows that end in entries for nothing.
+
+        Both count the marks of groups after the bits.
+        """
+        names, group = self.data.feature_names, np.full(self.n_bits, -1)
+        pairs = [
+            (bit, needed)
+            for feature, features in (self.limits.requires or {}).items()
+            for bit in self.bit_of[column_mask([feature], names, "requires")]
+            for needed in self.bit_of[column_mask(features, names, f"requires of feature {feature!r}")]
+        ]
+        n_groups = 0
+        if self.limits.max_cost is not None:
+            costs = known_costs(self.data.costs, self.data.name, "max_cost")
+            n_groups = len(costs.shared)
+            group[self.bit_of] = costs.group
+            pairs += [(bit, self.n_bits + group[bit]) for bit in np.flatnonzero(group >= 0)]
+        n_all = self.n_bits + n_groups
+        starts, ends = np.array([*pairs, *zip(range(n_all), range(n_all), strict=True)]).T
+        direct = csr_array((np.ones(len(starts), np.float32), (starts, ends)), (n_all, n_all))
+        needs = direct
+        while (further := (needs @ direct).sign()).nnz > needs.nnz:
+            needs = further
+        needs = needs[: self.n_bits].tocsr()
+        needs.sort_indices()
+        counts = np.diff(needs.indptr)
+        needed = np.full((self.n_bits, counts.max()), n_all)
+        needed[np.arange(counts.max()) < counts[:, None]] = needs.indices
+        return needs, needed
+
+    def _limited_sums(self) -> Iterator[_Bound]:
+        """Yield the bounds of sums over the bits, and over the marks of groups after them."""
+        limits, data = self.limits, self.data
         if limits.max_features is not None:
-            keep &= np.count_nonzero(feature_mask, axis=1) <= limits.max_features
+            most = limits.max_features
+            message = f"has {{:.0f}} features, and max_features is {most}"
+            yield _Bound(self._of_bits(np.ones(data.n_features)), most, message)
         if limits.max_cost is not None:
-            keep &= self._costs(feature_mask) <= limits.max_cost * (1 + ROUNDING)
-        return keep
+            costs = known_costs(data.costs, data.name, "max_cost")
+            message = f"costs {{:g}}, and max_cost is {limits.max_cost:g}"
+            terms = np.append(self._of_bits(costs.own), costs.shared)
+            yield _Bound(terms, limits.max_cost * (1 + ROUNDING), message)
+        for name, sign in (("at_most", 1), ("at_least", -1)):
+            for group, number in (getattr(limits, name) or {}).items():
+                terms = self._of_bits(_group_mask(data, group, name))
+                message = f"has {{:.0f}} features of group {group!r}, and {name} is {number}"
+                yield _Bound(sign * terms, sign * number, message, sign)
+        if limits.max_changes is not None:
+            today = column_mask(limits.today, data.feature_names, "today")
+            message = f"differs from today in {{:.0f}} features, and max_changes is {limits.max_changes}"
+            n_today = int(np.count_nonzero(today))
+            terms = self._of_bits(np.where(today, -1, 1))
+            yield _Bound(terms, limits.max_changes - n_today, message, start=n_today)
 
-    def _breach(self, mask: Mask) -> str:
-        """Say which limit a selection breaks."""
-        limits, names = self.limits, self.data.feature_names
-        if (lacking := np.flatnonzero(self.included & ~mask)).size:
+    def _of_bits(self, values: Array) -> Vector:
+        """Return the sums of the values of features over each bit, shape (n_bits,)."""
+        return np.bincount(self.bit_of, values, self.n_bits).astype(np.float64)
+
+    def _implied(self, X: Mask) -> Mask:
+        """Return the strings with all that their ones require, and with the marks of groups."""
+        if self._needed.shape[1] == 1:
+            return X
+        implied: Mask = X.astype(np.float32) @ self._needs > 0
+        return implied
+
+    def _breach(self, bits: Mask) -> str:
+        """Say which limit a string breaks."""
+        names = self.data.feature_names
+        if (lacking := np.flatnonzero(self.included & ~bits[self.bit_of])).size:
             return f"lacks feature {names[lacking[0]]!r}, which is included in every selection"
-        size = np.count_nonzero(mask)
-        if limits.max_features is not None and size > limits.max_features:
-            return f"has {size} features, and max_features is {limits.max_features}"
-        return f"costs {self._costs(mask[None])[0]:g}, and max_cost is {limits.max_cost:g}"
+        implied = self._implied(bits[None])[0]
+        sums = implied @ self._terms[:-1]
+        for bound, value in zip(self._bounds, sums, strict=True):
+            if value > bound.most:
+                return bound.message.format(bound.sign * value + bound.start)
+        lacking = np.flatnonzero((implied[: self.n_bits] & ~bits)[self.bit_of])
+        return f"lacks feature {names[lacking[0]]!r}, which another of its features requires"
 
-    def _costs(self, feature_mask: Mask) -> Vector:
-        return known_costs(self.data.costs, self.data.name, "max_cost").sums(feature_mask)
+    def _order(
+        self, wanted: Mask, order: Integers, lots: Matrix | None = None, allowed: Mask | None = None
+    ) -> tuple[Integers, int]:
+        """Return an order of bits for `_filled`, and how many steps at its beginning are for broken limits alone."""
+        helpful = (self._terms[self._needed] < 0).any(axis=(1, 2)) & (True if allowed is None else allowed)
+        if not helpful.any():
+            return order, 0
+        places = np.zeros(wanted.shape) if lots is None else lots
+        first = np.argsort(np.where(helpful, places + ~wanted, 3.0), axis=1, kind="stable")
+        first = first[:, : np.count_nonzero(helpful)]
+        # What a limit keeps out at first may fit once the others are in.
+        return np.hstack((first, order, order)), first.shape[1]
 
-    def _filled(self, order: Integers) -> Mask:
+    def _filled(self, order: Integers, n_helping: int) -> Mask:
         """Return for each row the included bits, and those of `order` (n, n_steps) that fit one after the other.
 
-        −1 stands for no bit.
+        A bit comes with all that it requires; −1 stands for no bit. The first `n_helping` steps are for bits that bring
+        a broken limit nearer.
         """
-        width, own, group, shared = self._width, self._own, self._group, self._shared
-        most = np.inf if self.limits.max_features is None else self.limits.max_features
-        dearest = np.inf if self.limits.max_cost is None else self.limits.max_cost * (1 + ROUNDING)
-        rows = np.arange(len(order))
-        X = np.tile(self.included_bits, (len(order), 1))
-        size = np.full(len(order), width[self.included_bits].sum())
-        cost = np.full(len(order), own[self.included_bits].sum())
-        paid = np.zeros((len(order), len(shared)), np.bool_)
-        paid[:, np.unique(group[self.included_bits])] = True
-        paid[:, -1] = True  # no group
-        cost += np.where(paid, shared, 0.0).sum(axis=1)
-        for bit in order.T:
-            further = np.where(paid[rows, group[bit]], 0.0, shared[group[bit]]) + own[bit]
-            fits = (bit >= 0) & ~X[rows, bit] & (size + width[bit] <= most) & (cost + further <= dearest)
-            X[rows[fits], bit[fits]] = True
-            size[fits] += width[bit[fits]]
-            cost[fits] += further[fits]
-            paid[rows[fits], group[bit[fits]]] = True
-        return X
+        X = np.zeros((len(order), len(self._terms)), np.bool_)
+        X[:, :-1] = self._implied(self.included_bits[None])
+        X[:, -1] = True
+        rows = np.arange(len(order))[:, None]
+        sums = X @ self._terms
+        for step, bit in enumerate(order.T):
+            needed = self._needed[bit]
+            further = np.where(X[rows, needed][..., None], 0.0, self._terms[needed]).sum(axis=1)
+            fits = (bit >= 0) & (sums + further <= np.maximum(self._most, sums)).all(axis=1)
+            if step < n_helping:
+                fits &= ((further < 0) & (sums > self._most)).any(axis=1)
+            X[rows[fits], needed[fits]] = True
+            sums[fits] += further[fits]
+        return X[:, : self.n_bits]
+
+    def _nearest(self, bits: Mask, weights: Vector, allowed: Mask | None = None) -> Mask:
+        """Return the string that keeps the limits with the least sum of `weights` over the bits that differ, (1, n_bits).
+
+        A ValueError says that there is none.
+        """
+        from scipy.optimize import Bounds, LinearConstraint, milp  # half a second that few need
+
+        n_all = self._needs.shape[1]
+        pairs = self._needs.tocoo()
+        each = np.arange(pairs.nnz)
+        without = csr_array((np.repeat([1.0, -1.0], pairs.nnz), (np.tile(each, 2), np.append(pairs.row, pairs.col))))
+        without.resize(pairs.nnz, n_all)
+        most = np.ones(n_all)
+        most[: self.n_bits] = True if allowed is None else allowed
+        least = np.append(self.included_bits, np.zeros(n_all - self.n_bits))
+        some = (np.arange(n_all) < self.n_bits).astype(float)
+        found = milp(
+            np.append(weights * np.where(bits, -1, 1), np.zeros(n_all - self.n_bits)),
+            integrality=np.ones(n_all),
+            bounds=Bounds(least, most),
+            constraints=[
+                LinearConstraint(self._terms[:-1].T, ub=self._most),
+                LinearConstraint(without, ub=0),
+                LinearConstraint(some, lb=1),
+            ],
+        )
+        if found.x is None:
+            raise ValueError(
+                f"no selection can keep the limits {', '.join(self.limits.given)} together; loosen one of them"
+            )
+        nearest = found.x[None, : self.n_bits] > 0.5
+        # The tolerance of the solver is coarser than that of the limits.
+        return nearest if self.keeps_limits(nearest)[0] else self._kept
 
     def _cheapest_first(self) -> Integers:
         """Return the bits in an order in which nearly the largest number of them fits."""
+        costs = self.data.costs or FeatureCosts.of(np.zeros(self.data.n_features))
+        own, width = self._of_bits(costs.own), self._of_bits(np.ones(len(self.bit_of)))
         if self.limits.max_cost is None:
-            return np.lexsort((self._own, self._width))
-        return np.lexsort((self._width, self._own + self._shared[self._group]))
+            return np.lexsort((own, width))
+        group = np.full(self.n_bits, -1)
+        group[self.bit_of] = costs.group
+        return np.lexsort((width, own + np.append(costs.shared, 0.0)[group]))
 
     def _refuse_impossible(self) -> None:
-        """Raise a ValueError if no string keeps the limits."""
-        if self.included.any():
-            if not self._keep(self.included[None])[0]:
-                raise ValueError(f"no selection can keep the limits: include alone {self._breach(self.included)}")
+        """Raise a ValueError if the included features alone, or the smallest ones, break a limit for good."""
+        if self.limits.may_need_more:
             return
-        singles = self.columns(np.eye(self.n_bits, dtype=np.bool_))
-        if not self._keep(singles).any():
+        if self.included.any():
+            if not self.keeps_limits(self.included_bits[None])[0]:
+                raise ValueError(f"no selection can keep the limits: include alone {self._breach(self.included_bits)}")
+            return
+        singles = np.eye(self.n_bits, dtype=np.bool_)
+        if not self.keeps_limits(singles).any():
             smallest = singles[self._cheapest_first()[0]]
             unit = "group" if self.by_group else "feature"
             raise ValueError(f"no selection can keep the limits: the smallest {unit} alone {self._breach(smallest)}")
@@ -249,46 +413,90 @@ class KeepLimits(Repair):
         if self.used is None:
             return self.strings.repaired(X, random_state)
         whole = np.zeros((len(X), self.strings.n_bits), np.bool_)
+        used = np.isin(np.arange(self.strings.n_bits), self.used)
         whole[:, self.used] = X[:, : len(self.used)] > 0.5
-        kept = self.strings.repaired(whole, random_state)
+        kept = self.strings.repaired(whole, random_state, used)
         # An included feature may have no weight in a sum of rankers, so that its bit is free.
+        free = self.strings.included_bits & ~whole
         X = X.copy()
-        X[:, : len(self.used)] = (kept & whole)[:, self.used]
+        X[:, : len(self.used)] = (kept & ~free)[:, self.used]
         return X
+
+
+def _grouped_costs(data: AnyData, what: str) -> FeatureCosts:
+    """Return the costs of data; raise a ValueError if `what` needs groups and there are none."""
+    if data.costs is None or (data.costs.group < 0).all():
+        raise ValueError(
+            f"{data.name}: {what} needs groups of features: give MOFSRank(groups=…) or RankingData(costs="
+            'FeatureCosts.of(…, groups=…)), or in a problem file [features] table = "features.csv" with a column group'
+        )
+    return data.costs
+
+
+def _group_mask(data: AnyData, group: object, what: str) -> Mask:
+    """Return the features of a group, shape (n_features,); raise a ValueError if `what` names an unknown group."""
+    costs = _grouped_costs(data, what)
+    if group not in costs.names:
+        raise ValueError(f"{what}: {unknown('group', str(group), [str(name) for name in costs.names])}")
+    return costs.group == costs.names.index(group)
 
 
 def _bits_of_groups(data: AnyData) -> Integers:
     """Return the bit of each feature where bits stand for groups, shape (n_features,)."""
-    if data.costs is None or (data.costs.group < 0).all():
-        raise ValueError(
-            f"{data.name}: by_group needs groups of features: give MOFSRank(groups=…) or RankingData(costs="
-            'FeatureCosts.of(…, groups=…)), or in a problem file [features] table = "features.csv" with a column group'
-        )
-    keys = [("group", group) if group >= 0 else ("feature", column) for column, group in enumerate(data.costs.group)]
+    costs = _grouped_costs(data, "by_group")
+    keys = [("group", group) if group >= 0 else ("feature", column) for column, group in enumerate(costs.group)]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     return np.array([numbers[key] for key in keys])
 
 
-def allowed_features(train: AnyData, include: Features, exclude: Features) -> tuple[Mask, tuple[str, ...]]:
-    """Return the mask of the features that are not excluded, and the names of the included features.
+def allowed_features(
+    train: AnyData, limits: FeatureLimits, exclude: Features = (), only: Features = ()
+) -> tuple[Mask, FeatureLimits]:
+    """Return the mask of the features that may be selected, and the limits for data with these features alone.
 
-    The included features are named because columns have other numbers without the excluded ones. Raises a ValueError if
-    no feature is left, or if a feature is in both lists or unknown.
+    These limits name features, because columns have other numbers without the excluded ones. A feature of `today` that
+    may not be selected is a change. Raises a ValueError if no feature is left, for an unknown feature, and for limits
+    that need an excluded one.
 
     Examples
     --------
     >>> from moerank.data import RankingData
-    >>> kept, included = allowed_features(RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc"), "c", [0])
-    >>> kept.tolist(), included
+    >>> train = RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc")
+    >>> kept, limits = allowed_features(train, FeatureLimits(include="c"), exclude=[0])
+    >>> kept.tolist(), limits.include
     ([False, True, True], ('c',))
     """
     names = train.feature_names
-    kept, included = ~column_mask(exclude, names, "exclude"), column_mask(include, names, "include")
+    kept, reason = ~column_mask(exclude, names, "exclude"), "in exclude"
+    if listed(only):
+        kept, reason = kept & column_mask(only, names, "only"), "in exclude or not in only"
     if not kept.any():
-        raise ValueError(f"exclude leaves none of the {train.n_features} features")
-    if (both := np.flatnonzero(included & ~kept)).size:
-        raise ValueError(f"feature {names[both[0]]!r} is both in include and in exclude")
-    return kept, tuple(names[column] for column in np.flatnonzero(included))
+        raise ValueError(f"exclude leaves none of the {column_mask(only, names, 'only').sum() or len(names)} features")
+
+    def named(features: Features, where: str) -> tuple[str, ...]:
+        return tuple(names[column] for column in np.flatnonzero(column_mask(features, names, where)))
+
+    allowed = {name for name, one in zip(names, kept, strict=True) if one}
+    included, today = named(limits.include, "include"), named(limits.today, "today")
+    for name in included:
+        if name not in allowed:
+            raise ValueError(f"feature {name!r} is both in include and {reason}")
+    requires = {}
+    for feature, features in (limits.requires or {}).items():
+        (name,), needed = named([feature], "requires"), named(features, f"requires of feature {feature!r}")
+        if name in allowed:
+            requires[name] = needed
+            if lacking := [other for other in needed if other not in allowed]:
+                raise ValueError(f"feature {name!r} requires {lacking[0]!r}, which is {reason}; exclude both of them")
+    left = tuple(name for name in today if name in allowed)
+    changes = limits.max_changes
+    if changes is not None:
+        changes -= len(today) - len(left)
+        if changes < 0:
+            raise ValueError(
+                f"{len(today) - len(left)} features of today are {reason}, and max_changes is {limits.max_changes}"
+            )
+    return kept, replace(limits, include=included, requires=requires, today=left, max_changes=changes)
 
 
 def with_costs(

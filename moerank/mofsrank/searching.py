@@ -106,6 +106,7 @@ class StagedSearch:
             require_weights(front.population, settings.backend),
             backend=settings.backend,
             workers=settings.workers,
+            selected=front.feature_mask,
             **self._shared(),
             **chosen.model_dump(include={"inject", "count", "crossover", "mutation"}),
         )

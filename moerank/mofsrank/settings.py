@@ -299,6 +299,11 @@ class Settings(SearchSettings):
     max_features: int | None
     max_cost: float | None
     include: Annotated[Any, AsJson]
+    at_most: Annotated[Any, AsJson]
+    at_least: Annotated[Any, AsJson]
+    requires: Annotated[Any, AsJson]
+    today: Annotated[Any, AsJson]
+    max_changes: int | None
     adaptive_mutation: bool
     tune: bool
     random_state: Annotated[int, at_least(0)]
@@ -347,7 +352,7 @@ class Settings(SearchSettings):
     @property
     def limits(self) -> FeatureLimits:
         """The limits of every selection."""
-        return FeatureLimits(self.max_features, self.max_cost, self.include)
+        return FeatureLimits.of(self)
 
     def configuration(self) -> dict[str, object]:
         """Return the settings that determine the evaluations, as JSON values by dotted names."""

@@ -78,6 +78,9 @@ MOST_BYTES = 2**24
 """Of a table of features."""
 
 
+AT_LEAST_1 = at_least(1)  # the section has a limit called at_least
+
+
 class FeaturesSection(Section):
     """What is known of the features beside their values.
 
@@ -94,18 +97,39 @@ class FeaturesSection(Section):
         Most features of a selection.
     max_cost : float, optional
         Most that the features of a selection cost together.
+    at_most, at_least : dict of str to int, optional
+        Largest and smallest number of features of groups of the table.
+    requires : dict of str to str or sequence of int or str, optional
+        For a feature the features that every selection with it has, too.
+    today : sequence of int or str, optional
+        Features in use today.
+    max_changes : int, optional
+        Most features by which a selection differs from those of today.
+    only : sequence of int or str, optional
+        All other features leave the data, too.
     """
 
     table: Annotated[str, Field(min_length=1)] | None = None
     exclude: tuple[StrictInt | StrictStr, ...] = ()
     include: tuple[StrictInt | StrictStr, ...] = ()
-    max_features: Annotated[int, at_least(1)] | None = None
+    max_features: Annotated[int, AT_LEAST_1] | None = None
     max_cost: Annotated[float, Field(ge=0)] | None = None
+    at_most: dict[str, Annotated[int, Field(ge=0)]] | None = None
+    at_least: dict[str, Annotated[int, Field(ge=0)]] | None = None
+    requires: dict[str, StrictStr | tuple[StrictInt | StrictStr, ...]] | None = None
+    today: tuple[StrictInt | StrictStr, ...] | None = None
+    max_changes: Annotated[int, Field(ge=0)] | None = None
+    only: tuple[StrictInt | StrictStr, ...] | None = None
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        _ = self.limits  # checks them
+        return self
 
     @property
-    def limits(self) -> Parameters:
-        """What every selection has to keep, by the names of the arguments of solvers that can."""
-        return FeatureLimits(self.max_features, self.max_cost, self.include).given
+    def limits(self) -> FeatureLimits:
+        """What every selection has to keep."""
+        return FeatureLimits.of(self)
 
     def applied(self, fold: Fold, places: Places) -> tuple[Fold, Parameters]:
         """Return the parts of a fold with these costs, without the features that are left out, and the limits.
@@ -126,11 +150,11 @@ class FeaturesSection(Section):
             costs = read_cost_table(read_text(path, MOST_BYTES), str(path), train.feature_names)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
-            allowed, included = allowed_features(train, self.include, self.exclude)
+            allowed, limits = allowed_features(train, self.limits, self.exclude, self.only or ())
         except ValueError as error:
             raise ValueError(f"[features] {error}") from None
-        limits = self.limits | ({"include": included} if included else {})
-        return (train.with_features(allowed), validation.with_features(allowed), test.with_features(allowed)), limits
+        parts = train.with_features(allowed), validation.with_features(allowed), test.with_features(allowed)
+        return parts, limits.given
 
     def _table_path(self, places: Places) -> Path:
         assert self.table is not None
@@ -356,7 +380,7 @@ class Problem(Section):
             If the solver cannot keep the limits on features that the file sets.
         """
         spec = solver.beneath(self.solver.parameters, tune=self.solver.tune)
-        foreign = [name for name in self.features.limits if name not in spec.takes()]
+        foreign = [name for name in self.features.limits.given if name not in spec.takes()]
         if foreign:
             raise ValueError(
                 f"{spec.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "

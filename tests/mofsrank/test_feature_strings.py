@@ -36,7 +36,15 @@ def keeps(mask, limits):
         set(limits.include) <= selected
         and (limits.max_features is None or len(selected) <= limits.max_features)
         and (limits.max_cost is None or cost <= limits.max_cost)
+        and all(count_of(group, selected) <= n for group, n in (limits.at_most or {}).items())
+        and all(count_of(group, selected) >= n for group, n in (limits.at_least or {}).items())
+        and all(set(needed) <= selected for name, needed in (limits.requires or {}).items() if name in selected)
+        and (limits.max_changes is None or len(selected ^ set(limits.today)) <= limits.max_changes)
     )
+
+
+def count_of(group, selected):
+    return sum(GROUPS[NAMES.index(name)] == group for name in selected)
 
 
 LIMITS = [
@@ -63,6 +71,88 @@ def test_a_repaired_string_keeps_the_limits_and_whatever_else_fits(limits):
             for dropped in np.flatnonzero(before & ~after):
                 assert not keeps(after | (np.arange(5) == dropped), limits)
     np.testing.assert_array_equal(strings.keeps_limits(X), [keeps(mask, limits) for mask in X])
+
+
+NEEDS = [
+    FeatureLimits(at_most={"a": 1}),
+    FeatureLimits(at_least={"b": 2}, max_features=3),
+    FeatureLimits(at_most={"b": 1}, at_least={"a": 1, "b": 1}, max_cost=9.0),
+    FeatureLimits(requires={"tf": ["idf", "age"]}, max_features=3),
+    FeatureLimits(requires={"idf": "bm25", "bm25": "age"}, include="idf", at_most={"a": 1}),
+    FeatureLimits(requires={"clicks": "tf", "tf": "clicks"}, max_cost=17.0),
+    FeatureLimits(today=["tf", "clicks"], max_changes=1),
+    FeatureLimits(today=["idf", "bm25", "age"], max_changes=3, max_features=2, at_least={"a": 1}),
+    FeatureLimits(today=["tf"], max_changes=2, requires={"age": "tf", "idf": ["bm25"]}, max_cost=9.5),
+    FeatureLimits(max_changes=1),
+]
+
+
+@pytest.mark.parametrize("limits", NEEDS, ids=repr)
+def test_a_repaired_string_keeps_limits_that_may_need_more_features(limits):
+    strings = FeatureStrings(data(), limits)
+    X = all_subsets(5)
+    keep = np.array([keeps(mask, limits) for mask in X])
+    np.testing.assert_array_equal(strings.keeps_limits(X), keep)
+    found = set()
+    for seed in range(20):
+        repaired = strings.repaired(X, np.random.default_rng(seed))
+        assert all(keeps(mask, limits) for mask in repaired)
+        np.testing.assert_array_equal(repaired[keep], X[keep])
+        found |= {mask.tobytes() for mask in repaired[~keep]}
+    assert len(found) > 1 or keep.sum() == 1
+    assert 1 <= strings.most_ones <= X[keep].sum(axis=1).max()
+    for mask in X[~keep & X.any(axis=1)]:
+        with pytest.raises(ValueError, match=r"string 0 of 1 (has|lacks|costs|differs)"):
+            strings.check(mask[None])
+
+
+def random_limits(rng):
+    some = lambda: rng.choice(NAMES, rng.integers(1, 4), replace=False).tolist()  # noqa: E731
+    kinds = {
+        "max_features": lambda: int(rng.integers(1, 5)),
+        "max_cost": lambda: float(rng.uniform(2, 20)),
+        "include": lambda: some()[:1],
+        "at_most": lambda: {"a": int(rng.integers(0, 3)), "b": int(rng.integers(0, 3))},
+        "at_least": lambda: {str(rng.choice(["a", "b"])): int(rng.integers(0, 3))},
+        "requires": lambda: {name: some() for name in some()},
+        "today": some,
+    }
+    chosen = {name: kinds[name]() for name in kinds if rng.random() < 0.5}
+    return FeatureLimits(**chosen, max_changes=int(rng.integers(0, 5)) if "today" in chosen else None)
+
+
+def test_limits_are_refused_where_enumeration_finds_no_selection_and_kept_where_it_finds_one():
+    rng = np.random.default_rng(0)
+    X = all_subsets(5)
+    refused = 0
+    for _ in range(150):
+        limits = random_limits(rng)
+        possible = [mask for mask in X if mask.any() and keeps(mask, limits)]
+        if not possible:
+            refused += 1
+            with pytest.raises(ValueError, match="no selection can keep the limits"):
+                FeatureStrings(data(), limits)
+            continue
+        repaired = FeatureStrings(data(), limits).repaired(X, rng)
+        assert all(keeps(mask, limits) for mask in repaired), limits
+    assert 20 < refused < 130
+
+
+def test_only_bits_that_may_be_set_are_added():
+    strings = FeatureStrings(data(), FeatureLimits(at_least={"a": 1}, today=["idf", "age"], max_changes=2))
+    among = np.array([False, True, True, True, False])
+    repaired = strings.repaired(np.zeros((50, 5), bool), np.random.default_rng(0), among)
+    assert not repaired[:, ~among].any()
+    assert strings.keeps_limits(repaired).all()
+
+
+def test_groups_as_a_whole_keep_limits_that_may_need_more():
+    limits = FeatureLimits(requires={"age": "tf"}, today=["idf"], max_changes=4)
+    strings = FeatureStrings(data(), limits, by_group=True)
+    X = np.array(list(product([False, True], repeat=3)))
+    keep = [keeps(mask, limits) for mask in strings.columns(X)]
+    np.testing.assert_array_equal(strings.keeps_limits(X), keep)
+    assert strings.keeps_limits(strings.repaired(X, np.random.default_rng(0))).all()
 
 
 def test_what_is_dropped_is_left_to_chance():
@@ -115,6 +205,13 @@ def test_groups_are_repaired_as_a_whole():
         (FeatureLimits(max_features=1, include=["tf", 1]), "include alone has 2 features, and max_features is 1"),
         (FeatureLimits(max_cost=6, include=["tf"]), "include alone costs 7, and max_cost is 6"),
         (FeatureLimits(include=["bm52"]), r"include: unknown feature 'bm52'; did you mean 'bm25'\?"),
+        (FeatureLimits(at_least={"a": 3}), "no selection can keep the limits at_least together; loosen one of them"),
+        (FeatureLimits(at_most={"c": 1}), "at_most: unknown group 'c'"),
+        (
+            FeatureLimits(requires={"tf": "idff"}),
+            "requires of feature 'tf': unknown feature 'idff'",
+        ),
+        (FeatureLimits(today="ft", max_changes=1), "today: unknown feature 'ft'"),
         (FeatureLimits(include=[5]), "include: there is no column 5; columns go from 0 to 4"),
         (FeatureLimits(include=[1.5]), r"include: features are named by column or by name, not by 1\.5"),
     ],
@@ -129,6 +226,12 @@ def test_what_the_data_do_not_say_cannot_be_limited(small_data):
         FeatureStrings(small_data, FeatureLimits(max_cost=1.0))
     with pytest.raises(ValueError, match="by_group needs groups of features"):
         FeatureStrings(small_data, by_group=True)
+    with pytest.raises(ValueError, match="at_least needs groups of features"):
+        FeatureStrings(small_data, FeatureLimits(at_least={"a": 1}))
+    with pytest.raises(ValueError, match="at_most of group 'a' must be at least 0, not -1"):
+        FeatureLimits(at_most={"a": -1})
+    with pytest.raises(ValueError, match="today needs max_changes, the largest number of features that differ"):
+        FeatureLimits(today=["tf"])
     with pytest.raises(ValueError, match="max_features must be at least 1, or None, not 0"):
         FeatureLimits(max_features=0)
     with pytest.raises(ValueError, match="max_cost must not be negative, or None, not -1"):
@@ -143,16 +246,40 @@ def test_a_stage_refuses_strings_that_break_a_limit():
     with pytest.raises(ValueError, match="string 0 of 1 lacks feature 'idf', which is included in every selection"):
         stage.evaluate(np.eye(5, dtype=bool)[:1])
     assert stage.evaluate(np.zeros((1, 5), bool)).tolist() == [[6.0, 2.0]]
+    X = np.eye(5, dtype=bool)
+    for limits, message in [
+        (FeatureLimits(at_most={"a": 0}), "has 1 features of group 'a', and at_most is 0"),
+        (FeatureLimits(at_least={"b": 2}), "has 0 features of group 'b', and at_least is 2"),
+        (FeatureLimits(requires={"tf": "age"}), "lacks feature 'age', which another of its features requires"),
+        (FeatureLimits(today=["age", "idf"], max_changes=1), "differs from today in 3 features, and max_changes is 1"),
+    ]:
+        with pytest.raises(ValueError, match=f"string 0 of 5 {message}"):
+            FeatureSelection(data(), metric=NDCG(5), limits=limits).evaluate(X)
 
 
-def test_a_search_without_the_repair_is_refused_and_one_with_it_finds_the_exact_front(small_data):
-    limits = FeatureLimits(max_features=3, include=[2])
+@pytest.mark.parametrize(
+    ("limits", "allowed"),
+    [
+        (FeatureLimits(max_features=3, include=[2]), lambda mask: mask[2] and mask.sum() <= 3),
+        (
+            FeatureLimits(requires={0: [1, 3]}, at_least={"x": 1}, at_most={"x": 1}),
+            lambda mask: mask[[0, 2]].sum() == 1 and (not mask[0] or mask[[1, 3]].all()),
+        ),
+        (
+            FeatureLimits(today=[0, 1, 4], max_changes=2, max_features=3),
+            lambda mask: np.count_nonzero(mask != np.array([1, 1, 0, 0, 1])) <= 2 and mask.sum() <= 3,
+        ),
+    ],
+    ids=["size", "groups", "changes"],
+)
+def test_a_search_without_the_repair_is_refused_and_one_with_it_finds_the_exact_front(small_data, limits, allowed):
+    small_data = small_data.with_costs(FeatureCosts.of(np.ones(5), ["x", None, "x", None, None]))
     stage = FeatureSelection(small_data, RankRLS(1e-3), NDCG(5), limits=limits)
     without = {name: operator for name, operator in stage.operators().items() if name != "repair"}
     with pytest.raises(ValueError, match="give strings that keep the limits, or the search the repair"):
         minimize(stage, NSGA2(8, **without), ("n_gen", 5), seed=1)
     found = minimize(stage, NSGA2(8, **stage.operators()), ("n_gen", 30), seed=1)
-    X = np.array([mask for mask in all_subsets(5) if mask[2] and mask.sum() <= 3])
+    X = np.array([mask for mask in all_subsets(5) if mask.any() and allowed(mask)])
     F = FeatureSelection(small_data, RankRLS(1e-3), NDCG(5)).evaluate(X)
     best = [f for f in F if not any((g <= f).all() and (g < f).any() for g in F)]
     np.testing.assert_array_equal(np.unique(found.F, axis=0), np.unique(best, axis=0))
@@ -172,6 +299,8 @@ def test_every_string_that_any_search_evaluates_keeps_the_limits(algorithm, monk
     solver = MOFSRank(
         metric=NDCG(5), instance_selection=False, feature_selection=BUDGET, ensemble=BUDGET, algorithm=algorithm,
         random_state=0, max_features=5, max_cost=9.0, include=[3], exclude=["noise 7", 0], costs=prices,
+        groups=["x"] * 6 + ["y"] * 6, at_most={"x": 2}, at_least={"y": 1}, requires={8: [5], 7: 4},
+        today=[0, 3, 9, 10], max_changes=5,
     )  # fmt: skip
     solver.fit(train)
     kept = np.arange(12) != 0
@@ -184,6 +313,10 @@ def test_every_string_that_any_search_evaluates_keeps_the_limits(algorithm, monk
         assert not masks[:, ~kept].any()
         assert masks.sum(axis=1).max() <= 5
         assert (masks @ prices).max() <= 9.0
+        assert masks[:, :6].sum(axis=1).max() <= 2
+        assert masks[:, 6:].sum(axis=1).min() >= 1
+        assert not (masks[:, 8] & ~masks[:, 5] | masks[:, 7] & ~masks[:, 4]).any()
+        assert (masks != np.isin(np.arange(12), [0, 3, 9, 10])).sum(axis=1).max() <= 5
 
 
 def test_an_ensemble_counts_what_is_included_and_drops_what_exceeds():
