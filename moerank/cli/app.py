@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from moerank.cli.costs import COSTS_EXAMPLES, DESIGN_EXAMPLES, costs, design
 from moerank.cli.data import DESCRIBE_EXAMPLES, cache, describe
 from moerank.cli.export import EXPORT_EXAMPLES, export
 from moerank.cli.messages import escape_what_cannot_be_written, notice
@@ -66,6 +67,8 @@ _add(app, plot, PLOT_EXAMPLES)
 _add(app, export, EXPORT_EXAMPLES)
 _add(app, solvers)
 _add(data_app, describe, DESCRIBE_EXAMPLES)
+_add(data_app, design, DESIGN_EXAMPLES)
+_add(data_app, costs, COSTS_EXAMPLES)
 _add(data_app, cache)
 app.add_typer(data_app, name="data")
 

@@ -340,7 +340,7 @@ class FeatureStrings:
         return X[:, : self.n_bits]
 
     def _nearest(self, bits: Mask, weights: Vector, allowed: Mask | None = None) -> Mask:
-        """Return the string that keeps the limits with the least sum of `weights` over the bits that differ, (1, n_bits).
+        """Return the string (1, n_bits) that keeps the limits with the least sum of `weights` over bits that differ.
 
         A ValueError says that there is none.
         """
