@@ -38,7 +38,7 @@ from moerank.solvers import (
     read_text,
     solver_entry,
 )
-from moerank.studies.baselines import TREES, fitted, grid_of, kept_baselines, measured_baselines, tuned
+from moerank.studies.baselines import TREES, fitted, fsm_rank, grid_of, kept_baselines, measured_baselines, tuned
 from moerank.studies.measure import Measure, OneRanker, Parts, Progress
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
@@ -159,6 +159,10 @@ def run_fold(
         front, chosen = _front(estimator, spec.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         clock.stop("measuring")
+        if verdict is not None:
+            report("verdict", 1.0, verdict.sentence)
+        compared = [*compared, *(fsm_rank(spec.name, measure, report) if baselines else [])]
+        clock.stop("baselines")
     return Result(
         problem=problem.name,
         fold=fold,
@@ -402,9 +406,8 @@ class _Clock:
         self._last = perf_counter(), process_time()
 
     def stop(self, name: str) -> None:
-        """Write down the seconds since the last stop."""
+        """Add the seconds since the last stop to a step."""
         now = perf_counter(), process_time()
-        self.times[name], self.processor[name] = (
-            round(after - before, 3) for after, before in zip(now, self._last, strict=True)
-        )
+        for seconds, after, before in zip((self.times, self.processor), now, self._last, strict=True):
+            seconds[name] = round(seconds.get(name, 0.0) + after - before, 3)
         self._last = now
