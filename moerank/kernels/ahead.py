@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager
 from functools import partial
@@ -21,7 +21,7 @@ from numba.core.dispatcher import Dispatcher
 
 from moerank.kernels.compiled import KernelCache, is_on_disk
 
-__all__ = ["GROUPS", "called", "compiled_ahead"]
+__all__ = ["GROUPS", "called", "compiled_ahead", "missing"]
 
 Entry: TypeAlias = tuple[str, str, float]
 
@@ -35,13 +35,13 @@ REFRESH = 0.1
 
 @contextmanager
 def compiled_ahead(
-    groups: Sequence[str], later: Sequence[str], n_processes: int, progress: Callable[[float], object] | None = None
+    groups: Iterable[str], later: Iterable[str], n_processes: int, progress: Callable[[float], object] | None = None
 ) -> Iterator[None]:
     """Compile the kernels of `groups` that are not on disk; inside the context those of `later` are compiled, too.
 
     Parameters
     ----------
-    groups, later : sequence of str
+    groups, later : iterable of str
         Some of `GROUPS`.
     n_processes : int
     progress : callable, optional
@@ -51,7 +51,7 @@ def compiled_ahead(
     -----
     The slowest kernel begins first. A kernel that is called while another process compiles it waits for that process.
     """
-    first, second = ([entry for group in names for entry in _missing(group)] for names in (groups, later))
+    first, second = missing(groups), missing(later)
     if not first and not second:
         yield
         return
@@ -82,9 +82,10 @@ def called() -> list[tuple[str, str]]:
     return sorted((_name(entry), str(types)) for entry in kernels.values() for types in entry.overloads)
 
 
-def _missing(group: str) -> list[Entry]:
-    """Return the entries of a group whose kernels are not on disk."""
-    return [entry for entry in json.loads(RECORDED.read_text())[group] if not is_on_disk(_kernel(entry[0]))]
+def missing(groups: Iterable[str]) -> list[Entry]:
+    """Return the entries of some groups whose kernels are not on disk."""
+    recorded = json.loads(RECORDED.read_text())
+    return [entry for group in groups for entry in recorded[group] if not is_on_disk(_kernel(entry[0]))]
 
 
 def _compile(name: str, types: str) -> None:

@@ -25,6 +25,7 @@ from moerank.studies.problem import Problem
 from moerank.studies.result import Member
 from moerank.studies.result_files import MOST_BYTES
 from moerank.training.counted import LONGEST_LIST
+from moerank.verdict import Verdict
 
 __all__ = ["TREES", "fitted", "fsm_rank", "grid_of", "kept_baselines", "measured_baselines", "tuned"]
 
@@ -119,8 +120,8 @@ def measured_baselines(
     return found
 
 
-def fsm_rank(solver: str, measure: Measure, report: Progress) -> list[Member]:
-    """Return FSMRank, if it is not the solver itself, as the last baseline: no verdict needs it.
+def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, report: Progress) -> list[Member]:
+    """Report the verdict, and return FSMRank as the last baseline, if it is not the solver itself: no verdict needs it.
 
     It is left out on shards, and on more than two million preference pairs, where its grid would take longer than the
     search.
@@ -128,6 +129,8 @@ def fsm_rank(solver: str, measure: Measure, report: Progress) -> list[Member]:
     train = measure.parts["train"]
     if solver == "fsmrank" or train.in_shards or train.n_pairs > LONGEST_LIST:
         return []
+    if verdict is not None:
+        report("verdict", 1.0, verdict.sentence)
     report("FSMRank", 0.0, "beside the front")
     ranker = tuned(make_solver("fsmrank"), measure.parts, progress=lambda share: report("FSMRank", share, "tuning"))
     member = measure.fitted("FSMRank", fitted(ranker, train))

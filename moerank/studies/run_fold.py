@@ -159,9 +159,7 @@ def run_fold(
         front, chosen = _front(estimator, spec.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         clock.stop("measuring")
-        if verdict is not None:
-            report("verdict", 1.0, verdict.sentence)
-        compared = [*compared, *(fsm_rank(spec.name, measure, report) if baselines else [])]
+        compared += fsm_rank(spec.name, verdict, measure, report) if baselines else []
         clock.stop("baselines")
     return Result(
         problem=problem.name,
@@ -178,7 +176,6 @@ def run_fold(
         **validated,
         **_course(estimator, clock),
         **_data_fields(parts),
-        versions=_versions(),
         verdict=verdict,
     )
 
@@ -248,7 +245,7 @@ def _silent(stage: str, fraction: float, text: str) -> None:
 
 
 def _course(estimator: object, clock: _Clock) -> Json:
-    """Return the convergence and the times of a run as fields of its result; rankers have no stages."""
+    """Return the convergence, the times and the versions of a run as fields of its result; rankers have no stages."""
     history = getattr(estimator, "history_", {})
     return {
         "convergence": {
@@ -268,6 +265,7 @@ def _course(estimator: object, clock: _Clock) -> Json:
             processor=Seconds(**clock.processor),
             stages={stage: table["seconds"].tolist() for stage, table in history.items()},
         ),
+        "versions": _versions(),
     }
 
 

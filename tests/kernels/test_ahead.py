@@ -39,9 +39,9 @@ from moerank.kernels import ahead
 from moerank.kernels.ranks import sum_over_queries
 from moerank.kernels.compiled import is_on_disk
 ahead.RECORDED = Path("signatures.json")
-entries = ahead._missing("front")
+entries = ahead.missing(["front"])
 shares = []
-ahead._missing = lambda group: [entry for entry in entries if entry[0].startswith(group)]
+ahead.missing = lambda groups: [entry for entry in entries if entry[0].startswith(groups[0])]
 with ahead.compiled_ahead(["scores"], ["ranks"], 2, shares.append):
     values = np.ones((3, 2))
     assert sum_over_queries(values).tolist() == [3.0, 3.0]
@@ -59,7 +59,7 @@ assert all(is_on_disk(ahead._kernel(name)) for name, _, _ in entries)
 
 
 def test_nothing_is_started_where_all_is_on_disk(monkeypatch):
-    monkeypatch.setattr(ahead, "_missing", lambda group: [])
+    monkeypatch.setattr(ahead, "missing", lambda groups: [])
     monkeypatch.setattr("loky.ProcessPoolExecutor", lambda *_: pytest.fail("a pool was started"))
     with ahead.compiled_ahead(["front"], ["baselines"], 2):
         pass
