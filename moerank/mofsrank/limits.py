@@ -108,11 +108,12 @@ UNLIMITED = FeatureLimits()
 
 @dataclass(frozen=True, eq=False)
 class _Bound:
-    """A sum over the ones of a string that is at most `most`; `message` is about ``sign * sum + start``."""
+    """A sum over the ones of a string that is at most `most`; messages tell ``sign * sum + start``, then `rest`."""
 
     terms: Vector
     most: float
-    message: str
+    found: str
+    rest: str
     sign: int = 1
     start: int = 0
 
@@ -168,9 +169,9 @@ class FeatureStrings:
         self.most_ones = self.n_bits
         if limits.given:
             self._refuse_impossible()
-            filled = self._filled(*self._order(np.ones((1, self.n_bits), np.bool_), self._cheapest_first()[None]))
-            kept = filled.any() and self.keeps_limits(filled)[0]
-            self._kept = filled if kept else self._nearest(filled[0], np.ones(self.n_bits))
+            self._kept = self._filled(self._cheapest_first()[None])
+            if not (self._kept.any() and self.keeps_limits(self._kept)[0]):
+                self._kept = self._nearest(self._kept[0], np.ones(self.n_bits))
             self.most_ones = int(np.count_nonzero(self._kept))
 
     def columns(self, X: Mask) -> Mask:
@@ -217,7 +218,7 @@ class FeatureStrings:
             order = order[:, : np.count_nonzero(X[broken], axis=1).max()]
             order = np.where(np.take_along_axis(X[broken], order, axis=1), order, -1)
             allowed = np.ones(self.n_bits, np.bool_) if among is None else among | self.included_bits
-            wanted, X[broken] = X[broken], self._filled(*self._order(X[broken], order, lots, allowed))
+            wanted, X[broken] = X[broken], self._filled(order, lots, allowed)
             for row in np.flatnonzero(~self.keeps_limits(X[broken])) if self.limits.may_need_more else ():
                 X[broken[row]] = self._nearest(wanted[row], 1 + lots[row], allowed)[0]
         return X
@@ -262,24 +263,23 @@ class FeatureStrings:
         limits, data = self.limits, self.data
         if limits.max_features is not None:
             most = limits.max_features
-            message = f"has {{:.0f}} features, and max_features is {most}"
-            yield _Bound(self._of_bits(np.ones(data.n_features)), most, message)
+            rest = f", and max_features is {most}"
+            yield _Bound(self._of_bits(np.ones(data.n_features)), most, "has {:.0f} features", rest)
         if limits.max_cost is not None:
             costs = known_costs(data.costs, data.name, "max_cost")
-            message = f"costs {{:g}}, and max_cost is {limits.max_cost:g}"
             terms = np.append(self._of_bits(costs.own), costs.shared)
-            yield _Bound(terms, limits.max_cost * (1 + ROUNDING), message)
+            rest = f", and max_cost is {limits.max_cost:g}"
+            yield _Bound(terms, limits.max_cost * (1 + ROUNDING), "costs {:g}", rest)
         for name, sign in (("at_most", 1), ("at_least", -1)):
             for group, number in (getattr(limits, name) or {}).items():
                 terms = self._of_bits(_group_mask(data, group, name))
-                message = f"has {{:.0f}} features of group {group!r}, and {name} is {number}"
-                yield _Bound(sign * terms, sign * number, message, sign)
+                rest = f" of group {group!r}, and {name} is {number}"
+                yield _Bound(sign * terms, sign * number, "has {:.0f} features", rest, sign)
         if limits.max_changes is not None:
             today = column_mask(limits.today, data.feature_names, "today")
-            message = f"differs from today in {{:.0f}} features, and max_changes is {limits.max_changes}"
-            n_today = int(np.count_nonzero(today))
-            terms = self._of_bits(np.where(today, -1, 1))
-            yield _Bound(terms, limits.max_changes - n_today, message, start=n_today)
+            n_today, rest = int(np.count_nonzero(today)), f", and max_changes is {limits.max_changes}"
+            terms, found = self._of_bits(np.where(today, -1, 1)), "differs from today in {:.0f} features"
+            yield _Bound(terms, limits.max_changes - n_today, found, rest, start=n_today)
 
     def _of_bits(self, values: Array) -> Vector:
         """Return the sums of the values of features over each bit, shape (n_bits,)."""
@@ -301,34 +301,30 @@ class FeatureStrings:
         sums = implied @ self._terms[:-1]
         for bound, value in zip(self._bounds, sums, strict=True):
             if value > bound.most:
-                return bound.message.format(bound.sign * value + bound.start)
+                return bound.found.format(bound.sign * value + bound.start) + bound.rest
         lacking = np.flatnonzero((implied[: self.n_bits] & ~bits)[self.bit_of])
         return f"lacks feature {names[lacking[0]]!r}, which another of its features requires"
 
-    def _order(
-        self, wanted: Mask, order: Integers, lots: Matrix | None = None, allowed: Mask | None = None
-    ) -> tuple[Integers, int]:
-        """Return an order of bits for `_filled`, and how many steps at its beginning are for broken limits alone."""
-        helpful = (self._terms[self._needed] < 0).any(axis=(1, 2)) & (True if allowed is None else allowed)
-        if not helpful.any():
-            return order, 0
-        places = np.zeros(wanted.shape) if lots is None else lots
-        first = np.argsort(np.where(helpful, places + ~wanted, 3.0), axis=1, kind="stable")
-        first = first[:, : np.count_nonzero(helpful)]
-        # What a limit keeps out at first may fit once the others are in.
-        return np.hstack((first, order, order)), first.shape[1]
-
-    def _filled(self, order: Integers, n_helping: int) -> Mask:
+    def _filled(self, order: Integers, lots: Matrix | None = None, allowed: Mask | None = None) -> Mask:
         """Return for each row the included bits, and those of `order` (n, n_steps) that fit one after the other.
 
-        A bit comes with all that it requires; −1 stands for no bit. The first `n_helping` steps are for bits that bring
-        a broken limit nearer.
+        A bit comes with all that it requires; −1 stands for no bit. Bits that bring a broken limit nearer come first,
+        those of `order` before the others that are `allowed`, by `lots`.
         """
         X = np.zeros((len(order), len(self._terms)), np.bool_)
         X[:, :-1] = self._implied(self.included_bits[None])
         X[:, -1] = True
         rows = np.arange(len(order))[:, None]
         sums = X @ self._terms
+        helpful = (self._terms[self._needed] < 0).any(axis=(1, 2)) & (True if allowed is None else allowed)
+        n_helping = int(np.count_nonzero(helpful))
+        if n_helping:
+            later = np.ones((len(order), self.n_bits + 1))
+            later[rows, order] = 0.0
+            places = np.where(helpful, later[:, :-1] + (0.0 if lots is None else lots), 3.0)
+            first = np.argsort(places, axis=1, kind="stable")[:, :n_helping]
+            # What a limit keeps out at first may fit once the others are in.
+            order = np.hstack((first, order, order))
         for step, bit in enumerate(order.T):
             needed = self._needed[bit]
             further = np.where(X[rows, needed][..., None], 0.0, self._terms[needed]).sum(axis=1)

@@ -97,16 +97,8 @@ class FeaturesSection(Section):
         Most features of a selection.
     max_cost : float, optional
         Most that the features of a selection cost together.
-    at_most, at_least : dict of str to int, optional
-        Largest and smallest number of features of groups of the table.
-    requires : dict of str to str or sequence of int or str, optional
-        For a feature the features that every selection with it has, too.
-    today : sequence of int or str, optional
-        Features in use today.
-    max_changes : int, optional
-        Most features by which a selection differs from those of today.
-    only : sequence of int or str, optional
-        All other features leave the data, too.
+    at_most, at_least, requires, today, max_changes, only : optional
+        As in `MOFSRank`; groups are those of the table.
     """
 
     table: Annotated[str, Field(min_length=1)] | None = None
