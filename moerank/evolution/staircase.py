@@ -6,7 +6,6 @@ from functools import reduce
 
 import moocore
 import numpy as np
-from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
@@ -19,6 +18,7 @@ from moerank.evolution.bit_search import (
     tournament,
 )
 from moerank.evolution.operators import SubsetSizeSampling
+from moerank.evolution.rows import Rows
 
 __all__ = ["Staircase", "gaps", "select_by_gap"]
 
@@ -100,7 +100,8 @@ class Staircase(BitSearch):
         self.n_sent = self.stale = 0
         self.pop_size = self._size_now()
         self.used, self.survived = np.zeros((2, len(OPERATORS)))
-        self.aside: tuple[Population, Mask, Matrix] | None = None
+        self.aside: Rows | None = None
+        self.best = self.rows
         self._forget()
 
     def _size_now(self) -> int:
@@ -175,11 +176,9 @@ class Staircase(BitSearch):
             children[rows] = _moved(children[rows], kinds, rng)
         return children
 
-    def _batch(self, population: Population) -> Population | None:
-        distinct = super()._batch(population)
-        if distinct is None:
-            return None
-        keys = [_keys(individual.X[None])[0] for individual in distinct]
+    def _sent(self, X: Mask) -> Integers:
+        distinct = super()._sent(X)
+        keys = _keys(X[distinct])
         new = [i for i, key in enumerate(keys) if key not in self.sent]
         self.sent.update(keys)
         # After a repair that leaves nothing new, the search goes on and grows stale.
@@ -202,23 +201,25 @@ class Staircase(BitSearch):
 
     def _begin_anew(self) -> Mask:
         """Put the population aside and return the first strings of another one."""
-        self.aside = self.pop, self.X, self.F
-        self.pop, self.X, self.F = Population.empty(), self.X[:0], self.F[:0]
+        self.aside = self.rows
+        self.rows = self.pop = self.rows.take(np.empty(0, np.int64))
         self._forget()
         return self._random_strings(self.pop_size)
 
     def _unite(self) -> None:
         """Let the population and the one put aside survive together."""
         assert self.aside is not None
-        pop, X, F = self.aside
-        pop, X, F = Population.merge(self.pop, pop), np.concatenate((self.X, X)), np.concatenate((self.F, F))
-        kept, self.gap = select_by_gap(np.count_nonzero(X, axis=1), _values_beside_size(X, F), self.pop_size)
-        self.pop, self.X, self.F, self.aside = pop[kept], X[kept], F[kept], None
+        both = self.rows + self.aside
+        sizes = np.count_nonzero(both.X, axis=1)
+        kept, self.gap = select_by_gap(sizes, _values_beside_size(both.X, both.F), self.pop_size)
+        self.rows = self.pop = both.take(kept)
+        self.aside = None
 
     def _set_optimum(self) -> None:
-        known = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
-        F = np.array([individual.F for individual in known])
-        self.opt = known[[F[:, 0].argmin()]] if F.shape[1] == 1 else known[moocore.is_nondominated(F)]
+        known = self.best + self.rows if len(self.best) else self.rows
+        is_single = known.F.shape[1] == 1
+        best = known.F.argmin(axis=0) if is_single else moocore.is_nondominated(known.F)
+        self.best = self.opt = known.take(best)
 
 
 def gaps(sizes: Integers, values: Matrix) -> Vector:
@@ -281,4 +282,6 @@ def _moved(X: Mask, kinds: Integers, random_state: np.random.Generator) -> Mask:
 
 
 def _keys(X: Mask) -> list[bytes]:
-    return [row.tobytes() for row in np.packbits(X, axis=1)]
+    packed = np.packbits(X, axis=1)
+    keys: list[bytes] = packed.view(f"S{packed.shape[1]}").ravel().tolist()
+    return keys

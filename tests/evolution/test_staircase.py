@@ -5,7 +5,8 @@ from helpers.populations import placed, strings
 from helpers.toy_search import WeighedBits
 from pymoo.core.problem import Problem
 
-from moerank.evolution import Staircase, search
+from moerank.evolution import Staircase, row_digests, search
+from moerank.evolution.rows import Rows
 from moerank.evolution.staircase import (
     ANY,
     FLIP,
@@ -198,7 +199,7 @@ def test_operators_are_chosen_by_their_latest_success():
     shares = 0.05 + 0.75 * success / success.sum()
     assert plausible(np.bincount(algorithm._operators(20_000), minlength=len(OPERATORS)), shares)
     algorithm.made_by = {}
-    algorithm.X, algorithm.F = X[kept], F[kept]
+    algorithm.rows = Rows(X[kept], row_digests(X[kept]), F[kept])
     algorithm._survive(algorithm.X, algorithm.F)
     np.testing.assert_allclose(algorithm.used, [1.8, 0, 0, 0.9, 0])
     algorithm.adaptive = False
@@ -252,7 +253,7 @@ def test_uniting_lets_both_populations_survive():
     assert len(anew) == 100
     assert len(algorithm.X) == len(algorithm.F) == len(algorithm.pop) == 0
     other = placed(Staircase(), strings("001", "111"), [[1, 0.7], [3, 0.1]])
-    algorithm.pop, algorithm.X, algorithm.F = other.pop, other.X, other.F
+    algorithm.rows = other.rows
     algorithm._unite()
     assert algorithm.aside is None
     rows = sorted(zip(algorithm.F[:, 0].tolist(), algorithm.F[:, 1].tolist(), algorithm.gap.round(12), strict=True))
