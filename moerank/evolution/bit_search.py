@@ -318,10 +318,9 @@ def random_subsets(strings: Mask, sizes: Integers, random_state: np.random.Gener
 
 def random_members(strings: Mask, n: int, random_state: np.random.Generator) -> Integers:
     """Return `n` random ones of each non-empty string, drawn with replacement, shape (n, n_strings)."""
-    rows, bits = np.nonzero(strings)
-    sizes = np.bincount(rows, minlength=len(strings))
-    places = (random_state.random((n, len(strings))) * sizes).astype(np.int64)
-    return bits[np.cumsum(sizes) - sizes + places]
+    counts = strings.cumsum(axis=1, dtype=np.int32)
+    places = (random_state.random((n, len(strings))) * counts[:, -1]).astype(np.int64)
+    return (counts > places[:, :, None]).argmax(axis=2)
 
 
 def beside_size(X: Mask, F: Matrix) -> Integers:

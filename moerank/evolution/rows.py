@@ -142,6 +142,17 @@ class RowAlgorithm(Algorithm):
             and not self.problem.has_constraints()
         )
 
+    def advance(self, infills: Rows | Population | None = None, **kwargs: object) -> Any:
+        """Take the evaluated batch, as pymoo does; with `Rows` no individual is made for a return value."""
+        if not isinstance(infills, Rows):
+            return super().advance(infills=infills, **kwargs)
+        self.off = infills
+        self._advance(infills=infills, **kwargs)
+        self._post_advance()
+        if self.termination.has_terminated():
+            self.finalize()
+        return None
+
     def _repaired(self, X: Array) -> Array:
         if self.repair is None or isinstance(self.repair, NoRepair) or not len(X):
             return X

@@ -147,16 +147,17 @@ class Staircase(BitSearch):
         """Draw an operator for each of `n` children."""
         success = (self.survived + 0.5) / (self.used + 5) if self.adaptive else np.ones(len(OPERATORS))
         shares = LEAST_SHARE + (1 - LEAST_SHARE * len(OPERATORS)) * success / success.sum()
-        return self.random_state.choice(len(OPERATORS), n, p=shares / shares.sum())
+        ends = (shares / shares.sum()).cumsum()
+        return (ends / ends[-1]).searchsorted(self.random_state.random(n), side="right")
 
     def _children(self, operators: Integers, further: int) -> Mask:
         """Return a child for each operator, with `further` moves."""
         n, rng = len(operators), self.random_state
         parents = tournament(self.gap, n, rng)
-        by_size = np.argsort(np.count_nonzero(self.X, axis=1), kind="stable")
-        place = np.argsort(by_size)[parents]
-        away = rng.integers(1, FARTHEST_PLACE, n, endpoint=True) * rng.choice([-1, 1], n)
-        near = by_size[np.clip(place + away, 0, len(self.X) - 1)]
+        by_size = self.X.sum(axis=1).argsort(kind="stable")
+        place = by_size.argsort()[parents]
+        away = rng.integers(1, FARTHEST_PLACE, n, endpoint=True) * np.where(rng.integers(2, size=n), 1, -1)
+        near = by_size.take(place + away, mode="clip")
         is_near = (operators == NEAR) | ((operators == MOVED) & (rng.random(n) < 0.5))
         mates = np.where(is_near, near, tournament(self.gap, n, rng))
         children = self.X[parents]
@@ -165,15 +166,13 @@ class Staircase(BitSearch):
         children = np.where(taken, self.X[mates], children)
         flipped = np.flatnonzero(operators == FLIP)
         children[flipped, rng.integers(children.shape[1], size=len(flipped))] ^= True
-        n_moves = (
-            np.select([operators == MOVED, operators == SWAP], [rng.geometric(1 - P_FURTHER_MOVE, n), 1], 0) + further
-        )
+        n_moves = np.where(operators == MOVED, rng.geometric(1 - P_FURTHER_MOVE, n), operators == SWAP) + further
         for step in range(int(n_moves.max())):
             rows = np.flatnonzero(n_moves > step)
             kinds = rng.integers(3, size=len(rows))
             if step == 0:
                 kinds[operators[rows] == SWAP] = EXCHANGE
-            children[rows] = _moved(children[rows], kinds, rng)
+            _move(children, rows, kinds, rng)
         return children
 
     def _sent(self, X: Mask) -> Integers:
@@ -193,10 +192,9 @@ class Staircase(BitSearch):
         self.stale = 0 if climbed else self.stale + 1
         kept, self.gap = select_by_gap(sizes, values, self.pop_size)
         operators = np.array([self.made_by.get(key, -1) for key in _keys(X[n_old:])], np.int64)
-        stayed = np.isin(np.arange(n_old, len(X)), kept)
-        for sums, counted in ((self.used, operators >= 0), (self.survived, (operators >= 0) & stayed)):
+        for sums, counted in ((self.used, operators), (self.survived, operators[kept[kept >= n_old] - n_old])):
             sums *= MEMORY
-            sums += np.bincount(operators[counted], minlength=len(OPERATORS))
+            sums += np.bincount(counted[counted >= 0], minlength=len(OPERATORS))
         return kept
 
     def _begin_anew(self) -> Mask:
@@ -271,14 +269,12 @@ def _values_beside_size(X: Mask, F: Matrix) -> Vector:
     return (values - values.min(axis=0)) / np.where(span > 0, span, 1.0)
 
 
-def _moved(X: Mask, kinds: Integers, random_state: np.random.Generator) -> Mask:
-    """Return the strings after one move each: a random bit added, a random one dropped, or both."""
-    X = X.copy()
-    adds = np.flatnonzero((kinds != DROP) & ~X.all(axis=1))
-    drops = np.flatnonzero((kinds != ADD) & X.any(axis=1))
+def _move(X: Mask, rows: Integers, kinds: Integers, random_state: np.random.Generator) -> None:
+    """Move some strings in place: add a random bit, drop a random one, or both."""
+    sizes = X[rows].sum(axis=1)
+    adds, drops = rows[(kinds != DROP) & (sizes < X.shape[1])], rows[(kinds != ADD) & (sizes > 0)]
     zeros, ones = random_members(~X[adds], 1, random_state)[0], random_members(X[drops], 1, random_state)[0]
     X[adds, zeros], X[drops, ones] = True, False
-    return X
 
 
 def _keys(X: Mask) -> list[bytes]:
