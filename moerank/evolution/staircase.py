@@ -6,6 +6,7 @@ from functools import reduce
 
 import moocore
 import numpy as np
+from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
@@ -32,6 +33,7 @@ STALE_GENERATIONS = 12  # without progress, before the search begins anew
 FULL_SIZE_AT = 10_000  # evaluations at which the population has its nominal size
 SMALLEST_SHARE, LARGEST_SHARE = 1 / 4, 4  # sizes of the population as shares of the nominal size
 TRIES = 6  # attempts to fill a batch; in the last two each child takes two moves more
+SHARE_OF_SINGLES = 0.05  # of the evaluations, which the strings with a single one may take
 
 OPERATORS = NEAR, ANY, MOVED, FLIP, SWAP = range(5)
 """Ways to make a child: from a near mate, from any mate, from either with moves; by a flip; by an exchange of bits."""
@@ -56,9 +58,11 @@ class Staircase(BitSearch):
 
     Notes
     -----
-    1. Start: half of the strings from the method ``starting_strings(n)`` of the problem, if it has one that returns at
-       most n of them (n, n_var); the others, or all, are random: a size uniform in 1 … d, or up to the attribute
-       ``most_ones`` of the problem, then any subset of it.
+    1. Start: all strings with a single one, if they take at most a twentieth of the evaluations (of 10,000 if the
+       termination is not a number of evaluations). Half of the further strings come from the method
+       ``starting_strings(n)`` of the problem, if it has one that returns at most n of them (n, n_var); the others, or
+       all, are random: a size uniform in 1 … d, or up to the attribute ``most_ones`` of the problem, then any subset of
+       it.
     2. The gap of a member is how far it lies above the staircase. With one objective e beside the size, it is e − N(k),
        N(k) the least e among members of at most its k ones. With several, each divided by its span: the least amount
        that all of them would have to fall by for no member of at most k ones to be better in all; with one objective
@@ -116,6 +120,11 @@ class Staircase(BitSearch):
         offer = getattr(self.problem, "starting_strings", None)
         given = np.empty((0, self.problem.n_var), np.bool_) if offer is None else offer(n // 2)
         return np.concatenate((given, self._random_strings(n - len(given))))
+
+    def _first_batch(self, given: Population, X: Mask) -> Population | None:
+        evaluations = getattr(self.termination, "n_max_evals", FULL_SIZE_AT)
+        n_singles = self.problem.n_var if self.problem.n_var <= SHARE_OF_SINGLES * evaluations else 0
+        return super()._first_batch(given, np.concatenate((np.eye(n_singles, self.problem.n_var, dtype=np.bool_), X)))
 
     def _random_strings(self, n: int) -> Mask:
         largest = getattr(self.problem, "most_ones", None)

@@ -92,8 +92,18 @@ def test_half_of_the_start_is_what_the_problem_offers():
     algorithm.setup(problem, termination=("n_gen", 2), seed=1)
     X = algorithm.ask().get("X")
     assert problem.asked == (10,)
-    assert X.shape == (20, 40)
-    np.testing.assert_array_equal(X[:9], np.tri(40, dtype=bool)[:9])
+    assert X.shape == (40 + 19, 40)
+    np.testing.assert_array_equal(X[:40], np.eye(40, dtype=bool))
+    np.testing.assert_array_equal(X[40:48], np.tri(40, dtype=bool)[1:9])  # its first string is a single one
+
+
+@pytest.mark.parametrize(("evaluations", "n_singles"), [(799, 0), (800, 40)])
+def test_all_single_ones_come_first_where_they_take_a_twentieth_of_the_evaluations(evaluations, n_singles):
+    algorithm = Staircase(400)
+    algorithm.setup(Problem(n_var=40, n_obj=2), termination=("n_eval", evaluations), seed=1)
+    X = algorithm.ask().get("X")
+    np.testing.assert_array_equal(X[:n_singles], np.eye(40, dtype=bool)[:n_singles])
+    assert len(X) - n_singles in range(90, 101)
 
 
 def test_the_other_strings_of_a_start_have_any_size():
@@ -111,8 +121,9 @@ def test_the_population_grows_with_the_root_of_what_was_sent():
     assert sizes == [10, 10, 10, 20, 40, 80, 160, 160]
     found = search(WeighedBits(30), Staircase(16), ("n_eval", 700), seed=1)
     sent = np.diff([0, *(generation.n_eval for generation in found.history)])
-    assert sent[0] == 4
-    assert all(size <= max(4, int(16 * (n / 10_000) ** 0.5)) for size, n in zip(sent, np.cumsum(sent), strict=True))
+    assert sent[0] == 30 + 4
+    later, counts = sent[1:], np.cumsum(sent)[1:]
+    assert all(size <= max(4, int(16 * (n / 10_000) ** 0.5)) for size, n in zip(later, counts, strict=True))
 
 
 def children(rows, gap, operator, n=4_000):
