@@ -13,13 +13,13 @@ from moerank.arrays import Array, Integers
 
 __all__ = [
     "ROWS",
-    "blocks",
-    "column_block",
-    "empty_table",
     "ByDocument",
     "ByQuery",
     "Run",
     "add_up",
+    "blocks",
+    "column_block",
+    "empty_table",
     "runs_of",
     "shares",
 ]
