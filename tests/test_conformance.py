@@ -6,6 +6,7 @@ import pickle
 import re
 import warnings
 
+import helpers.plain_agemoea2  # noqa: F401
 import numpy as np
 import pandas as pd
 import pytest

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import helpers.plain_agemoea2  # noqa: F401
 import numpy as np
 from pymoo.algorithms.moo.age2 import AGEMOEA2
 from pymoo.algorithms.moo.moead import MOEAD, ParallelMOEAD

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -20,13 +21,9 @@ SOLVERS = ["fsmrank", "ranksvm-primal", "mofsrank"]
 RUNNER = f"""
 import sys
 from moerank.studies.study import Study
-problem, out, workers = sys.argv[1:]
-Study([problem], {SOLVERS}, out, folds=[1, 2], seeds=2).run(workers=int(workers))
+problem, out = sys.argv[1:]
+Study([problem], {SOLVERS}, out, folds=[1, 2], seeds=2).run()
 """
-
-
-def start(problem, out, workers=1):
-    return subprocess.Popen([sys.executable, "-c", RUNNER, str(problem), str(out), str(workers)])
 
 
 def starts(folder):
@@ -95,8 +92,11 @@ def test_a_finished_cell_is_never_run_again(undisturbed, tiny_problem_file):
 
 
 def test_two_processes_share_the_work(tiny_problem_file, undisturbed, tmp_path):
-    runners = [start(tiny_problem_file, tmp_path) for _ in range(2)]
-    assert [runner.wait() for runner in runners] == [0, 0]
+    other = subprocess.Popen([sys.executable, "-c", RUNNER, str(tiny_problem_file), str(tmp_path)])
+    while other.poll() is None and not (tmp_path / "starts.log").exists():
+        time.sleep(0.01)
+    Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2).run()
+    assert other.wait() == 0
     assert contents(tmp_path) == contents(undisturbed)
     assert set(starts(tmp_path).values()) == {1}
 
