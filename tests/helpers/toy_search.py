@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import helpers.plain_agemoea2  # noqa: F401
 import numpy as np
 from pymoo.algorithms.moo.age2 import AGEMOEA2
 from pymoo.algorithms.moo.moead import MOEAD, ParallelMOEAD
@@ -14,6 +13,7 @@ from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
 from pymoo.core.problem import Problem
 from pymoo.util.ref_dirs import get_reference_directions
 
+import helpers.plain_agemoea2  # noqa: F401
 from moerank.evolution import BIT_SEARCHES, DensitySampling, DigestDuplicates, SparseBitFlip, UniformCrossover
 
 POP_SIZE = 16
