@@ -93,4 +93,4 @@ WRONG = {
 def test_wrong_parameters_are_refused(noisy_data, ranker):
     for parameter, value, message in WRONG[ranker]:
         with pytest.raises(ValueError, match=message):
-            ranker(**{parameter: value}).fit(noisy_data)
+            ranker(**{parameter: value}).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
