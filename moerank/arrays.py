@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Floats", "Integers", "Mask", "Matrix", "FloatType", "Vector", "Words"]
+__all__ = ["Array", "FloatType", "Floats", "Integers", "Mask", "Matrix", "Vector", "Words"]
 
 Array: TypeAlias = NDArray[Any]
 """Of any kind of values."""

@@ -19,6 +19,7 @@ __all__ = [
     "AtLeastTwo",
     "Count",
     "NotNegative",
+    "Parameters",
     "Positive",
     "Share",
     "check_at_least",
@@ -37,6 +38,9 @@ __all__ = [
     "size",
     "unknown",
 ]
+
+Parameters: TypeAlias = dict[str, Any]
+"""Arguments by their names."""
 
 ROOM = 16.0
 """GiB that one table may take, unless the user says otherwise."""

@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TypeVar
+from typing import Any, BinaryIO, NoReturn, TypeAlias, TypeVar
 
 __all__ = [
     "FULL",
+    "Json",
     "cannot_write",
     "harmless",
     "is_own",
@@ -197,6 +198,10 @@ def read_text(path: Path, limit: int) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not a text in UTF-8: {error.reason} at byte {error.start}") from None
+
+
+Json: TypeAlias = dict[str, Any]
+"""An object of JSON."""
 
 
 def read_json(text: str) -> Any:

@@ -30,11 +30,11 @@ from moerank.kernels.scores import linear_scores, values_by_blocks
 from moerank.solvers import is_code, load_code, plugins
 
 __all__ = [
-    "Metric",
-    "NDCG",
     "MAP",
-    "Precision",
+    "NDCG",
     "MeanNDCG",
+    "Metric",
+    "Precision",
     "as_metric",
     "check_differing",
     "make_metric",

@@ -19,13 +19,13 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from moerank.checks import unknown
+from moerank.checks import Parameters, unknown
 
 __all__ = [
     "BASES",
-    "ablations",
     "FAMILIES",
     "SolverEntry",
+    "ablations",
     "allow_code",
     "code_is_allowed",
     "is_code",
@@ -101,7 +101,7 @@ class SolverEntry:
     recommended: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
-    def settled(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def settled(self, parameters: Mapping[str, object]) -> Parameters:
         """Return some arguments with the fixed ones; of a mapping among these, only its keys are fixed.
 
         Examples
@@ -171,7 +171,7 @@ def make_solver(name: str, **parameters: Any) -> Any:
     return entry.make(**parameters)
 
 
-def _parameters_of(entry: SolverEntry) -> dict[str, Any] | None:
+def _parameters_of(entry: SolverEntry) -> Parameters | None:
     """Return the parameters of a solver with their defaults; None if its class does not say."""
     listed = getattr(entry.make(), "get_params", None)
     return None if listed is None else listed(deep=False)
@@ -238,7 +238,7 @@ def solver_entry(name: str) -> SolverEntry | None:
     return replace(entry, name=name)
 
 
-def _entry(name: str, offered: Any, *, backend: bool) -> SolverEntry | None:
+def _entry(name: str, offered: object, *, backend: bool) -> SolverEntry | None:
     """Return the row of an object that another package offers; None if it is no solver."""
     if isinstance(offered, SolverEntry):
         return replace(offered, backend=offered.backend or backend)
@@ -259,7 +259,7 @@ def _entry(name: str, offered: Any, *, backend: bool) -> SolverEntry | None:
 
 
 @lru_cache
-def plugins(group: str) -> dict[str, Any]:
+def plugins(group: str) -> Parameters:
     """Return the objects that installed packages offer in a group of entry points, by name.
 
     Parameters
@@ -378,7 +378,7 @@ def ablations(base: str = "mofsrank") -> dict[str, str]:
     return {f"{base}[{part.replace(' ', '_')}=false]": part for part in named}
 
 
-def read_text(text: str) -> tuple[str, dict[str, Any]]:
+def read_text(text: str) -> tuple[str, Parameters]:
     """Read the text of a solver, NAME or NAME[key=value,…]; return its name and its parameters.
 
     JSON reads a value if it can; any other value is a text. Commas inside brackets and quotes do not separate.
@@ -396,7 +396,7 @@ def read_text(text: str) -> tuple[str, dict[str, Any]]:
     match = re.fullmatch(r"([\w.:-]+)(?:\[(.*)\])?", text.strip(), re.DOTALL)
     if match is None:
         raise ValueError(f"solver {text!r}: write NAME or NAME[key=value,…], as in fsmrank[lambda1=0.1]")
-    parameters: dict[str, Any] = {}
+    parameters: Parameters = {}
     for part in split(match[2] or ""):
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
@@ -407,7 +407,7 @@ def read_text(text: str) -> tuple[str, dict[str, Any]]:
     return match[1], parameters
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Return the text of a value of a parameter, which `read_text` reads as the same value.
 
     Raises
@@ -510,7 +510,7 @@ def _nonconvex(penalty: str) -> SolverEntry:
     return _row(f"nonconvex-{penalty}", "embedded", LAPORTE, path, penalty=penalty)
 
 
-_PAPER: dict[str, Any] = {
+_PAPER: Parameters = {
     "backend": "ranksvm-primal",
     "tune": True,
     "final": "train",

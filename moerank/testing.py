@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["check_backend", "check_solver"]
 
 
-def check_solver(solver: Any) -> None:
+def check_solver(solver: object) -> None:
     """Check that a solver or a ranker can stand in the table of solvers.
 
     Parameters
@@ -124,11 +124,11 @@ def _require(holds: bool, sentence: str) -> None:
         raise AssertionError(sentence)
 
 
-def _name(solver: Any) -> str:
+def _name(solver: object) -> str:
     return solver.__name__ if isinstance(solver, type) else type(solver).__name__
 
 
-def _fitted(solver: Any, train: RankingData, validation: RankingData) -> Any:
+def _fitted(solver: object, train: RankingData, validation: RankingData) -> Any:
     """Return a new solver, trained with the seed 0 if it draws."""
     made = _fresh(solver)
     X, y = train.X.copy(), train.y.copy()
@@ -146,7 +146,7 @@ def _fitted(solver: Any, train: RankingData, validation: RankingData) -> Any:
     return fitted
 
 
-def _fresh(solver: Any) -> Any:
+def _fresh(solver: object) -> Any:
     if isinstance(solver, type):
         made = solver()
     else:

@@ -20,7 +20,7 @@ from moerank.cli.run import RUN_EXAMPLES, run
 from moerank.cli.study import MERGE_EXAMPLES, STUDY_EXAMPLES, merge, study
 from moerank.version import VERSION
 
-__all__ = ["solvers", "app", "main"]
+__all__ = ["app", "main", "solvers"]
 
 
 def solvers(as_json: AsJson = False) -> None:

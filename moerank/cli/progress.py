@@ -28,7 +28,7 @@ from moerank.cli.messages import is_quiet, keep, printable, remark
 from moerank.data.read.files import reading_progress
 from moerank.studies.grid import Cell
 
-__all__ = ["TimeLeft", "in_words", "PATIENCE", "CellProgress", "StageProgress"]
+__all__ = ["PATIENCE", "CellProgress", "StageProgress", "TimeLeft", "in_words"]
 
 Kind = tuple[str, str]
 """A problem and a solver. Cells of one kind cost about the same, but kinds differ up to a thousandfold."""

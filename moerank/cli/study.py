@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from moerank.studies.study import Study
 
 
-__all__ = ["STUDY_EXAMPLES", "study", "MERGE_EXAMPLES", "merge"]
+__all__ = ["MERGE_EXAMPLES", "STUDY_EXAMPLES", "merge", "study"]
 
 STUDY_EXAMPLES = """\
 Examples:

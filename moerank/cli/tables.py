@@ -28,17 +28,17 @@ if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs 
     from moerank.studies.summary import Summary
 
 __all__ = [
+    "UNITS",
     "FittedTable",
+    "cell_table",
+    "chosen_features",
+    "description_table",
+    "front_table",
     "output",
     "say",
-    "description_table",
-    "UNITS",
-    "chosen_features",
-    "front_table",
-    "summary_table",
     "solver_table",
-    "cell_table",
     "study_table",
+    "summary_table",
 ]
 
 PLAIN_WIDTH = 120

@@ -10,7 +10,7 @@ import numpy as np
 
 from moerank.arrays import Array, Integers
 
-__all__ = ["ROWS", "blocks", "column_block", "ByDocument", "ByQuery", "Run", "add_up", "runs_of", "shares"]
+__all__ = ["ROWS", "ByDocument", "ByQuery", "Run", "add_up", "blocks", "column_block", "runs_of", "shares"]
 
 ROWS = 1 << 14
 """Default number of documents in a block."""

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from moerank.arrays import Floats, Integers
 from moerank.data.ranking_data import RankingData
 from moerank.data.shards import AnyData
+from moerank.files import Json
 
 __all__ = ["DataDescription", "describe"]
 
@@ -86,7 +87,7 @@ class DataDescription:
     scaling: str
     comes_scaled: bool
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """Return the attributes in the form JSON keeps: lists for tuples, strings for the labels."""
         labels = {str(label): count for label, count in self.labels.items()}
         return asdict(self) | dict(labels=labels, constant_features=list(self.constant_features))

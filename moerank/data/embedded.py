@@ -18,12 +18,12 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.shards import shard_ends
 
 __all__ = [
-    "load_digits_fold",
     "MOST_LABELS",
     "PlantedProblem",
+    "load_digits_fold",
     "load_planted_fold",
-    "make_planted",
     "load_web_fold",
+    "make_planted",
     "make_web",
     "web_bytes",
     "web_shard",

@@ -23,9 +23,9 @@ from moerank.data.read.letor import read_documents
 from moerank.data.shards import AnyData
 
 __all__ = [
-    "Draws",
     "MOST_FOLDS",
     "N_FOLDS",
+    "Draws",
     "count_folds",
     "deal_queries",
     "fold_queries",

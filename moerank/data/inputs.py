@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "Extremes",
     "arrow_numbers",
     "as_labels",
     "as_table",
-    "column_names",
-    "is_frozen",
-    "require_same_index",
-    "without_mask",
-    "Extremes",
     "checked_features",
     "checked_labels",
     "checked_names",
     "checked_queries",
     "checked_scores",
+    "column_mask",
+    "column_names",
     "extremes_of",
+    "in_column_order",
+    "is_frozen",
+    "listed",
+    "name_of_scaled_table",
     "query_offsets",
     "refuse_infinite_values",
     "refuse_large_values",
     "refuse_missing_values",
-    "column_mask",
-    "in_column_order",
-    "listed",
-    "name_of_scaled_table",
     "register_scaled_table",
+    "require_same_index",
+    "without_mask",
 ]
 
 ROWS = 4096
@@ -162,7 +162,7 @@ def require_same_index(X: object, values: object, name: str) -> None:
         )
 
 
-def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
+def _frame_table(X: object, names: Sequence[str] | None) -> Floats:
     """Put the columns of a DataFrame of pandas, or of any other with Arrow's stream, together."""
     own = column_names(X) or ()
     names = own if names is None or len(names) != len(own) else names
@@ -490,7 +490,7 @@ def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str],
     return mask
 
 
-def in_column_order(values: Any, names: Sequence[str], where: str, *, complete: bool = False) -> Any:
+def in_column_order(values: object, names: Sequence[str], where: str, *, complete: bool = False) -> Any:
     """Return the values of the features in their order; a mapping or a Series gives them by name or column.
 
     Features that a mapping leaves out get None, or are asked for by a ValueError if it has to be complete. Anything

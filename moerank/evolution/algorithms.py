@@ -12,7 +12,7 @@ import numpy as np
 from pymoo.core.algorithm import Algorithm
 
 from moerank.arrays import Matrix
-from moerank.checks import check_at_least, unknown
+from moerank.checks import Parameters, check_at_least, unknown
 from moerank.evolution.bit_search import BitSearch
 from moerank.evolution.daea import DAEA
 from moerank.evolution.mffs import MFFS
@@ -22,7 +22,7 @@ from moerank.evolution.staircase import Staircase
 
 __all__ = ["ALGORITHMS", "BIT_SEARCHES", "Factory", "Operators", "make_algorithm"]
 
-Operators: TypeAlias = dict[str, Any]
+Operators: TypeAlias = Parameters
 """Operators of pymoo by the names of the arguments of its algorithms."""
 
 Factory: TypeAlias = Callable[[int, Operators], Algorithm]

@@ -41,8 +41,8 @@ __all__ = [
     "SparseBitFlip",
     "SubsetSizeSampling",
     "UniformCrossover",
-    "pack_rows",
     "own_stream",
+    "pack_rows",
     "unpack_rows",
 ]
 

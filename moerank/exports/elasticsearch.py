@@ -25,7 +25,7 @@ from moerank.exports.deployable import (
 )
 from moerank.rankers.model import Forest
 
-__all__ = ["elasticsearch", "plugin_files", "opensearch"]
+__all__ = ["elasticsearch", "opensearch", "plugin_files"]
 
 URL = "http://localhost:9200"
 

@@ -16,7 +16,7 @@ from matplotlib.typing import LineStyleType
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Mask, Vector
-from moerank.figures.style import WIDTH, fit_height, put_legend, put_note
+from moerank.figures.style import WIDTH, Style, fit_height, put_legend, put_note
 from moerank.solvers import BASES, FAMILIES, ablations
 from moerank.solvers import solvers as solver_table
 
@@ -50,7 +50,7 @@ THIN = 1e-3
 """Inches of a row for a title or a legend above it."""
 
 
-def solver_style(number: int) -> dict[str, Any]:
+def solver_style(number: int) -> Style:
     """Return the colour, the marker and the dashes of a solver by its number in a panel; 616 differ."""
     return {
         "color": COLOURS[number % len(COLOURS)],
@@ -164,7 +164,7 @@ def _join(axes: Axes) -> None:
         joined = np.concatenate([part for line in points for part in (line, [[np.nan, np.nan]])])
         for line in lines:
             line.remove()
-        style: dict[str, Any] = {"color": FAINT, "linewidth": 0.5, "zorder": 0.5, "label": "_others"}
+        style: Style = {"color": FAINT, "linewidth": 0.5, "zorder": 0.5, "label": "_others"}
         axes.plot(*joined.T, drawstyle=lines[0].get_drawstyle(), **style)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib
 import numpy as np
@@ -24,15 +24,16 @@ __all__ = [
     "GREY",
     "LINES",
     "WIDTH",
+    "Style",
+    "beyond",
     "encode",
-    "in_style",
-    "save_figure",
+    "far_below",
     "fit_height",
+    "in_style",
+    "limits_of",
     "put_legend",
     "put_note",
-    "beyond",
-    "far_below",
-    "limits_of",
+    "save_figure",
 ]
 
 WIDTH = 3.4
@@ -42,7 +43,10 @@ GREY = "0.45"
 CHOSEN = "#D55E00"
 
 # Colours of Okabe and Ito (2008); marker and dashes differ as well, so that none depends on colour.
-LINES: dict[str, dict[str, Any]] = {
+Style: TypeAlias = dict[str, Any]
+"""Properties of a line or marker, as matplotlib names them."""
+
+LINES: dict[str, Style] = {
     "train": dict(color="#0072B2", marker="o", linestyle="-"),
     "validation": dict(color="#E69F00", marker="s", linestyle="--"),
     "test": dict(color="#009E73", marker="^", linestyle="-."),

@@ -7,9 +7,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock, local
-from typing import Any
+from typing import TYPE_CHECKING
 
 from threadpoolctl import ThreadpoolController
+
+if TYPE_CHECKING:
+    from threadpoolctl import LibController
 
 __all__ = ["one_blas_thread"]
 
@@ -39,7 +42,7 @@ class _Own(local):
     n_inside = 0
 
     def __init__(self) -> None:
-        self.before: dict[str, tuple[Any, int]] = {}
+        self.before: dict[str, tuple[LibController, int]] = {}
 
 
 class _Limits:
@@ -48,9 +51,9 @@ class _Limits:
     def __init__(self) -> None:
         self.lock = Lock()
         self._n_inside = 0
-        self._before: dict[str, tuple[Any, int]] = {}
+        self._before: dict[str, tuple[LibController, int]] = {}
         self._own = _Own()
-        self._libraries: list[Any] = []
+        self._libraries: list[LibController] = []
         self._n_modules = 0
 
     def enter(self) -> None:
@@ -92,19 +95,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_LIMITS.forget_other_threads)
 
 
-def _put_back(before: dict[str, tuple[Any, int]]) -> None:
+def _put_back(before: dict[str, tuple[LibController, int]]) -> None:
     while before:
         _, (library, n_threads) = before.popitem()
         if n_threads != 1:
             _set_threads(library, n_threads)
 
 
-def _is_per_thread(library: Any) -> bool:
+def _is_per_thread(library: LibController) -> bool:
     """Whether the limit of a library holds only in the thread that sets it."""
     return library.internal_api == "mkl" or getattr(library, "threading_layer", None) == "openmp"
 
 
-def _set_threads(library: Any, n_threads: int) -> None:
+def _set_threads(library: LibController, n_threads: int) -> None:
     """Set a limit from any thread; threadpoolctl 3.8 ignores all but the one that set it first."""
     release = getattr(library, "clear_controlling_thread", lambda force: None)
     release(force=True)

@@ -122,7 +122,7 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
         with suppress(OSError), replacing(self._path(key)) as file:  # without the file the code works, too
             file.write(_check_sum(key, stored) + stored)
 
-    def _key(self, sig: Any, codegen: Any) -> bytes:
+    def _key(self, sig: object, codegen: object) -> bytes:
         return f"{self._name} {self._index_key(sig, codegen)!r}".encode()
 
     def _path(self, key: bytes) -> Path:

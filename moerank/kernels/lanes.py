@@ -20,6 +20,8 @@ from numba.core.base import BaseContext
 from numba.core.typing.templates import AbstractTemplate, Signature, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
+from moerank.arrays import FloatType
+
 __all__ = ["bits_of", "blend", "first_bit", "fused", "lanes", "least", "load", "load_at", "load_mask", "prefetch"]
 __all__ += ["spread", "store", "store_mask", "sum_four", "word_type"]
 
@@ -31,7 +33,7 @@ INT32, INT64 = ir.IntType(32), ir.IntType(64)
 _WIDTH = {types.float32: 16, types.float64: 8}
 
 
-def lanes(dtype: type[np.floating[Any]]) -> int:
+def lanes(dtype: FloatType) -> int:
     """Return the number of individuals that share one vector of `dtype`: 16 for float32, 8 for float64."""
     return {np.dtype(np.float32): 16, np.dtype(np.float64): 8}[np.dtype(dtype)]
 

@@ -249,7 +249,7 @@ def _keep_documents(
 
 
 @kernel
-def _nth_largest(a: Any, b: Any, n: int, best: Floats) -> Any:
+def _nth_largest(a: object, b: object, n: int, best: Floats) -> Any:
     """Return the n-th largest number of two vectors, n at most `CLASSES`; −∞ fills up the second."""
     width = best.shape[1]
     zero, one, high = spread(best.dtype.type(0)), spread(best.dtype.type(1)), spread(best.dtype.type(np.inf))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.kernels.compiled import kernel
 
-__all__ = ["logistic_pass", "descend", "top_one_probabilities"]
+__all__ = ["descend", "logistic_pass", "top_one_probabilities"]
 
 
 @kernel

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Matrix, Vector
+from moerank.checks import Parameters
 from moerank.data import AnyData, RankingData
 from moerank.data.ranking_data import in_one_piece
 from moerank.evolution import Factory
@@ -223,7 +224,7 @@ class MOFSRank(RankingEstimator):
     progress: StageProgress | None = None
     verbose: bool = False
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Parameters:
         """Return the parameters; with `deep` also settings of the stages, as ``feature_selection__generations``."""
         own = super().get_params(deep)
         return {**own, **listed_settings(own)} if deep else own

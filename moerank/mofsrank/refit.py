@@ -124,7 +124,7 @@ class CrossFitting:
     def _errors(self, train: RankingData, scores: Matrix) -> Vector:
         return 1.0 - self.metric.batch(train, scores)
 
-    def _scores(self, ranker: Any, train: RankingData, masks: Mask) -> Matrix:
+    def _scores(self, ranker: object, train: RankingData, masks: Mask) -> Matrix:
         """Return the scores (n_documents, n_subsets) out of fold of a ranker on each subset."""
         scores = np.zeros((train.n_documents, len(masks)))
         for part, rows in self._halves(train):
@@ -144,7 +144,7 @@ class CrossFitting:
             yield train.with_rows(np.flatnonzero(half)), np.flatnonzero(~half)
 
 
-def _scored(ranker: Any, part: RankingData, held_out: RankingData, mask: Mask) -> Vector:
+def _scored(ranker: object, part: RankingData, held_out: RankingData, mask: Mask) -> Vector:
     """Train a ranker on a feature mask, and return its scores (n_documents,) of the held-out documents."""
     trained = train_on(ranker, part, mask)
     if trained is None:

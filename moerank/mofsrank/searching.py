@@ -7,7 +7,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from pymoo.core.problem import Problem
 from pymoo.core.sampling import Sampling
 
 from moerank.arrays import Array, Mask, Matrix
-from moerank.checks import check_room
+from moerank.checks import Parameters, check_room
 from moerank.data import AnyData, RankingData
 from moerank.evolution import (
     Archive,
@@ -130,7 +129,7 @@ class StagedSearch:
         found = self._search(REFIT_SEARCH, stage, chosen, algorithm="staircase")
         return found.F, stage.feature_mask(found.X)
 
-    def _shared(self) -> dict[str, Any]:
+    def _shared(self) -> Parameters:
         """Return the arguments that the second and the third stage share."""
         settings = self.settings
         return {

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.checks import Parameters
 from moerank.data import AnyData, RankingData
 from moerank.data.ranking_data import in_one_piece
 from moerank.rankers.arguments import read_masks
@@ -145,7 +146,7 @@ class ForeignRanker(RankingEstimator):
         return np.asarray(self.ranker_.predict(X), np.float64).reshape(-1)
 
 
-def _columns_used(trained: Any, n_features: int) -> Integers:
+def _columns_used(trained: object, n_features: int) -> Integers:
     """Return the columns that a fitted ranker looks at."""
     columns = np.arange(n_features)
     for _, step in getattr(trained, "steps", [("", trained)]):  # those of a pipeline
@@ -164,7 +165,7 @@ def with_features(estimator: Any) -> Any:
 
 
 def train_on_subsets(
-    ranker: Any,
+    ranker: object,
     train: AnyData,
     feature_mask: Mask,
     validation: RankingData | None = None,
@@ -243,7 +244,7 @@ def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingDat
     return trained
 
 
-def _query_argument(ranker: AnyRanker, train: RankingData) -> dict[str, Any]:
+def _query_argument(ranker: AnyRanker, train: RankingData) -> Parameters:
     """Return the keyword argument by which the ``fit`` of a ranker learns of the queries."""
     parameters = inspect.signature(ranker.fit).parameters
     if "group" in parameters:
@@ -251,7 +252,7 @@ def _query_argument(ranker: AnyRanker, train: RankingData) -> dict[str, Any]:
     return {name: train.qid for name in ("qid", "group_id") if name in parameters}
 
 
-def varying_for(ranker: Any, train: RankingData) -> Mask:
+def varying_for(ranker: object, train: RankingData) -> Mask:
     """Return the features that a ranker looks at, shape (n_features,): all, if it is from elsewhere."""
     if not isinstance(ranker, RankingEstimator):
         return np.ones(train.n_features, bool)

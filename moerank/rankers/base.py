@@ -16,7 +16,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
-from moerank.checks import check_fields
+from moerank.checks import Parameters, check_fields
 from moerank.data import UNSCALED, AnyData, FittedScaling, MissingRule, RankingData, Scaling
 from moerank.data.scaling import negative_features
 from moerank.kernels.newton import MAX_STEPS
@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it
     class _Estimator:
         @classmethod
         def _get_param_names(cls) -> list[str]: ...
-        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def get_params(self, deep: bool = True) -> Parameters: ...
         def set_params(self, **params: Any) -> Self: ...
         @overload
         def get_support(self, indices: Literal[False] = False) -> Mask: ...
@@ -266,7 +266,7 @@ class RankingEstimator(_Estimator):
         """Return X as training saw its data."""
         check_is_fitted(self, "support_")
         names = getattr(self, "feature_names_in_", None)
-        known: dict[str, Any] = {"scaling": self._scaling, "missing": self._missing, "estimator": type(self).__name__}
+        known: Parameters = {"scaling": self._scaling, "missing": self._missing, "estimator": type(self).__name__}
         return as_feature_table(X, self.n_features_in_, names, **known)
 
     def __sklearn_tags__(self) -> Any:
@@ -347,7 +347,7 @@ class RankingEstimator(_Estimator):
         return self.support_
 
 
-Grid: TypeAlias = list[dict[str, Any]]
+Grid: TypeAlias = list[Parameters]
 
 
 class Ranker(RankingEstimator):

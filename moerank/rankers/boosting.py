@@ -18,7 +18,7 @@ from moerank.metrics import Metric
 from moerank.rankers.base import Grid, Ranker
 from moerank.rankers.model import Forest
 
-__all__ = ["StumpBoosting", "TrailingMean", "steadied", "RankBoost", "FRank"]
+__all__ = ["FRank", "RankBoost", "StumpBoosting", "TrailingMean", "steadied"]
 
 REACH = 10
 """Neighbours on each side that count; fewer where there are less than ten times as many values."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -15,7 +15,7 @@ from moerank.checks import Positive, check_share, check_square
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.losses import logistic_pass
-from moerank.rankers.base import LinearRanker
+from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE
 from moerank.training.moments import PairMoments
@@ -79,7 +79,7 @@ class CombinedRegressionRanking(LinearRanker):
     ridge: Positive = 1e-3
     loss: Loss = "squared"
 
-    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+    def default_grid(self, train: RankingData) -> Grid:
         """Return ridge = 10⁰ … 10⁻⁷, each with alpha = 0, 0.1, … 1."""
         return [{"ridge": 10.0**-k, "alpha": a / 10} for k, a in product(range(8), range(11))]
 

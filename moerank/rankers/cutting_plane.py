@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from moerank.kernels.counted_sums import CountedPairs
 from moerank.kernels.ranks import most_violated_rankings
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.arguments import varying_in_queries
-from moerank.rankers.base import LinearRanker
+from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.cutting_plane import CuttingPlanes, Separation
 
-__all__ = ["CuttingPlaneRanker", "RankSVMStruct", "SVMMAP"]
+__all__ = ["SVMMAP", "CuttingPlaneRanker", "RankSVMStruct"]
 
 
 @dataclass(eq=False, repr=False)
@@ -117,7 +117,7 @@ class RankSVMStruct(CuttingPlaneRanker):
 
     C: Positive = 0.01
 
-    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+    def default_grid(self, train: RankingData) -> Grid:
         """Return C = 10⁻⁵ · 2ᵏ up to 10, k = 0 … 19: the grid of Gupta and Rosso (2012) for this method."""
         return [{"C": 1e-5 * 2.0**k} for k in range(20)]
 
@@ -180,7 +180,7 @@ class SVMMAP(CuttingPlaneRanker):
 
     C: Positive = 10.0
 
-    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+    def default_grid(self, train: RankingData) -> Grid:
         """Return C = 2ᵏ, k = −7 … 10."""
         return [{"C": 2.0**k} for k in range(-7, 11)]
 

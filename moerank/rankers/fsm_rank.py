@@ -16,7 +16,7 @@ from moerank.data import AnyData, RankingData
 from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
 from moerank.rankers.arguments import read_masks
-from moerank.rankers.base import CountedBackend
+from moerank.rankers.base import CountedBackend, Grid
 from moerank.rankers.importance import (
     FeatureImportance,
     FeatureSimilarity,
@@ -157,7 +157,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
             cost = (size[used] / s[used]).sum()
         return float(loss + 0.5 * self.lambda1 * size @ A @ size + self.lambda2 * cost)
 
-    def default_grid(self, train: AnyData) -> list[dict[str, Any]]:
+    def default_grid(self, train: AnyData) -> Grid:
         """Return lambda1 and lambda2 in 10⁰ … 10⁻⁶ by half powers, 169 entries; the paper gives no grid."""
         powers = [10.0 ** (-k / 2) for k in range(13)]
         return [{"lambda1": lambda1, "lambda2": lambda2} for lambda2, lambda1 in product(powers, powers)]

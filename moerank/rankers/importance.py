@@ -149,7 +149,7 @@ def key_of(measure: object) -> object:
     return measure if isinstance(measure, str | Metric) or callable(measure) else np.asarray(measure, float).tobytes()
 
 
-def _given(data: AnyData, measure: Any, name: str, shape: tuple[int, ...]) -> Array:
+def _given(data: AnyData, measure: object, name: str, shape: tuple[int, ...]) -> Array:
     """Return the numbers of an array or a function of the data; refuse those that are no importance or similarity."""
     values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
     if values.shape != shape:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -19,7 +19,7 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.rankers.adapter import RankerOrNone, train_on_subsets
-from moerank.rankers.base import Ranker
+from moerank.rankers.base import Grid, Ranker
 from moerank.training.newton import Minimum
 from moerank.training.sorted import (
     PairedDocuments,
@@ -29,7 +29,7 @@ from moerank.training.sorted import (
     solve_with_kernel,
 )
 
-__all__ = ["KernelRanker", "RankFourier", "RankNystrom", "KernelRankSVM"]
+__all__ = ["KernelRankSVM", "KernelRanker", "RankFourier", "RankNystrom"]
 
 SCORED_ROWS = 1024
 
@@ -122,7 +122,7 @@ class _HasKernel:
             values = polynomial_kernel(X, Y, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
         return np.asarray(values)
 
-    def _widths(self, powers: Iterable[int]) -> list[dict[str, Any]]:
+    def _widths(self, powers: Iterable[int]) -> Grid:
         """Return the grid of gamma as powers of 2; a linear kernel has no width."""
         return [{}] if self.kernel == "linear" else [{"gamma": 2.0**power} for power in powers]
 
@@ -144,19 +144,19 @@ class KernelMapRanker(KernelRanker):
 
     _trained_together: ClassVar[tuple[str, ...]] = ("C", "tol", "ranker")
 
-    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+    def default_grid(self, train: RankingData) -> Grid:
         """Return the paper's ranges, C = ½ p · 2ᶜ with c = −12 … 6 and gamma = 2⁻¹² … 2², in steps of 2²: 80 entries.
 
         The paper's steps are 2¹, those of the authors' code 2² in C. The grid of `ranker` takes the place of C.
         """
         half = 0.5 * train.label_runs.n_pairs
-        own: list[dict[str, Any]] = [{"C": half * 2.0**c} for c in range(-12, 7, 2)]
+        own: Grid = [{"C": half * 2.0**c} for c in range(-12, 7, 2)]
         if self.ranker is not None:
             entries = self.ranker.default_grid(train) if hasattr(self.ranker, "default_grid") else [{}]
             own = [{"ranker": clone(self.ranker).set_params(**entry)} for entry in entries]
         return [{**width, **entry} for width, entry in product(self._widths(range(-12, 3, 2)), own)]
 
-    def _widths(self, powers: Iterable[int]) -> list[dict[str, Any]]:
+    def _widths(self, powers: Iterable[int]) -> Grid:
         return [{"gamma": 2.0**power} for power in powers]
 
     def _solutions(self, train: RankingData, candidates: list[Self]) -> list[Solution]:
@@ -416,7 +416,7 @@ class KernelRankSVM(_HasKernel, KernelRanker):
     degree: Count = 3
     coef0: NotNegative = 1.0
 
-    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+    def default_grid(self, train: RankingData) -> Grid:
         """Return C = p · 2ᶜ, c = −12, −9 … 0, and gamma = 2⁻⁸, 2⁻⁶, 2⁻⁴, 2⁻².
 
         This is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2², that a fold can afford.

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.checks import AtLeastTwo, Count, Positive, Share, check_share
+from moerank.checks import AtLeastTwo, Count, Parameters, Positive, Share, check_share
 from moerank.data import RankingData
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP
 from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
 from moerank.rankers.model import Forest
 
+if TYPE_CHECKING:
+    from lightgbm import Booster
+
 __all__ = [
+    "BaggedLambdaMART",
     "LambdaMART",
     "boosted_trees",
     "features_of_trees",
@@ -26,7 +30,6 @@ __all__ = [
     "mean_forest",
     "scores_by_trees",
     "tree_forms",
-    "BaggedLambdaMART",
 ]
 
 LONGEST_QUERY = 10_000
@@ -142,7 +145,7 @@ class LambdaMART(Ranker):
         held_out = validation.with_features(self.varying_)
         return scores_by_trees(self._boosted(train, held_out), held_out.X64)
 
-    def _boosted(self, train: RankingData, watched: RankingData | None = None) -> Any:
+    def _boosted(self, train: RankingData, watched: RankingData | None = None) -> Booster:
         parameters = {
             "learning_rate": self.learning_rate,
             "num_leaves": self.n_leaves,
@@ -189,11 +192,11 @@ def tree_forms(n_documents: int, n_leaves: int, min_leaf: int, learning_rate: fl
 def boosted_trees(
     train: RankingData,
     n_trees: int,
-    parameters: dict[str, Any],
+    parameters: Parameters,
     watched: RankingData | None = None,
     patience: int = 100,
     value: Callable[[RankingData, Vector], float] | None = None,
-) -> Any:
+) -> Booster:
     """Train LightGBM's LambdaMART in one thread and return its Booster.
 
     With data to watch, the training ends `patience` trees after the best ``value(watched, scores)``, by default MAP;
@@ -212,7 +215,7 @@ def boosted_trees(
         "verbosity": -1,
     }
     data = lightgbm.Dataset(train.X, label=train.y, group=np.diff(train.offsets), params=fixed | parameters)
-    watching: dict[str, Any] = {}
+    watching: Parameters = {}
     if watched is not None:
         value = value or MAP().score
         watching = {
@@ -235,7 +238,7 @@ def _lightgbm() -> Any:
     return lightgbm
 
 
-def scores_by_trees(booster: Any, X: Matrix) -> Matrix:
+def scores_by_trees(booster: Booster, X: Matrix) -> Matrix:
     """Return the scores (n_documents, n_trees) of the rows of X with the first 1, 2, … trees.
 
     The leaves of all trees are looked up once: O(n_documents · n_trees), not one prediction per number of trees.
@@ -247,12 +250,12 @@ def scores_by_trees(booster: Any, X: Matrix) -> Matrix:
     return np.cumsum(values, axis=1)
 
 
-def features_of_trees(booster: Any, n_trees: int | None = None) -> Mask:
+def features_of_trees(booster: Booster, n_trees: int | None = None) -> Mask:
     """Return the features (n_features,) by which some of the first `n_trees` trees splits."""
     return np.asarray(booster.feature_importance("split", iteration=n_trees) > 0)
 
 
-def mean_forest(boosters: Iterable[tuple[Any, int]]) -> Forest:
+def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
     """Return the forest that scores by the mean of boosters, of each the first so many trees; O(number of leaves)."""
     members = list(boosters)
     columns: list[int] = []
@@ -402,7 +405,7 @@ class BaggedLambdaMART(Ranker):
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[self.varying_] = np.any(used, axis=0)
 
-    def _settings(self, n_documents: int, seed: int) -> dict[str, Any]:
+    def _settings(self, n_documents: int, seed: int) -> Parameters:
         """Return LightGBM's parameters for a bag of so many documents."""
         few = self.document_share * n_documents < FEW_DOCUMENTS
         return {

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from moerank.arrays import Matrix
 from moerank.checks import Count, Positive
 from moerank.data import RankingData
 from moerank.kernels.losses import descend, top_one_probabilities
 from moerank.kernels.scores import linear_scores
-from moerank.rankers.base import LinearRanker
+from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.sorted import PairedDocuments
 
 __all__ = ["ListNet"]
@@ -66,7 +66,7 @@ class ListNet(LinearRanker):
 
     _size: ClassVar[str | None] = "n_epochs"
 
-    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+    def default_grid(self, train: RankingData) -> Grid:
         """Return n_epochs = 1 … 1000."""
         return [{"n_epochs": n} for n in range(1, 1001)]
 

@@ -21,7 +21,7 @@ from moerank.data.missing import QueryRule, check_missing_rule
 from moerank.files import read_json
 from moerank.kernels.scores import linear_scores
 
-__all__ = ["Forest", "Integer", "Number", "check_entries", "PROVENANCE", "Model"]
+__all__ = ["PROVENANCE", "Forest", "Integer", "Model", "Number", "check_entries"]
 
 Integer: TypeAlias = Annotated[int, Strict()]
 Number: TypeAlias = Annotated[float, Strict()]

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix
+from moerank.checks import Parameters
 from moerank.data import AnyData, RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.arguments import trainable
@@ -277,7 +278,7 @@ def train_population(
     >>> len(population), population.scores(train.X).shape, population.take(np.array([1, -1])).coefs.shape
     (2, (3, 2), (2, 2))
     """
-    given: dict[str, Any] = {"pair_mask": pair_mask, "feature_mask": feature_mask, "start": start}
+    given: Parameters = {"pair_mask": pair_mask, "feature_mask": feature_mask, "start": start}
     found = backend.fit_population(
         trainable(train, backend), **{name: value for name, value in given.items() if value is not None}
     )

@@ -15,7 +15,7 @@ from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
 from moerank.rankers.arguments import as_ranking_data, read_masks
-from moerank.rankers.base import PairBackend
+from moerank.rankers.base import Grid, PairBackend
 from moerank.training.counted import CountedProblem
 from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
@@ -174,7 +174,7 @@ class RankRLS(PairBackend):
             scores[rows] = data.X[rows] @ solve_positive_definite((A - A_q) / count + ridge, (b - b_q) / count)
         return scores
 
-    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+    def default_grid(self, train: RankingData) -> Grid:
         """Return alpha = tr(G) / n_features · 10ᵏ, k = 1 … −5, for pairs; 2¹⁴ … 2⁻¹⁵ for the query loss."""
         if self.loss == "query":
             return [{"alpha": 2.0**k} for k in range(14, -16, -1)]

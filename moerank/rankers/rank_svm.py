@@ -13,7 +13,7 @@ from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive
 from moerank.data import AnyData, RankingData
 from moerank.rankers.arguments import read_masks
-from moerank.rankers.base import LinearRanker, PairBackend
+from moerank.rankers.base import Grid, LinearRanker, PairBackend
 from moerank.training.counted import LONGEST_LIST, CountedProblem
 from moerank.training.listed import PairProblem
 from moerank.training.losses import SQUARED_HINGE
@@ -97,7 +97,7 @@ class RankSVM(PairBackend):
     def _fit_counted(self, train: AnyData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         return self._told(*CountedProblem.of(train).solve_population(self.C, features, tolerance=self.tol, **mask))
 
-    def default_grid(self, train: AnyData) -> list[dict[str, Any]]:
+    def default_grid(self, train: AnyData) -> Grid:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""
         return [{"C": 0.5 * 10.0**k} for k in range(-2, 3)]
 
@@ -174,6 +174,6 @@ class RankSVMTRON(LinearRanker):
         self.n_iter_, self._converged = minimum.n_iter, minimum.converged
         return minimum.x
 
-    def default_grid(self, train: RankingData) -> list[dict[str, Any]]:
+    def default_grid(self, train: RankingData) -> Grid:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""
         return [{"C": 0.5 * 10.0**k} for k in range(-2, 3)]

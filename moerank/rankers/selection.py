@@ -18,7 +18,7 @@ from moerank.rankers.population import LinearPopulation, Population
 from moerank.rankers.rank_svm import RankSVM
 from moerank.verdict import MARGIN, Verdict, judge
 
-__all__ = ["Selection", "LargestWeightsPath", "SelectionPath", "nested_masks"]
+__all__ = ["LargestWeightsPath", "Selection", "SelectionPath", "nested_masks"]
 
 
 class Selection(Ranker):

@@ -20,7 +20,7 @@ from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Member, Result
 from moerank.studies.summary import by_validation
 
-__all__ = ["fronts_of", "run_lengths", "html_report"]
+__all__ = ["fronts_of", "html_report", "run_lengths"]
 
 DIGITS = 4
 """Decimals of scores, as in tables."""

@@ -19,18 +19,18 @@ from moerank.studies.study import Study
 
 __all__ = [
     "ALPHA",
-    "Report",
-    "enumeration",
     "Entry",
     "Illustration",
+    "Report",
     "Section",
     "Table",
+    "enumeration",
+    "illustrations",
     "mark_best",
     "number",
     "p_value",
     "text",
     "with_error",
-    "illustrations",
 ]
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")

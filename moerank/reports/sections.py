@@ -36,17 +36,17 @@ from moerank.studies.summary import Choice, chosen_solver
 from moerank.verdict import LEVEL, Verdict
 
 __all__ = [
-    "question",
-    "verdict",
-    "problems",
-    "solvers",
-    "results",
-    "tests",
-    "pairs",
     "ablation",
     "features",
+    "pairs",
+    "problems",
+    "question",
     "reproduction",
+    "results",
     "sections",
+    "solvers",
+    "tests",
+    "verdict",
 ]
 
 

@@ -20,7 +20,7 @@ from moerank.rankers.population import LinearPopulation, Population
 from moerank.rankers.selection import SelectionPath, nested_masks
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
-__all__ = ["coordinate_ascent", "FSBFS", "best_first", "partition"]
+__all__ = ["FSBFS", "best_first", "coordinate_ascent", "partition"]
 
 
 FIRST_STEP = 0.001

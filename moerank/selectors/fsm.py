@@ -24,7 +24,7 @@ from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
 from moerank.training.listed import LaneGroup, PairProblem, lane_groups
 
-__all__ = ["FSMRankSubgradient", "FSMSVM"]
+__all__ = ["FSMSVM", "FSMRankSubgradient"]
 
 
 @dataclass(eq=False, repr=False)

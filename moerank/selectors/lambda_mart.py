@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -15,6 +15,9 @@ from moerank.data import RankingData
 from moerank.rankers.base import Grid
 from moerank.rankers.lambda_mart import FEW_LEAVES, LambdaMART, leaf_sizes
 from moerank.selectors.filter import Filter, Order
+
+if TYPE_CHECKING:
+    from lightgbm import Booster
 
 __all__ = ["LambdaMARTGain", "LambdaMARTRFE", "LambdaMARTSHAP"]
 
@@ -254,7 +257,7 @@ class LambdaMARTSHAP(LambdaMARTFilter):
         return np.argsort(-mean_absolute_shap(trees.booster_, train.X), kind="stable")
 
 
-def mean_absolute_shap(booster: Any, X: Matrix, entries: int = ENTRIES) -> Matrix:
+def mean_absolute_shap(booster: Booster, X: Matrix, entries: int = ENTRIES) -> Matrix:
     """Return the mean over the rows of X of |Shapley value|, shape (n_features,), at most `entries` values at once."""
     total = np.zeros(X.shape[1])
     step = max(1, entries // (X.shape[1] + 1))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
+from moerank.checks import Parameters
 from moerank.data import AnyData
 from moerank.data.ranking_data import in_one_piece
 from moerank.files import read_text, replace_file
@@ -48,7 +49,7 @@ def tuned(
     return ranker.tune(train, validation, grid_of(ranker, train, given), progress=progress)
 
 
-def grid_of(ranker: Any, train: AnyData, given: Iterable[str] = ()) -> list[dict[str, Any]]:
+def grid_of(ranker: object, train: AnyData, given: Iterable[str] = ()) -> list[Parameters]:
     """Return the distinct settings of the published grid, without the parameters that are given."""
     entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else []
     grid = [{name: value for name, value in entry.items() if name not in given} for entry in entries]
@@ -93,7 +94,9 @@ class _Kept(BaseModel):
     members: list[Member]
 
 
-def measured_baselines(backend: Any, problem: Problem, solver: str, measure: Measure, report: Progress) -> list[Member]:
+def measured_baselines(
+    backend: object, problem: Problem, solver: str, measure: Measure, report: Progress
+) -> list[Member]:
     """Return all features, the best single feature, FSMRank and LambdaMART, without the one that is the solver itself.
 
     FSMRank is left out on more than two million preference pairs, where its grid would take longer than the search.

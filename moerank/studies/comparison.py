@@ -18,13 +18,13 @@ __all__ = [
     "SolverRanks",
     "against_reference",
     "compare_runs",
-    "pooled",
-    "solver_ranks",
-    "verdicts",
     "fewest_cells",
     "hypervolume_pairs",
+    "pooled",
     "query_pairs",
+    "solver_ranks",
     "standings",
+    "verdicts",
 ]
 
 

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from moerank.checks import most_workers
 from moerank.data.dask import DaskCluster, connect, gone
-from moerank.files import FULL
+from moerank.files import FULL, Json
 from moerank.solvers import allow_code, code_is_allowed
 from moerank.studies.grid import Cell
 from moerank.studies.run_fold import run_fold
@@ -47,7 +47,7 @@ ONE_THREAD = dict.fromkeys(
 """Environment that pins every library of a worker to one thread."""
 
 
-Ended: TypeAlias = tuple[str | None, dict[str, Any] | None, list[str]]
+Ended: TypeAlias = tuple[str | None, Json | None, list[str]]
 """The text of a result, or the failure, and the texts of warnings."""
 
 
@@ -68,7 +68,7 @@ class Outcome:
 
     cell: Cell
     result: str | None = None
-    failure: dict[str, Any] | None = None
+    failure: Json | None = None
     death: str = ""
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import RankingData
-from moerank.files import prepare_folder
+from moerank.files import Json, prepare_folder
 from moerank.metrics import Metric
 from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem
@@ -136,9 +136,9 @@ class FoldRuns:
         return result
 
 
-def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(settings: Json, prefix: str = "") -> Json:
     """Return nested settings under dotted keys."""
-    flat: dict[str, Any] = {}
+    flat: Json = {}
     for key, value in settings.items():
         flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return flat

@@ -15,22 +15,23 @@ from pydantic import Field, ValidationError, model_validator
 from moerank.checks import check_at_least, first_mistake, size
 from moerank.data import AnyData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
+from moerank.files import Json
 from moerank.solvers import solvers as solver_table
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
 from moerank.studies.result import FORMAT
 from moerank.studies.run_fold import configuration
 from moerank.studies.solver import Solver
-from moerank.studies.sources import InMemory, Parameters, Section
+from moerank.studies.sources import InMemory, PlainParameters, Section
 
 __all__ = [
-    "Cell",
-    "digest",
     "MOST_CELLS",
     "AskedProblems",
     "AskedSolvers",
+    "Cell",
     "Grid",
     "check_names",
     "check_number",
+    "digest",
     "folds_of",
     "read_grids",
     "read_problems",
@@ -68,7 +69,7 @@ class Cell:
         names = f"{self.problem.name}|{self.fold}|{self.seed}"
         return int.from_bytes(hashlib.blake2b(names.encode(), digest_size=4).digest(), "big")
 
-    def configuration(self) -> dict[str, Any]:
+    def configuration(self) -> Json:
         """Return everything that decides the result, as plain JSON values."""
         return {"format": FORMAT, **configuration(self.problem, self.fold, self.solver, self.seed, baselines=False)}
 
@@ -84,7 +85,7 @@ class Cell:
         return hash(self.key)
 
 
-def digest(configuration: dict[str, Any]) -> str:
+def digest(configuration: Json) -> str:
     """Return the digest of a configuration, whatever the order of its keys."""
     text = json.dumps(configuration, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
@@ -118,7 +119,7 @@ class Grid(Section):
     solvers: tuple[Solver, ...]
     folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
     seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
-    settings: Parameters = Field(default_factory=dict)
+    settings: PlainParameters = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -143,7 +144,7 @@ class Grid(Section):
         ]
 
 
-def read_problems(asked: AskedProblems, settings: Mapping[str, Any]) -> list[Problem]:
+def read_problems(asked: AskedProblems, settings: Mapping[str, object]) -> list[Problem]:
     """Return the problems that are asked for.
 
     Parameters
@@ -247,7 +248,7 @@ def check_number(n_cells: int) -> None:
         raise ValueError(f"a study has at most {size(MOST_CELLS)} cells, not {size(n_cells)}; divide it")
 
 
-def read_grids(folder: Path, grids: list[dict[str, Any]]) -> list[Grid]:
+def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
     """Return what was asked for in a folder.
 
     Raises
@@ -264,11 +265,11 @@ def read_grids(folder: Path, grids: list[dict[str, Any]]) -> list[Grid]:
         raise ValueError(f"{folder / 'study.json'}: not a study of this version of moerank ({reason})") from None
 
 
-def _problem(given: str | Path | Problem, settings: Mapping[str, Any]) -> Problem:
+def _problem(given: str | Path | Problem, settings: Mapping[str, object]) -> Problem:
     return with_settings(given, settings) if isinstance(given, Problem) else load_problem(given, settings)
 
 
-def _named_problem(name: str, given: str | Path | Problem | InMemory, settings: Mapping[str, Any]) -> Problem:
+def _named_problem(name: str, given: str | Path | Problem | InMemory, settings: Mapping[str, object]) -> Problem:
     if isinstance(given, str | Path | Problem):
         return with_settings(_problem(given, settings), {"name": name})
     return make_problem(name, given, settings)
@@ -278,13 +279,13 @@ def _is_all(given: object) -> bool:
     return isinstance(given, str) and given == "all"
 
 
-def _solver(given: Any) -> Solver:
+def _solver(given: object) -> Solver:
     if isinstance(given, Solver):
         return given
     return Solver.parse(given) if isinstance(given, str) else Solver.of(given)
 
 
-def _named_solver(name: str, given: Any) -> Solver:
+def _named_solver(name: str, given: object) -> Solver:
     if not isinstance(given, str):
         return Solver.of(given, name)
     spec = Solver.parse(given)

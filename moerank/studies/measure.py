@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Mask
+from moerank.checks import Parameters
 from moerank.data import AnyData, RankingData
 from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.ranks import mean_over_queries
@@ -145,8 +146,8 @@ def every_metric(metric: Metric) -> list[Metric]:
     ['NDCG@9 (letor)', 'NDCG@10 (letor)', 'P@1', 'P@2']
     """
     of_gain = metric if isinstance(metric, NDCG | MeanNDCG) else MeanNDCG()
-    conventions: dict[str, Any] = {key: getattr(of_gain, key) for key in ("gain", "convention", "discount")}
-    short: dict[str, Any] = {"short_queries": metric.short_queries} if isinstance(metric, NDCG) else {}
+    conventions: Parameters = {key: getattr(of_gain, key) for key in ("gain", "convention", "discount")}
+    short: Parameters = {"short_queries": metric.short_queries} if isinstance(metric, NDCG) else {}
     ranks = range(1, MOST_RANKS + 1)
     return [
         *(NDCG(k, **conventions, **short) for k in ranks),

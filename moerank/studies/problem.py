@@ -22,11 +22,11 @@ from pydantic import (
     model_validator,
 )
 
-from moerank.checks import unknown
+from moerank.checks import Parameters, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
 from moerank.data.shards import NOT_ON_SHARDS
-from moerank.files import read_text
+from moerank.files import Json, read_text
 from moerank.metrics import Metric, make_metric
 from moerank.mofsrank.limits import FeatureLimits, allowed_features
 from moerank.mofsrank.settings import (
@@ -48,8 +48,8 @@ from moerank.studies.sources import (
     Fold,
     InMemory,
     MemoryData,
-    Parameters,
     Places,
+    PlainParameters,
     Split,
     read_memory,
     read_parts,
@@ -61,9 +61,9 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "FeaturesSection",
     "BackendSection",
     "ComparisonSection",
+    "FeaturesSection",
     "MetricSection",
     "Problem",
     "Published",
@@ -103,11 +103,11 @@ class FeaturesSection(Section):
     max_cost: Annotated[float, Field(ge=0)] | None = None
 
     @property
-    def limits(self) -> dict[str, Any]:
+    def limits(self) -> Parameters:
         """What every selection has to keep, by the names of the arguments of solvers that can."""
         return FeatureLimits(self.max_features, self.max_cost, self.include).given
 
-    def applied(self, fold: Fold, places: Places) -> tuple[Fold, dict[str, Any]]:
+    def applied(self, fold: Fold, places: Places) -> tuple[Fold, Parameters]:
         """Return the parts of a fold with these costs, without the features that are left out, and the limits.
 
         The limits call features by name, as columns have other numbers where some are left out.
@@ -179,7 +179,7 @@ class BackendSection(Section):
     """
 
     name: str = "rankrls"
-    parameters: Parameters = Field(default_factory=dict)
+    parameters: PlainParameters = Field(default_factory=dict)
     tune: bool = True
 
 
@@ -210,7 +210,7 @@ class SolverSection(Section):
         Whether validation MAP chooses among the solver's published grid.
     """
 
-    parameters: Parameters = Field(default_factory=dict)
+    parameters: PlainParameters = Field(default_factory=dict)
     tune: bool = True
 
 
@@ -317,7 +317,7 @@ class Problem(Section):
 
     def load_limited_fold(
         self, fold: int, data: str | Path | None = None, cluster: DaskCluster | None = None
-    ) -> tuple[Fold, dict[str, Any]]:
+    ) -> tuple[Fold, Parameters]:
         """Return the parts of a fold as `load_fold` does, and the limits on features, by the names of arguments.
 
         The shards of the training part, where it is in some, are held by the workers of `cluster`, or here.
@@ -369,7 +369,7 @@ class Problem(Section):
             check_on_shards(None, self.instance_selection.unit, self.search.refit)
         return spec
 
-    def offers(self) -> dict[str, Any]:
+    def offers(self) -> Parameters:
         """Return the arguments that the problem has for a solver, by the names of those who take them."""
         return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
 
@@ -378,7 +378,7 @@ class Problem(Section):
         values = (entry.value(metric) for entry in self.published if entry.solver == solver)
         return next((value for value in values if value is not None), None)
 
-    def configuration(self) -> dict[str, Any]:
+    def configuration(self) -> Json:
         """Return all settings of the problem that can decide results, defaults included, as plain JSON values."""
         settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
         return {"data": self.data.settings(), **settings}
@@ -474,7 +474,7 @@ def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None =
         return Problem.model_validate({**document, "data": read_memory(data, document.get("data", {}))})
 
 
-def with_settings(problem: Problem, settings: Mapping[str, Any]) -> Problem:
+def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
     """Return a problem with other settings, as `load_problem` takes them.
 
     Raises
@@ -502,7 +502,7 @@ def with_settings(problem: Problem, settings: Mapping[str, Any]) -> Problem:
     return changed.beside(problem.folder) if problem.folder else changed
 
 
-def _document(path: Path) -> dict[str, Any]:
+def _document(path: Path) -> Json:
     """Return what stands in a TOML file."""
     text = read_text(path, MOST_BYTES_OF_PROBLEM_FILES)
     for number, line in enumerate(text.splitlines(), start=1):
@@ -528,7 +528,7 @@ def _problem_path(problem: str | Path) -> Path:
 
 
 @contextmanager
-def _sentences(place: str, settings: Mapping[str, Any]) -> Iterator[None]:
+def _sentences(place: str, settings: Mapping[str, object]) -> Iterator[None]:
     """Turn what pydantic says of a problem into a ValueError of one sentence."""
     try:
         yield
@@ -536,14 +536,14 @@ def _sentences(place: str, settings: Mapping[str, Any]) -> Iterator[None]:
         raise ValueError(_sentence(error, place, settings)) from None
 
 
-def _changed(document: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def _changed(document: Json, settings: Mapping[str, object]) -> Json:
     """Return a document, into which settings are put."""
     for key, value in settings.items():
         _put(document, key, value)
     return document
 
 
-def _put(document: dict[str, Any], key: str, value: Any) -> None:
+def _put(document: Json, key: str, value: object) -> None:
     """Set the value of a dotted key, making tables on the way."""
     *tables, last = key.split(".")
     for table in tables:
@@ -553,7 +553,7 @@ def _put(document: dict[str, Any], key: str, value: Any) -> None:
     document[last] = value
 
 
-def _sentence(error: ValidationError, file: str, overrides: Mapping[str, Any]) -> str:
+def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]) -> str:
     """Say where the most telling error is, and what would be right."""
     # A misspelt key comes first: it may be the reason why another is missing.
     problem = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Literal, Self, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -14,7 +14,7 @@ from moerank.data import UNSCALED, FittedScaling, Scaling
 from moerank.data.folds import MOST_FOLDS
 from moerank.data.missing import QueryRule
 from moerank.data.scaling import FittedKind
-from moerank.files import read_json
+from moerank.files import Json, read_json
 from moerank.mofsrank.objectives import FRONT
 from moerank.mofsrank.settings import (
     EnsembleSettings,
@@ -25,7 +25,7 @@ from moerank.mofsrank.settings import (
 )
 from moerank.rankers.model import Forest, Model
 from moerank.studies.problem import BackendSection, ComparisonSection, FeaturesSection, MetricSection
-from moerank.studies.sources import Data, Parameters
+from moerank.studies.sources import Data, PlainParameters
 from moerank.verdict import Verdict
 from moerank.version import VERSION
 
@@ -127,7 +127,7 @@ class _Solver(Section):
 
     name: str
     label: str
-    parameters: Parameters
+    parameters: PlainParameters
     tune: bool
 
 
@@ -219,7 +219,7 @@ class Result(BaseModel):
     random_state: Natural
     metrics: Annotated[list[str], Field(min_length=1)]
     objectives: Annotated[list[str], Field(min_length=1)]
-    configuration: dict[str, Any]
+    configuration: Json
     feature_names: Annotated[list[str], Field(min_length=1)]
     scaling: Scaling = UNSCALED
     missing: float | QueryRule | None = None

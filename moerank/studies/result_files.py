@@ -7,12 +7,11 @@ import io
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from moerank.files import harmless, read_text, remove_old_remains, replace_file
+from moerank.files import Json, harmless, read_text, remove_old_remains, replace_file
 from moerank.studies.result import PARTS, Result
 
 __all__ = [
@@ -24,9 +23,9 @@ __all__ = [
     "is_of_a_run",
     "model_json",
     "read_result",
+    "results_frame",
     "unfinished",
     "write_result",
-    "results_frame",
 ]
 
 JOURNAL = "search.journal"
@@ -185,7 +184,7 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
     )
 
 
-def _row(result: Result, number: int, *, members: bool) -> dict[str, Any]:
+def _row(result: Result, number: int, *, members: bool) -> Json:
     member, seconds = result.front[number], result.times.processor
     return {
         "problem": result.problem,

@@ -23,12 +23,12 @@ __all__ = [
     "Runs",
     "SolverMeans",
     "best_by_size",
-    "mean_by_size",
-    "offers_sizes",
     "feature_stability",
     "front_box",
     "front_points",
     "front_quality",
+    "mean_by_size",
+    "offers_sizes",
 ]
 
 Runs: TypeAlias = dict[int, list[Result]]

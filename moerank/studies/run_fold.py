@@ -19,6 +19,7 @@ from moerank.data import AnyData
 from moerank.data.folds import deal_queries
 from moerank.data.ranking_data import in_one_piece
 from moerank.data.scaling import negative_features
+from moerank.files import Json
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import MAP, NDCG, Metric, check_differing
 from moerank.mofsrank.objectives import read_objectives
@@ -178,7 +179,7 @@ def run_fold(
     )
 
 
-def _data_fields(parts: Parts) -> dict[str, Any]:
+def _data_fields(parts: Parts) -> Json:
     """Return features, queries, scaling and the features below 0 as fields of the result."""
     train = parts["train"]
     names = list(train.feature_names)
@@ -199,7 +200,7 @@ def _remark_on_queries(metric: Metric, parts: Iterable[AnyData], *, aloud: bool)
             warnings.warn(remark, stacklevel=3)
 
 
-def _trained(spec: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
+def _trained(spec: Solver, estimator: object, parts: Parts, report: Progress, clock: _Clock) -> Any:
     """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
     if spec.tune and callable(getattr(estimator, "tune", None)):
         estimator = tuned(estimator, parts, spec.settings, lambda share: report("tuning", share, "by validation MAP"))
@@ -216,7 +217,7 @@ def _trained(spec: Solver, estimator: Any, parts: Parts, report: Progress, clock
 
 def _validated(
     spec: Solver, problem: Problem, offered: Mapping[str, Any], estimator: Any, train: AnyData, report: Progress
-) -> dict[str, Any]:
+) -> Json:
     """Return what chooses between solvers, as fields of the result.
 
     ``n_compared`` counts the settings and members that the validation queries compared. For ``cross_validated`` the
@@ -242,7 +243,7 @@ def _silent(stage: str, fraction: float, text: str) -> None:
     pass
 
 
-def _course(estimator: Any, clock: _Clock) -> dict[str, Any]:
+def _course(estimator: object, clock: _Clock) -> Json:
     """Return the convergence and the times of a run as fields of its result; rankers have no stages."""
     history = getattr(estimator, "history_", {})
     return {
@@ -276,7 +277,7 @@ def _versions() -> dict[str, str]:
     }
 
 
-def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, baselines: bool = True) -> dict[str, Any]:
+def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, baselines: bool = True) -> Json:
     """Return everything that decides the result of a run, as plain JSON values.
 
     Of the problem's settings those count that the solver takes: a ranker does not change with the budget of a search.
@@ -316,7 +317,7 @@ def _code(settings: object) -> dict[str, str]:
     return found
 
 
-def _as_run(settings: dict[str, Any], spec: Solver) -> dict[str, Any]:
+def _as_run(settings: Json, spec: Solver) -> Json:
     """Return the settings of a problem with those that the name of a solver or the user fixes instead."""
     entry = solver_entry(spec.name) if spec.given is None else None
     if entry is None:
@@ -365,7 +366,7 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
 
 
 def _verdict(
-    estimator: Any, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
+    estimator: object, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
 ) -> Verdict | None:
     """Return how a selection stands on the test part; None of a ranker that selects nothing."""
     validation, test = (in_one_piece(measure.parts[part]) for part in PARTS[1:])

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from sklearn.base import clone
 
 from moerank.arrays import Array
+from moerank.checks import Parameters
 from moerank.data import AnyData, RankingData
 from moerank.rankers import Selection, with_features
 from moerank.solvers import make_solver, read_text, solver_entry, solvers, written
@@ -85,10 +86,10 @@ class Solver(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     name: str
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    given: dict[str, Any] | None = None
+    parameters: Parameters = Field(default_factory=dict)
+    given: Parameters | None = None
     draws: bool = False
-    defaults: dict[str, Any] = Field(default_factory=dict, exclude=True)
+    defaults: Parameters = Field(default_factory=dict, exclude=True)
     tune: bool = Field(default=True, exclude=True)
     source: Any = Field(default=None, exclude=True, repr=False)
 
@@ -100,7 +101,7 @@ class Solver(BaseModel):
 
     @field_validator("parameters", "defaults")
     @classmethod
-    def _plain(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _plain(cls, parameters: Parameters) -> Parameters:
         check_parameters(parameters)
         return parameters
 
@@ -195,7 +196,7 @@ class Solver(BaseModel):
         return f"{self.name}[{set_by_user}]" if set_by_user else self.name
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Parameters:
         """All parameters that the user or the problem file sets; of an object its description."""
         return {**self.defaults, **self.parameters} if self.given is None else self.given
 
@@ -221,14 +222,14 @@ class Solver(BaseModel):
         """Return the solver with its defaults; an object as it is."""
         return make_solver(self.name) if self.given is None else self.source
 
-    def takes(self) -> dict[str, Any]:
+    def takes(self) -> Parameters:
         """Return the parameters that a problem may set, with their defaults; none of an object."""
-        known: dict[str, Any] = {}
+        known: Parameters = {}
         if self.given is None and hasattr(plain := self.plain(), "get_params"):
             known = plain.get_params(deep=False)
         return known
 
-    def beneath(self, defaults: Mapping[str, Any], *, tune: bool) -> Self:
+    def beneath(self, defaults: Mapping[str, object], *, tune: bool) -> Self:
         """Return the solver with the parameters of a problem file; an object stays as it is."""
         if self.given is not None:
             return self
@@ -273,7 +274,7 @@ class Solver(BaseModel):
         return with_features(made)
 
 
-def check_parameters(parameters: Mapping[str, Any]) -> None:
+def check_parameters(parameters: Mapping[str, object]) -> None:
     """Refuse parameters of a file that do not describe a method, or that no result could keep.
 
     Raises
@@ -295,7 +296,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
         _check_plain(name, value, DEEPEST)
 
 
-def _check_plain(name: str, value: Any, depth: int) -> None:
+def _check_plain(name: str, value: object, depth: int) -> None:
     if depth == 0:
         raise ValueError(f"{name} has more than {DEEPEST} tables or lists inside each other")
     if isinstance(value, Mapping):
@@ -312,7 +313,7 @@ def _check_plain(name: str, value: Any, depth: int) -> None:
         raise ValueError(f"{name} must be a text, a switch, a number, or a table or list of such, not {value}")
 
 
-def _is_estimator(source: Any) -> bool:
+def _is_estimator(source: object) -> bool:
     return all(callable(getattr(source, method, None)) for method in ("fit", "predict", "get_params"))
 
 
@@ -333,16 +334,16 @@ def _label(estimator: Any) -> str:
     return label
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     try:
         return written(value)
     except TypeError:  # no JSON
         return getattr(value, "__name__", None) or " ".join(repr(value).split())
 
 
-def _shallow(description: dict[str, Any]) -> dict[str, Any]:
+def _shallow(description: Parameters) -> Parameters:
     """Return a description as files keep it, with the digests of deep tables in their places."""
-    plain: dict[str, Any] = json.loads(json.dumps(description))
+    plain: Parameters = json.loads(json.dumps(description))
     parameters = plain.get("parameters")
     if isinstance(parameters, dict):
         plain["parameters"] = {
@@ -352,7 +353,7 @@ def _shallow(description: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def describe(value: Any, place: str, *, without: tuple[str, ...] = ()) -> Any:
+def describe(value: object, place: str, *, without: tuple[str, ...] = ()) -> Any:
     """Return a plain JSON value that identifies `value` in every process.
 
     Parameters
@@ -454,7 +455,7 @@ def _code(value: Any, place: str) -> Any:
     return described
 
 
-def _version(value: Any) -> dict[str, str]:
+def _version(value: object) -> dict[str, str]:
     version = vars(value).get("version") if hasattr(value, "__dict__") else None
     return {"version": version} if isinstance(version, str) else {}
 
@@ -485,7 +486,7 @@ def _warn_if_stale(module: str, name: str) -> None:
         warnings.warn(f"{file} has changed since {name} was imported; import it again", stacklevel=2)
 
 
-def digest_of(description: Any) -> str:
+def digest_of(description: object) -> str:
     """Return the digest of plain JSON values, whatever the order of keys."""
     return blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=12).hexdigest()
 
@@ -529,7 +530,7 @@ def _pieces(array: Array) -> Iterable[Array]:
     return (array[i : i + step] for i in range(0, len(array), step)) if array.ndim else (array,)
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float) and isfinite(plain):
         return plain

@@ -49,25 +49,25 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "Parameters",
-    "Section",
-    "Places",
-    "shipped_folder",
-    "DataSection",
-    "Fold",
-    "Precision",
-    "FileData",
-    "LetorData",
-    "Split",
-    "TableData",
-    "InMemory",
-    "MemoryData",
-    "read_memory",
     "SOURCES",
     "Data",
+    "DataSection",
+    "FileData",
+    "Fold",
     "FoldShard",
-    "read_parts",
+    "InMemory",
+    "LetorData",
+    "MemoryData",
+    "Places",
+    "PlainParameters",
+    "Precision",
+    "Section",
+    "Split",
+    "TableData",
     "query_ids",
+    "read_memory",
+    "read_parts",
+    "shipped_folder",
 ]
 
 
@@ -76,7 +76,7 @@ def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-Parameters = Annotated[dict[str, Any], AfterValidator(_checked)]
+PlainParameters = Annotated[dict[str, Any], AfterValidator(_checked)]
 
 
 def shipped_folder() -> Path:
@@ -463,7 +463,7 @@ class MemoryData(DataSection):
         return self._held[fold - 1]
 
 
-def read_memory(data: Any, settings: Mapping[str, Any]) -> MemoryData:
+def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
     """Return data in memory as the table [data] of a problem.
 
     Parameters
@@ -504,7 +504,7 @@ def read_memory(data: Any, settings: Mapping[str, Any]) -> MemoryData:
     return section
 
 
-def _fold(parts: Any) -> Fold:
+def _fold(parts: object) -> Fold:
     if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, AnyData) for p in parts):
         raise ValueError(f"a fold in memory is {WANTED}")
     train, validation, test = parts

@@ -8,19 +8,18 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from filelock import FileLock, Timeout
 
-from moerank.files import cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
+from moerank.files import Json, cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
 from moerank.studies.grid import Cell, digest
 from moerank.studies.result import FORMAT, Result, check_format
 from moerank.studies.result_files import MOST_BYTES
 from moerank.version import VERSION
 
-__all__ = ["Failure", "Store"]
+__all__ = ["Store"]
 
-Failure = dict[str, Any]
 
 STUDY = "study.json"
 CLAIMS = ".claims"
@@ -69,7 +68,7 @@ class Store:
         for name in list(self._held):
             self._unlock(name)
 
-    def read_grids(self) -> list[dict[str, Any]]:
+    def read_grids(self) -> list[Json]:
         """Return what was asked for in the folder, request by request; nothing for a new folder.
 
         Raises
@@ -87,7 +86,7 @@ class Store:
         except ValueError as error:
             raise ValueError(f"{path}: not a study of this version of moerank ({error})") from None
 
-    def add_grid(self, grid: dict[str, Any], check: Callable[[list[dict[str, Any]]], None]) -> None:
+    def add_grid(self, grid: Json, check: Callable[[list[Json]], None]) -> None:
         """Write down one more request, unless it is there already; `check` may refuse what is there."""
         with self._waiting(STUDY):  # two processes may start together
             grids = self.read_grids()
@@ -208,7 +207,7 @@ class Store:
                 if result:
                     self._failure(cell).unlink(missing_ok=True)
 
-    def fail(self, cell: Cell, failure: Failure) -> None:
+    def fail(self, cell: Cell, failure: Json) -> None:
         """Write why a claimed cell failed and let go of it."""
         text = json.dumps({"cell": cell.label, **failure}, indent=1, ensure_ascii=False) + "\n"
         replace_file(self._failure(cell), text.encode())
@@ -218,7 +217,7 @@ class Store:
         """Make a cell that failed one that was never tried."""
         self._failure(cell).unlink(missing_ok=True)
 
-    def read_failure(self, cell: Cell) -> Failure:
+    def read_failure(self, cell: Cell) -> Json:
         """Return why a cell failed.
 
         Raises
@@ -263,7 +262,7 @@ class Store:
         return self.folder / "failures" / f"{cell.key}.json"
 
 
-def _requests(values: Any) -> list[dict[str, Any]]:
+def _requests(values: object) -> list[Json]:
     """Return the grids of a study.json, as far as they are tables."""
     if not isinstance(values, dict) or "format" not in values:
         raise ValueError("it has no format")

@@ -13,6 +13,7 @@ from typing import Any, Self
 import pandas as pd
 
 from moerank.checks import check_at_least, check_choice
+from moerank.files import Json
 from moerank.solvers import BASES, ablations, names_of_code, solver_entry, written
 from moerank.studies.executors import Executor, check_can_be_sent, find_executor, run_cells
 from moerank.studies.grid import (
@@ -32,9 +33,9 @@ from moerank.studies.result import Result
 from moerank.studies.result_files import RESULT, find_result, results_frame
 from moerank.studies.solver import Solver, check_parameters
 from moerank.studies.sources import MemoryData
-from moerank.studies.store import Failure, Store
+from moerank.studies.store import Store
 
-__all__ = ["Study", "read_results", "merge_studies"]
+__all__ = ["Study", "merge_studies", "read_results"]
 
 
 WARNED_FAILURES = 3
@@ -243,7 +244,7 @@ class Study:
         finished, _ = store.done()
         return [store.read(cell) for cell in self.cells() if cell.key in finished]
 
-    def failures(self) -> dict[Cell, Failure]:
+    def failures(self) -> dict[Cell, Json]:
         """Return what went wrong with the cells that failed: "error" and "traceback"."""
         store = Store(self.out, write=False)
         _, failed = store.done()
@@ -280,7 +281,7 @@ class Study:
         """Return one row a finished cell, or one a member of its front, with every metric; see `results_frame`."""
         return results_frame(self.results(), members=members)
 
-    def _check_names(self, grids: list[dict[str, Any]]) -> None:
+    def _check_names(self, grids: list[Json]) -> None:
         """Refuse the folder where a problem or a solver of the same name is another one."""
         check_names(self.out, read_grids(self.out, grids), self.problems, self.solvers)
 
@@ -390,7 +391,7 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     return Study.load(target)
 
 
-def _grids(study: Study) -> list[dict[str, Any]]:
+def _grids(study: Study) -> list[Json]:
     return Store(study.out, write=False).read_grids()
 
 
@@ -416,6 +417,6 @@ def _read(folder: Path, cell: Cell) -> Result:
     return Store(folder, write=False).read(cell)
 
 
-def _decided(result: Result) -> dict[str, Any]:
+def _decided(result: Result) -> Json:
     """Return the part of a result that its configuration decides: all but the times and the versions."""
     return result.model_dump(exclude={"times", "versions"})

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from moerank.files import Json
 from moerank.studies.comparison import against_reference, verdicts
 from moerank.studies.problem import Published
 from moerank.studies.result import PARTS, Result
 from moerank.studies.results import NoResultsError, Results, SolverMeans
 from moerank.verdict import LEVEL
 
-__all__ = ["Summary", "SummaryRow", "summarise", "Choice", "by_validation", "chosen_solver"]
+__all__ = ["Choice", "Summary", "SummaryRow", "by_validation", "chosen_solver", "summarise"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Summary:
     rows: list[SummaryRow]
     published: list[Published]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """Return the summary as JSON keeps it, keys always in the same order."""
         rows = [asdict(row) for row in self.rows]
         for row in rows:

@@ -26,7 +26,7 @@ from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, pr
 from moerank.training.losses import SQUARED, UNIT, PairLoss, Target
 from moerank.training.newton import DenseExpansion, QuadraticModel
 
-__all__ = ["LaneGroup", "LanePairs", "Words", "lane_groups", "PairProblem"]
+__all__ = ["LaneGroup", "LanePairs", "PairProblem", "Words", "lane_groups"]
 
 Number = TypeVar("Number", bound=np.generic)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import RunFigure
 from moerank.figures.notes import title_of
-from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, in_style, put_note
+from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, Style, in_style, put_note
 from moerank.studies.result import PARTS, Member, Result
 
 __all__ = ["FIGURE"]
@@ -47,7 +45,7 @@ def front_figure(result: Result) -> Figure:
             axes.axhline(baseline.scores["test"][metric], color=GREY, linewidth=0.9, linestyle=dashes, label=label)
         chosen, value = _amount(result.best, counted), result.best.scores["test"][metric]
         axes.axvline(chosen, color="0.87", linewidth=6, zorder=0, label=f"chosen ({chosen:g})")
-        ring: dict[str, Any] = {"marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN}
+        ring: Style = {"marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN}
         axes.plot([chosen], [value], linestyle="none", label=f"its test value, {value:.3f}", **ring)
         axes.set_title(f"{result.problem}, fold {result.fold}: {result.solver}", wrap=True)
         axes.set_xlabel(title)
@@ -77,7 +75,7 @@ def _put_band(axes: Axes, x: list[float], front: list[Member], metric: str, n_qu
 
     half = stats.t.ppf(0.975, n_queries - 1) * np.array(errors, float)
     values = np.array([member.scores["test"][metric] for member in front])
-    band: dict[str, Any] = {"color": LINES["test"]["color"], "alpha": 0.18, "linewidth": 0, "zorder": 1}
+    band: Style = {"color": LINES["test"]["color"], "alpha": 0.18, "linewidth": 0, "zorder": 1}
     axes.fill_between(x, values - half, values + half, label="95 % against all features", **band)
 
 

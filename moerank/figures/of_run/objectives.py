@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from textwrap import fill
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from moerank.arrays import Matrix
 from moerank.figures.figure import RunFigure
 from moerank.figures.notes import non_dominated, title_of
-from moerank.figures.style import CHOSEN, GREY, WIDTH, in_style, put_note
+from moerank.figures.style import CHOSEN, GREY, WIDTH, Style, in_style, put_note
 from moerank.studies.result import Result
 from moerank.studies.results import front_points
 
@@ -68,9 +67,9 @@ def _members(axes: Axes, points: Matrix, chosen: int) -> None:
     axes.margins(0.1)
     best = non_dominated(points)
     rest = np.setdiff1d(np.arange(len(points)), best)
-    open_: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markeredgecolor": GREY}
-    filled: dict[str, Any] = {"drawstyle": "steps-post", "color": "black", "linewidth": 0.8}
-    diamond: dict[str, Any] = {"linestyle": "none", "markersize": 6, "color": CHOSEN, "markeredgecolor": "black"}
+    open_: Style = {"linestyle": "none", "markerfacecolor": "white", "markeredgecolor": GREY}
+    filled: Style = {"drawstyle": "steps-post", "color": "black", "linewidth": 0.8}
+    diamond: Style = {"linestyle": "none", "markersize": 6, "color": CHOSEN, "markeredgecolor": "black"}
     axes.plot(*points[rest].T, marker="o", label="member", **open_)
     axes.plot(*points[best].T, marker="o", label="non-dominated\nin this pair", **filled)
     axes.plot(*points[[chosen]].T, marker="D", label="chosen", clip_on=False, **diamond)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from textwrap import fill
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +13,7 @@ from matplotlib.figure import Figure
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import errors_noted, named
 from moerank.figures.panels import MOST_LINES, Look, Panels, by_family, family_of
-from moerank.figures.style import GREY, beyond, in_style, limits_of
+from moerank.figures.style import GREY, Style, beyond, in_style, limits_of
 from moerank.solvers import FAMILIES
 from moerank.studies.problem import Published
 from moerank.studies.results import Runs, mean_by_size, offers_sizes
@@ -64,7 +63,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
         elif not look.faint:
             theirs = published[look.label]
             places = np.array([(entry.features, entry.value(metric)) for entry in theirs], float).T
-            style: dict[str, Any] = {"marker": markers[look.label], "markersize": 5, "color": GREY, "linewidth": 0.7}
+            style: Style = {"marker": markers[look.label], "markersize": 5, "color": GREY, "linewidth": 0.7}
             axes.plot(*places, label=look.label, linestyle="-" if len(theirs) > 1 else "none", clip_on=False, **style)
 
     with in_style():
