@@ -13,7 +13,6 @@ from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
 from pymoo.core.problem import Problem
 from pymoo.util.ref_dirs import get_reference_directions
 
-import helpers.plain_agemoea2  # noqa: F401
 from moerank.evolution import BIT_SEARCHES, DensitySampling, DigestDuplicates, SparseBitFlip, UniformCrossover
 
 POP_SIZE = 16
