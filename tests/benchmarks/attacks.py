@@ -85,7 +85,9 @@ def caches(scratch, rounds):
     (scratch / "train.txt").write_text("\n".join(lines))
     os.utime(scratch / "train.txt", (1e9, 1e9))
     time.sleep(3)  # a file that has just changed is not kept
-    code = "import moerank as mr, hashlib; d = mr.load_letor('train.txt'); print(hashlib.md5(d.X.tobytes()).hexdigest())"
+    code = (
+        "import moerank as mr, hashlib; d = mr.load_letor('train.txt'); print(hashlib.md5(d.X.tobytes()).hexdigest())"
+    )
     digests = set()
     for number in range(rounds):
         cache = scratch / f"cache{number}"

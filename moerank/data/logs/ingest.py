@@ -5,13 +5,14 @@ Hits are sorted and joined in a temporary database on the disk: memory does not 
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -44,7 +45,7 @@ CACHE = 2**16
 TABLES = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE;
 CREATE TABLE queries (q INTEGER PRIMARY KEY, id TEXT UNIQUE, query TEXT);
-CREATE TABLE hits (q INTEGER, doc TEXT, position INTEGER, label REAL, place TEXT, "values" BLOB,
+CREATE TABLE hits (q INTEGER, doc TEXT, position INTEGER, label REAL, place INTEGER, "values" BLOB,
                    PRIMARY KEY (q, doc)) WITHOUT ROWID;
 CREATE TABLE judgments (id TEXT, query TEXT, doc TEXT, grade REAL, place TEXT);
 BEGIN
@@ -401,9 +402,8 @@ class _Ingestion:
     def _why_nothing(self, key: str) -> str:
         """Say what of the log and the judgments would fit, from some of their queries and documents."""
         judged = dict(islice(self._database.execute("SELECT k, doc FROM grades"), 1000))
-        logged = {
-            row[0] for row in islice(self._database.execute(f"SELECT {key} FROM queries WHERE {key} NOT NULL"), 1000)
-        }
+        asked = f"SELECT {key} FROM queries WHERE {key} NOT NULL ORDER BY q LIMIT 1000"
+        logged = dict.fromkeys(row[0] for row in self._database.execute(asked))
         other = "id" if key == "query" else "query"
         if any(self._one(f"SELECT 1 FROM queries WHERE {other} = ?", name) for name in judged):
             return f"the judgments have the log's {'ids' if other == 'id' else 'texts'} of queries: --join {other}"
@@ -449,7 +449,7 @@ class _Ingestion:
         )
         rows, absent = self._rows(), np.array([self._features.absent], "f4" if single else "f8").tobytes()
         try:
-            with replacing(path) as file, _writer(path, file, schema) as writer:
+            with _writer(path, schema) as writer:
                 while block := list(islice(rows, ROWS)):
                     q, ids, queries, docs, positions, values, grades = zip(*block, strict=True)
                     width = len(names) * len(absent)
@@ -533,12 +533,15 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _writer(path: Path, file: Any, schema: pa.Schema) -> Any:
-    """Return a writer of record batches."""
-    if path.suffix == ".parquet":
-        return pq.ParquetWriter(file, schema)
-    target = pa.CompressedOutputStream(pa.PythonFile(file, "w"), "gzip") if path.suffix == ".gz" else file
-    return pa.csv.CSVWriter(target, schema)
+@contextmanager
+def _writer(path: Path, schema: pa.Schema) -> Iterator[Any]:
+    """Open a writer of record batches for a table that is complete or not there."""
+    with ExitStack() as opened:
+        file: Any = opened.enter_context(replacing(path))
+        if path.suffix == ".gz":
+            file = opened.enter_context(gzip.GzipFile(fileobj=file, mode="wb", mtime=0))
+        kind = pq.ParquetWriter if path.suffix == ".parquet" else pa.csv.CSVWriter
+        yield opened.enter_context(kind(file, schema))
 
 
 @dataclass
