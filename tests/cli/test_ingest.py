@@ -23,7 +23,6 @@ def test_the_report_of_a_log(command, files, tmp_path):
         "read 2 responses of elasticsearch (o19s): 5 documents, 3 features",
         "joined 4 of 4 judgments by query id; 1 document without a judgment was left out (--unjudged 0 keeps it)",
         "missing: title_bm25 1, stars 1 of 4; positions 1 to 3",
-        "queries with a single document: 1",
         "wrote table.parquet: 2 queries, 4 documents, labels 0 to 3",
         "next: moerank data describe table.parquet --missing query-min",
     ]

@@ -260,10 +260,8 @@ ENGINES = {
 }
 
 
-def engine_of(response: object) -> str | None:
+def engine_of(response: Json) -> str | None:
     """Return which engine wrote a response; None for a response without hits."""
-    if not isinstance(response, dict):
-        return None
     if "root" in response:
         return "vespa" if response["root"].get("children") else None
     if "response" in response or "grouped" in response:

@@ -13,7 +13,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from moerank.arrays import Array
+from moerank.arrays import Floats
 from moerank.checks import check_at_least, check_choice, plain_name
 from moerank.data.logs.engines import ENGINES, Engine, Reading, engine_of, trouble
 from moerank.data.logs.judgments import labels_by, read_judgments
@@ -197,7 +197,7 @@ class _Ingestion:
         self._labels: dict[float | str, int] = {}
         self._counts = Counter[str]()
         self._said: list[str] = []
-        self._written = _Written()
+        self._missing = np.zeros(0, np.int64)
         database.executescript(f"PRAGMA cache_size = -{CACHE};{TABLES}")
 
     def _one(self, question: str, *values: object) -> Any:
@@ -226,8 +226,6 @@ class _Ingestion:
                         self._take(index, logged)
                     except ValueError as error:
                         raise ValueError(f"{where}: {error}") from None
-                    except (KeyError, TypeError, AttributeError) as error:
-                        raise ValueError(f"{where}: not a response of a search engine ({error!r})") from None
         if self._features is None:
             raise ValueError(f"{paths[0]}: no response has a hit with features; --from names the kind of log")
         self._features.check()
@@ -254,6 +252,8 @@ class _Ingestion:
             assert engine.lines is not None
             yield from engine.lines(rest, self._reading)
         except ValueError as error:
+            if isinstance(error, UnicodeDecodeError):
+                raise
             raise ValueError(f"{path}, {error}") from None
 
     def _be(self, kind: str) -> Engine:
@@ -272,33 +272,41 @@ class _Ingestion:
 
     def _take(self, index: int, logged: Logged) -> None:
         """Store the hits of a response."""
-        body, kind = logged.body, self._kind
         self._counts["responses"] += 1
-        if not isinstance(body, list):
-            if reason := trouble(body):
-                if not self._options.partial:
-                    raise ValueError(f"{reason}; log it again, or take the hits that are there with --partial")
-                self._reading.remarks["{} responses were not whole"] += 1
-            found = engine_of(body)
-            if found is None and not body.get("hits", {}).get("hits"):
-                return  # nothing was found
-            kind = found or kind
-        if kind is None:
-            raise ValueError(
-                "the hits have neither _ltrlog, nor matched_queries with ?include_named_queries_score=true"
-            )
-        engine = self._be(kind)
-        query, n_hits = self._query(logged), 0
-        place = logged.line * len(self._paths) + index
+        try:
+            engine = self._engine(logged.body)
+            hits = [] if engine is None else list(engine.hits(logged.body, self._reading))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a response of a search engine ({error!r})") from None
+        if engine is None:
+            return
         assert self._features is not None
-        for n_hits, hit in enumerate(engine.hits(body, self._reading), start=1):
-            position = n_hits if engine.ranked and self._ranked else None
-            doc = hit.doc if self._whole_ids or kind != "vespa" else hit.doc.rpartition("::")[2]
+        query, place = self._query(logged), logged.line * len(self._paths) + index
+        for number, hit in enumerate(hits, start=1):
+            position = number if engine.ranked and self._ranked else None
+            doc = hit.doc if self._whole_ids or self._kind != "vespa" else hit.doc.rpartition("::")[2]
             self._store((query, doc, position, hit.label, place, self._features.pack(hit.values)))
-        if _total(body, engine.total) > n_hits:
+        if _total(logged.body, engine.total) > len(hits):
             self._reading.remarks["{} responses have fewer hits than were found: ask for larger pages"] += 1
         if logged.named:
             self._reading.remarks["{} files name their query, as their responses do not"] += 1
+
+    def _engine(self, body: Any) -> Engine | None:
+        """Return the engine of a response with hits; None for one without hits."""
+        if isinstance(body, list):
+            return ENGINES[str(self._kind)]
+        if reason := trouble(body):
+            if not self._options.partial:
+                raise ValueError(f"{reason}; log it again, or take the hits that are there with --partial")
+            self._reading.remarks["{} responses were not whole"] += 1
+        found = engine_of(body)
+        if found is None and not body.get("hits", {}).get("hits"):
+            return None
+        if found is None and self._kind is None:
+            raise ValueError(
+                "the hits have neither _ltrlog, nor matched_queries with ?include_named_queries_score=true"
+            )
+        return self._be(str(found or self._kind))
 
     def _query(self, logged: Logged) -> int:
         """Return the number of a query."""
@@ -396,8 +404,7 @@ class _Ingestion:
             )
         ]
         if absent:
-            shown = ", ".join(absent[:5]) + ", …" * (len(absent) > 5)
-            self._said.append(f"judged but not in the log: {len(absent):,} queries ({shown})")
+            self._said.append(f"judged but not in the log: {len(absent):,} queries ({_some(absent)})")
 
     def _why_nothing(self, key: str) -> str:
         """Say what of the log and the judgments would fit, from some of their queries and documents."""
@@ -456,7 +463,7 @@ class _Ingestion:
                     padded = b"".join(v + absent * ((width - len(v)) // len(absent)) for v in values)
                     X = np.frombuffer(padded, "f4" if single else "f8").reshape(len(block), len(names))
                     labels = [self._labels[grade] for grade in grades]
-                    self._written.add(q, labels, positions, X)
+                    self._count(q, labels, positions, X)
                     features = [
                         pa.array(column, number, from_pandas=True) for column in X.T.astype(number.to_pandas_dtype())
                     ]
@@ -490,32 +497,51 @@ class _Ingestion:
             with replacing(path) as file:
                 file.write(text.encode())
 
+    def _count(self, queries: Sequence[int], labels: list[int], positions: Sequence[int | None], X: Floats) -> None:
+        """Count rows that are written, X (n_rows, n_features)."""
+        counts = self._counts
+        counts["queries"] += len({*queries} - {counts["last query"]})
+        counts["last query"] = queries[-1]
+        counts["documents"] += len(X)
+        counts["zeros"] += int((X == 0).sum())
+        counts["position"] = max(counts["position"], *(position or 0 for position in positions))
+        counts["largest label"] = max(counts["largest label"], *labels)
+        counts["least label"] = min(counts.get("least label", labels[0]), *labels)
+        unknown = np.isnan(X).sum(axis=0)
+        self._missing = unknown + self._missing if len(self._missing) else unknown
+
     def done(self, path: Path) -> Ingested:
         """Return what was done, in sentences."""
         assert self._features is not None
         assert self._kind is not None
-        engine, names, written = ENGINES[self._kind], self._features.names, self._written
-        n_read, what = (
-            self._counts["responses"],
-            "lines" if ENGINES[self._kind].title in ("letor", "pyvespa") else "responses",
-        )
+        engine, names, counts = ENGINES[self._kind], self._features.names, self._counts
+        n = counts["documents"]
         log = f', log "{self._options.log}"' if self._options.log else ""
-        read = (
-            f"read {n_read:,} {what} of {engine.title}{log}: {self._counts['hits']:,} documents, {len(names)} features"
-        )
-        missing = [f"{name} {n:,}" for name, n in zip(names, written.missing, strict=True) if n]
-        lines = [read, *self._said, *(text.format(f"{n:,}") for text, n in self._reading.remarks.items())]
-        shown = ", ".join(missing[:5]) + ", …" * (len(missing) > 5)
-        text = f"missing: {shown} of {written.n_documents:,}" if missing else "no value is missing"
-        if written.position:
-            text += f"; positions 1 to {written.position}"
-        lines += [text, *written.remarks(names, unsure=engine.fills if engine.fills is not None else not missing)]
-        labels = f"labels {min(written.labels)} to {max(written.labels)}"
-        lines.append(f"wrote {path}: {written.n_queries:,} queries, {written.n_documents:,} documents, {labels}")
+        lines = [
+            f"read {counts['responses']:,} {'lines' if engine.lines else 'responses'} of {engine.title}{log}: "
+            f"{counts['hits']:,} documents, {len(names)} features",
+            *self._said,
+            *(text.format(f"{times:,}") for text, times in self._reading.remarks.items()),
+        ]
+        missing = [(name, count) for name, count in zip(names, self._missing.tolist(), strict=True) if count]
+        shown = _some([f"{name} {count:,}" for name, count in missing])
+        text = f"missing: {shown} of {n:,}" if missing else "no value is missing"
+        lines.append(text + f"; positions 1 to {counts['position']}" * (counts["position"] > 0))
+        if nowhere := [name for name, count in missing if count == n]:
+            lines.append(f"features that are missing in every row: {_some(nowhere)}")
+        if counts["zeros"] and (engine.fills or (engine.fills is None and not missing)):
+            lines.append("a 0 may stand for a missing value: this log does not tell them apart")
+        labels = f"labels {counts['least label']} to {counts['largest label']}"
+        lines.append(f"wrote {path}: {counts['queries']:,} queries, {n:,} documents, {labels}")
         if path.suffix != ".parquet":
             lines.append(f"features = {json.dumps(names, ensure_ascii=False)}")
         lines.append(f"next: moerank data describe {path}{' --missing query-min' * bool(missing)}")
-        return Ingested(path, self._kind, names, written.n_queries, written.n_documents, tuple(lines))
+        return Ingested(path, self._kind, names, counts["queries"], n, tuple(lines))
+
+
+def _some(texts: Sequence[str]) -> str:
+    """Return the first five of some texts, for a message."""
+    return ", ".join(texts[:5]) + ", …" * (len(texts) > 5)
 
 
 _WORD = {"query": "text", "id": "id"}
@@ -542,62 +568,3 @@ def _writer(path: Path, schema: pa.Schema) -> Iterator[Any]:
             file = opened.enter_context(gzip.GzipFile(fileobj=file, mode="wb", mtime=0))
         kind = pq.ParquetWriter if path.suffix == ".parquet" else pa.csv.CSVWriter
         yield opened.enter_context(kind(file, schema))
-
-
-@dataclass
-class _Written:
-    """Counts of the rows of a table."""
-
-    n_queries: int = 0
-    n_documents: int = 0
-    position: int = 0
-    single: int = 0
-    alike: int = 0
-    zero: bool = False
-    labels: set[int] = field(default_factory=set)
-    missing: Array = field(default_factory=lambda: np.zeros(0, np.int64))
-    least: Array = field(default_factory=lambda: np.zeros(0))
-    largest: Array = field(default_factory=lambda: np.zeros(0))
-    _query: int = -1
-    _n: int = 0
-    _own: set[int] = field(default_factory=set)
-
-    def add(self, queries: Sequence[int], labels: Sequence[int], positions: Sequence[int | None], X: Array) -> None:
-        """Count further rows, X (n_rows, n_features)."""
-        unknown = np.isnan(X).sum(axis=0)
-        least, largest = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        if not self.n_documents:
-            self.missing, self.least, self.largest = unknown, least, largest
-        else:
-            self.missing = self.missing + unknown
-            self.least, self.largest = np.fmin(self.least, least), np.fmax(self.largest, largest)
-        self.n_documents += len(X)
-        self.zero = self.zero or bool((X == 0).any())
-        self.position = max([self.position, *(position or 0 for position in positions)])
-        self.labels.update(labels)
-        for query, label in zip(queries, labels, strict=True):
-            if query != self._query:
-                self._close()
-                self._query, self._n, self._own = query, 0, set()
-                self.n_queries += 1
-            self._n += 1
-            self._own.add(label)
-
-    def _close(self) -> None:
-        if self._n:
-            self.single += self._n == 1
-            self.alike += self._n > 1 and len(self._own) == 1
-
-    def remarks(self, names: Sequence[str], *, unsure: bool) -> Iterator[str]:
-        """Yield oddities of all rows."""
-        self._close()
-        everywhere = self.missing == self.n_documents
-        for what, which in (("missing", everywhere), ("the same", (self.least == self.largest) & ~everywhere)):
-            if which.any():
-                yield f"features that are {what} in every row: {', '.join(np.array(names)[which][:5])}"
-        if unsure and self.zero:
-            yield "a 0 may stand for a missing value: this log does not tell them apart"
-        if self.single:
-            yield f"queries with a single document: {self.single:,}"
-        if self.alike:
-            yield f"queries whose documents all have the same label: {self.alike:,}"
