@@ -275,6 +275,8 @@ PLUGIN, VESPA, SOLR = logs.plugin(GOLDEN), logs.vespa(GOLDEN), logs.solr(GOLDEN)
         ),
         (SOLR.replace("age_days=", "age_days"), {"query_param": "q"}, "are not separated as in 'a=1,b=2'"),
         (SOLR.replace('"id"', '"sku"'), {"query_param": "q"}, "a document has no field 'id'; add it to fl"),
+        (b'{"query": "caf\xe9"}', {}, "log.jsonl: not a text in UTF-8"),
+        (b"3 qid:1 1:2 # a caf\xe9\n", {}, "log.jsonl: not a text in UTF-8"),
         ("3 qid:1 1:2\n", {}, "line 1: no document behind #"),
         ("3 qid:1 x:2 # a\n", {}, "line 1: '3 qid:1 x:2 # a.*' is not like"),
         ("3 qid:1 1:two # a\n", {}, "line 1: the value 'two' of feature 1 is no number"),
