@@ -116,7 +116,7 @@ def test_the_same_log_in_other_clothes(make, tmp_path, monkeypatch):
     for envelope in envelopes:
         (folder / f"{envelope['query']}.json").write_text(json.dumps(envelope["response"]))
     done = ingest(folder, tmp_path / "t.parquet", judgments=tmp_path / "judgments.csv")
-    assert "2 files name their query, as their responses do not" in done.lines
+    assert "queries that only the name of a file tells: 2" in done.lines
     assert sorted(pd.read_parquet(done.table)["doc"]) == sorted(frame["doc"])
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(golden.encode())))
     assert ingest("-", tmp_path / "stdin.parquet", judgments=tmp_path / "judgments.csv").n_documents == 4
@@ -128,7 +128,7 @@ def test_bare_nan_of_old_vespa_null_and_dropped_features(make):
     done = make(text, judgments=logs.quepid(GOLDEN))
     assert done.features == VESPA_NAMES
     np.testing.assert_array_equal(pd.read_parquet(done.table)["attribute(stars)"], [4.5, np.nan, 3, 5])
-    assert "5 names lost their rankingExpression(…)" in done.lines
+    assert "names without the rankingExpression(…) around them: 5" in done.lines
     assert "a 0 may stand for a missing value: this log does not tell them apart" in done.lines
 
 
@@ -148,7 +148,7 @@ def test_solr_logs_of_other_forms(make):
         text = json.dumps({"query": "trail shoes", "response": body})
         done = make(text, judgments=logs.quepid(GOLDEN), options=options)
         assert pd.read_parquet(done.table)["title_bm25"].tolist() == [6.25, 2.5, 0]
-    assert "1 documents without the field [features] were left out" in done.lines
+    assert "documents without the field [features], left out: 1" in done.lines
     docs[1]["[features]"] = "age_days=300.0"
     text = json.dumps({"query": "trail shoes", "response": response})
     for sparse, value in ((0.0, 0.0), (np.nan, np.nan)):
@@ -179,7 +179,7 @@ def test_several_logs_and_what_is_no_feature(make):
     line = {"query": "trail shoes", "response": response}
     both = make(json.dumps(line), judgments=logs.quepid(GOLDEN))
     assert both.features == (*NAMES, "clicks")
-    assert "3 times extra_logging was left out" in both.lines
+    assert "entries of extra_logging, left out: 3" in both.lines
     assert make(json.dumps(line), judgments=logs.quepid(GOLDEN), options={"log": "main"}).features == NAMES
     chosen = make(json.dumps(line), judgments=logs.quepid(GOLDEN), options={"exclude": ("clicks", "stars")})
     assert chosen.features == ("title_bm25", "age_days")
@@ -195,7 +195,7 @@ def test_repeats_of_a_document(make):
     text = logs.plugin([*GOLDEN, GOLDEN[0]])
     done = make(text, judgments=logs.quepid(GOLDEN))
     assert done.n_documents == 4
-    assert "3 hits were logged before" in done.lines
+    assert "hits that were logged before: 3" in done.lines
     text += logs.plugin([("q1", "trail shoes", [("p7", 3, 1.0, 1.0, 1.0)])])
     with pytest.raises(ValueError, match=r"line 4: document 'p7' has other values .*log.jsonl, line 1; --repeats"):
         make(text, judgments=logs.quepid(GOLDEN))
@@ -208,7 +208,7 @@ def test_documents_without_a_judgment_and_judgments_without_a_document(make):
     judgments = logs.quepid(GOLDEN) + "\nred lamp,z,1\nblue kettle,zz,1"
     done = make(logs.plugin(GOLDEN), judgments=judgments)
     left = "joined 4 of 6 judgments by query text; 1 document without a judgment was left out (--unjudged 0 keeps it)"
-    assert done.lines[1:3] == (left, "judged but not in the log: 1 queries ('red lamp')")
+    assert done.lines[1:3] == (left, "judged queries that are not in the log: 1 ('red lamp')")
     done = make(logs.plugin(GOLDEN), judgments=judgments, unjudged=0)
     assert pd.read_parquet(done.table)["label"].tolist() == [3, 1, 0, 2, 0]
     assert "1 document without a judgment got the label 0" in done.lines[1]
@@ -226,11 +226,11 @@ def test_responses_that_are_not_whole(make):
         with pytest.raises(ValueError, match=rf"line 2: .*{message}.*--partial"):
             make(text, judgments=logs.quepid(GOLDEN))
         done = make(text, judgments=logs.quepid(GOLDEN), options={"partial": True})
-        assert "1 responses were not whole" in done.lines
+        assert "responses that were not whole: 1" in done.lines
         assert done.n_queries == (1 if "error" in message else 2)
     lines = logs.plugin(GOLDEN).replace('"value": 3, "relation"', '"value": 30, "relation"')
     done = make(lines, judgments=logs.quepid(GOLDEN))
-    assert "1 responses have fewer hits than were found: ask for larger pages" in done.lines
+    assert "responses with fewer hits than were found (ask for larger pages): 1" in done.lines
 
 
 PLUGIN, VESPA, SOLR = logs.plugin(GOLDEN), logs.vespa(GOLDEN), logs.solr(GOLDEN)
@@ -339,7 +339,7 @@ def test_shards_know_the_columns_too(make):
 
 def test_names_that_engines_take_for_the_same(make):
     done = make(PLUGIN.replace("stars", "age-days"), judgments=logs.quepid(GOLDEN))
-    assert "names of features that engines take for the same got numbers: age_days" in done.lines
+    assert "got numbers, as engines take them for the same: features called age_days" in done.lines
     features = read_features(done.table.with_name("features.toml"))
     assert (features["age-days"].name, features["age_days"].name) == ("age_days", "age_days_2")
 

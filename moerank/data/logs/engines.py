@@ -51,7 +51,7 @@ def _ltr_plugin(response: Json, reading: Reading) -> Iterator[Hit]:
             for feature in features:
                 name, value = feature["name"], feature.get("value")
                 if name == "extra_logging" and isinstance(value, dict):
-                    reading.remarks["{} times extra_logging was left out"] += 1
+                    reading.remarks["entries of extra_logging, left out"] += 1
                 elif name in values:
                     raise ValueError(f"the logs {', '.join(chosen)} all hold {name!r}; choose one with --log {log}")
                 else:
@@ -76,7 +76,7 @@ def _solr(response: Json, reading: Reading) -> Iterator[Hit]:
     for doc in (doc for entry in lists for doc in entry["docs"]):
         field = options.field or next((name for name in doc if re.fullmatch(r"\[.*\]", name)), "[features]")
         if field not in doc:
-            reading.remarks[f"{{}} documents without the field {field} were left out"] += 1
+            reading.remarks[f"documents without the field {field}, left out"] += 1
             continue
         name = options.id or "id"
         if name not in doc:
@@ -116,7 +116,7 @@ def _vespa(response: Json, reading: Reading) -> Iterator[Hit]:
         values = {}
         for name, value in fields[log].items():
             if stripped := re.fullmatch(r"rankingExpression\((.*)\)", name):
-                reading.remarks["{} names lost their rankingExpression(…)"] += 1
+                reading.remarks["names without the rankingExpression(…) around them"] += 1
             if name != "vespa.summaryFeatures.cached":
                 values[stripped[1] if stripped else name] = value
         yield Hit(str(as_text(doc)), values)

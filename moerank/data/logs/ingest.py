@@ -213,7 +213,7 @@ class _Ingestion:
             raise ValueError(f"{path}: there is no judgment in the file")
         self._whole_ids = bool(self._one("SELECT 1 FROM judgments WHERE doc LIKE 'id:%'"))
         if grade is not None and re.search("click|ctr", grade.lower()):
-            self._reading.remarks[f"the grades are {grade!r}: clicks favour documents that stood above others"] += 1
+            self._said.append(f"the grades are {grade!r}: clicks favour documents that stood above others")
 
     def take_logs(self, paths: list[Path]) -> None:
         """Read all files."""
@@ -287,9 +287,9 @@ class _Ingestion:
             doc = hit.doc if self._whole_ids or self._kind != "vespa" else hit.doc.rpartition("::")[2]
             self._store((query, doc, position, hit.label, place, self._features.pack(hit.values)))
         if _total(logged.body, engine.total) > len(hits):
-            self._reading.remarks["{} responses have fewer hits than were found: ask for larger pages"] += 1
+            self._reading.remarks["responses with fewer hits than were found (ask for larger pages)"] += 1
         if logged.named:
-            self._reading.remarks["{} files name their query, as their responses do not"] += 1
+            self._reading.remarks["queries that only the name of a file tells"] += 1
 
     def _engine(self, body: Any) -> Engine | None:
         """Return the engine of a response with hits; None for one without hits."""
@@ -298,7 +298,7 @@ class _Ingestion:
         if reason := trouble(body):
             if not self._options.partial:
                 raise ValueError(f"{reason}; log it again, or take the hits that are there with --partial")
-            self._reading.remarks["{} responses were not whole"] += 1
+            self._reading.remarks["responses that were not whole"] += 1
         found = engine_of(body)
         if found is None and not body.get("hits", {}).get("hits"):
             return None
@@ -324,7 +324,7 @@ class _Ingestion:
         self._counts["hits"] += 1
         if self._database.execute("INSERT INTO hits VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row).rowcount:
             return
-        self._reading.remarks["{} hits were logged before"] += 1
+        self._reading.remarks["hits that were logged before"] += 1
         if self._repeats == "last":
             self._database.execute("REPLACE INTO hits VALUES (?, ?, ?, ?, ?, ?)", row)
         elif self._repeats is None:
@@ -404,7 +404,7 @@ class _Ingestion:
             )
         ]
         if absent:
-            self._said.append(f"judged but not in the log: {len(absent):,} queries ({_some(absent)})")
+            self._said.append(f"judged queries that are not in the log: {len(absent):,} ({_some(absent)})")
 
     def _why_nothing(self, key: str) -> str:
         """Say what of the log and the judgments would fit, from some of their queries and documents."""
@@ -490,7 +490,7 @@ class _Ingestion:
             text += f"vespa = {quoted}\n" * (self._kind in ("vespa", "pyvespa"))
         alike = [name for name, n in taken.items() if n > 1]
         if alike:
-            self._reading.remarks[f"names of features that engines take for the same got numbers: {alike[0]}"] += 1
+            self._said.append(f"got numbers, as engines take them for the same: features called {_some(alike)}")
         if path.exists():
             self._said.append(f"kept {path}")
         else:
@@ -521,7 +521,7 @@ class _Ingestion:
             f"read {counts['responses']:,} {'lines' if engine.lines else 'responses'} of {engine.title}{log}: "
             f"{counts['hits']:,} documents, {len(names)} features",
             *self._said,
-            *(text.format(f"{times:,}") for text, times in self._reading.remarks.items()),
+            *(f"{text}: {times:,}" for text, times in self._reading.remarks.items()),
         ]
         missing = [(name, count) for name, count in zip(names, self._missing.tolist(), strict=True) if count]
         shown = _some([f"{name} {count:,}" for name, count in missing])
