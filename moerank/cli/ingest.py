@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Literal, cast
 
 import typer
 
 from moerank.cli.messages import sentences
-
-if TYPE_CHECKING:
-    from moerank.data.logs.ingest import Ingested
 
 __all__ = ["INGEST_EXAMPLES", "ingest"]
 
@@ -28,7 +25,7 @@ moerank data ingest features.csv --from pyvespa --out shop.parquet
 
 
 def ingest(
-    logs: Annotated[list[str], typer.Argument(help="Files or folders of logs; - is standard input.", metavar="LOG...")],
+    logs: Annotated[list[str], typer.Argument(help="Files or folders of logs; - is standard input.", metavar="LOG")],
     out: Annotated[Path, typer.Option(help="The table: .parquet, .csv or .csv.gz.")],
     judgments: Annotated[
         Path | None, typer.Option(help="File of relevance judgments; by default the log has labels.")
@@ -90,6 +87,8 @@ def ingest(
     without being told its columns. features.toml beside it is for moerank
     export --features.
     """
+    from moerank.cli.progress import StageProgress
+
     with sentences():
         from moerank.cli.tables import output, say
         from moerank.data.logs.ingest import ingest as make_table
@@ -110,18 +109,19 @@ def ingest(
             missing_as_zero=missing_as_zero,
             partial=partial,
         )
-        done: Ingested = make_table(
-            logs,
-            out,
-            judgments=judgments,
-            join=cast('Literal["query", "id"] | None', join),
-            grade=grade,
-            grades=grades,
-            unjudged=unjudged,
-            repeats=cast('Literal["first", "last"] | None', repeats),
-            positions=not no_position,
-            force=force,
-            options=options,
-        )
+        with StageProgress():
+            done = make_table(
+                logs,
+                out,
+                judgments=judgments,
+                join=cast('Literal["query", "id"] | None', join),
+                grade=grade,
+                grades=grades,
+                unjudged=unjudged,
+                repeats=cast('Literal["first", "last"] | None', repeats),
+                positions=not no_position,
+                force=force,
+                options=options,
+            )
         for line in done.lines:
             say(output(), line)

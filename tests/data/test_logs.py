@@ -14,6 +14,7 @@ from helpers.logs import GOLDEN, NAMES, VESPA_NAMES
 from moerank.data import load_table
 from moerank.data.logs.ingest import ingest
 from moerank.data.logs.responses import LogOptions
+from moerank.data.read.files import reading_progress
 from moerank.data.read.shards import table_shard
 from moerank.exports.deployable import read_features
 
@@ -289,6 +290,20 @@ def test_what_is_refused(text, options, message, make, tmp_path):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         make(text, judgments=logs.quepid(GOLDEN), options=options)
     assert not (tmp_path / "table.parquet").exists()
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.jsonl.gz"])
+def test_the_progress_of_reading_is_told(name, make, monkeypatch):
+    monkeypatch.setattr("moerank.data.logs.ingest.EVERY", 10)
+    world, told = logs.shop(100), []
+    text = logs.plugin(world).encode()
+    with reading_progress(lambda path, share: told.append((path.name, share))):
+        make(gzip.compress(text) if name.endswith("gz") else text, judgments=logs.quepid(world), name=name)
+    assert [name for name, _ in told] == [name] * 11
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < (1 if name.endswith("gz") else 0.5)
+    assert shares[-1] == 1
 
 
 def test_more_or_fewer_requests_than_responses(make, tmp_path):

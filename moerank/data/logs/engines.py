@@ -233,11 +233,10 @@ class Engine:
 
     def features(self, options: LogOptions) -> FeatureList:
         """Return the list of features of a log."""
-        sparse = options.sparse_default is not None
-        absent = 0.0 if self.hits is _table or options.missing_as_zero else nan
-        if options.sparse_default is not None:
-            absent = options.sparse_default
-        return FeatureList(options, self.precision, dense=self.dense and not sparse, absent=absent)
+        sparse = options.sparse_default
+        absent = 0.0 if self.lines or options.missing_as_zero else nan
+        dense = self.dense and sparse is None
+        return FeatureList(options, self.precision, dense=dense, absent=absent if sparse is None else sparse)
 
 
 _SEARCH = ("log", "requests", "query_param")

@@ -28,6 +28,7 @@ from moerank.checks import check_at_least, check_choice, plain_name
 from moerank.data.logs.engines import ENGINES, Engine, Reading, engine_of, trouble
 from moerank.data.logs.judgments import labels_by, read_judgments
 from moerank.data.logs.responses import FeatureList, Logged, LogOptions, log_files, responses, text_of
+from moerank.data.read.files import report_reading
 from moerank.data.read.parquet import ROLES
 from moerank.files import cannot_write, replacing
 
@@ -38,6 +39,9 @@ OWN = ("qid", "label", "query", "doc", "position")
 
 ROWS = 2**13
 """Rows that are written together."""
+
+EVERY = 1000
+"""Responses after which progress is reported."""
 
 CACHE = 2**16
 """KiB of the database that are held in memory."""
@@ -226,6 +230,10 @@ class _Ingestion:
                         self._take(index, logged)
                     except ValueError as error:
                         raise ValueError(f"{where}: {error}") from None
+                    if self._counts["responses"] % EVERY == 0 and str(path) != "-":
+                        stored = getattr(lines.buffer, "fileobj", lines.buffer)
+                        report_reading(path, min(stored.tell() / path.stat().st_size, 0.999))
+            report_reading(path, 1.0)
         if self._features is None:
             raise ValueError(f"{paths[0]}: no response has a hit with features; --from names the kind of log")
         self._features.check()

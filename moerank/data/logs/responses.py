@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from math import inf, nan
+from math import isinf, isnan, nan
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
@@ -287,24 +287,24 @@ class FeatureList:
                 self._add(name)
             self._last, self._at = names, [self._places.get(name) for name in names]
         row = array(self._precision, [self.absent]) * len(self._places)
-        for place, value in zip(self._at, values.values(), strict=True):
+        for place, (name, value) in zip(self._at, values.items(), strict=True):
             if place is not None:
-                number = value if type(value) is float else _number(value, names[self._at.index(place)])
-                if number in (inf, -inf):
-                    raise ValueError(f"the value of {names[self._at.index(place)]!r} is infinite; leave it out")
-                row[place] = self._unknown if number != number else number
+                number = value if type(value) is float else _number(value, name)
+                if isinf(number):
+                    raise ValueError(
+                        f"the value of {name!r} is infinite; leave the feature out with --exclude {name!r}"
+                    )
+                row[place] = self._unknown if isnan(number) else number
         end = len(row)
-        while end and (row[end - 1] == self.absent or (self.absent != self.absent and row[end - 1] != row[end - 1])):
+        while end and (row[end - 1] == self.absent or (isnan(row[end - 1]) and isnan(self.absent))):
             end -= 1
         return row[:end].tobytes()
 
     def _refuse_other(self, names: tuple[str, ...]) -> None:
         """Refuse a hit with other features than the first one had, where all must have the same."""
-        if not self._dense:
-            return
         if self._known is None:
             self._known = names
-        for name in set(names) ^ set(self._known):
+        for name in sorted(set(names) ^ set(self._known)) if self._dense else ():
             here, there = ("lacks", "have") if name in self._known else ("has", "lack")
             raise ValueError(
                 f"this hit {here} the feature {name!r}, and the hits before {there} it; log the same features for all"
