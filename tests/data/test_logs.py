@@ -275,6 +275,7 @@ PLUGIN, VESPA, SOLR = logs.plugin(GOLDEN), logs.vespa(GOLDEN), logs.solr(GOLDEN)
             "matchfeatures and summaryfeatures; choose one with --log matchfeatures",
         ),
         (SOLR.replace("age_days=", "age_days"), {"query_param": "q"}, "are not separated as in 'a=1,b=2'"),
+        (SOLR, {"query_param": "q", "separators": "=, "}, "are not separated as in"),
         (SOLR.replace('"id"', '"sku"'), {"query_param": "q"}, "a document has no field 'id'; add it to fl"),
         (b'{"query": "caf\xe9"}', {}, "log.jsonl: not a text in UTF-8"),
         (b"3 qid:1 1:2 # a caf\xe9\n", {}, "log.jsonl: not a text in UTF-8"),

@@ -87,9 +87,9 @@ def _solr(response: Json, reading: Reading) -> Iterator[Hit]:
 def _solr_values(text: str, separators: str | None) -> Json:
     """Return the features of a text such as ``title=6.25,stars=NaN``; names may hold the first sign."""
     for signs in [separators] if separators else ["=,", ": "]:
-        delimiter, separator = tuple(signs)
-        pairs = [pair.rpartition(delimiter) for pair in text.split(separator) if pair]
         with suppress(ValueError):
+            delimiter, separator = tuple(signs)
+            pairs = [pair.rpartition(delimiter) for pair in text.split(separator) if pair]
             values = {name: float(value) for name, _, value in pairs}
             if "" not in values:
                 return values
