@@ -16,6 +16,8 @@ from .data import make_planted as make_planted
 from .data import make_web as make_web
 from .data import query_level_norm as query_level_norm
 from .data.dask import DaskCluster as DaskCluster
+from .data.logs.ingest import ingest as ingest
+from .data.logs.responses import LogOptions as LogOptions
 from .exports import export as export
 from .metrics import MAP as MAP
 from .metrics import NDCG as NDCG

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import reprlib
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -16,6 +17,7 @@ if TYPE_CHECKING:  # every command loads this file, and some of them no pydantic
     from pydantic import ValidationError
 
 __all__ = [
+    "PLAIN_NAME",
     "AtLeastTwo",
     "Count",
     "NotNegative",
@@ -35,6 +37,7 @@ __all__ = [
     "gibibytes",
     "memory_limit",
     "most_workers",
+    "plain_name",
     "size",
     "unknown",
 ]
@@ -247,6 +250,16 @@ def _constraint(hint: object) -> Callable[..., None] | None:
     if len(parts) == 2 and parts[1] is type(None) and (inner := _constraint(parts[0])) is not None:
         return partial(inner, or_none=True)
     return None
+
+
+PLAIN_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+"""What search engines take for the name of a feature."""
+
+
+def plain_name(name: str) -> str:
+    """Return a name with _ for all but ASCII letters, digits and _, and with f before a first digit or no sign."""
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return plain if re.match(PLAIN_NAME, plain) else f"f{plain}"
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

@@ -1,9 +1,9 @@
 """Every block of code in README, CONTRIBUTING and the pages of the site, in a clean folder.
 
-The blocks of a page run in order, those of Python in one namespace. A ``text`` block behind one of Python that is
-marked as ``<!-- compared -->`` is what that prints. Of ``sh`` blocks the lines that begin with moerank are run, a
-``toml`` block that begins with ``# NAME.toml`` is written to that file, and ``<!-- not run: REASON -->`` skips the
-block behind it.
+The blocks of a page run in order, those of Python in one namespace. A ``text`` block that is marked as
+``<!-- compared -->`` is what the block of Python, or the last command, before it prints. Of ``sh`` blocks the lines
+that begin with moerank are run, a ``toml`` block that begins with ``# NAME.toml`` is written to that file, and
+``<!-- not run: REASON -->`` skips the block behind it.
 """
 
 import doctest
@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from helpers import logs
 from helpers.pages import blocks
 
 from moerank.data import make_planted
@@ -34,6 +35,19 @@ FILES = {path.relative_to(PROJECT).as_posix(): path for pattern in WRITTEN for p
 PAGES = {name: path.read_text(encoding="utf-8") for name, path in FILES.items() if not name.startswith(MADE)}
 WITH_CODE = [name for name, text in PAGES.items() if any(block.runs for block in blocks(text)) and name != "README.md"]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+LOGS = {
+    "plugin.jsonl": logs.plugin,
+    "elastic.jsonl": logs.elastic,
+    "solr.jsonl": logs.solr,
+    "vespa.jsonl": logs.vespa,
+    "collected.csv": logs.pyvespa,
+    "ranklib.txt": logs.ranklib,
+    "judgments.csv": logs.quepid,
+    "qrels.txt": logs.trec,
+}
+"""What the engines of the pages on logs have written, by the names of the files."""
 
 
 @pytest.fixture
@@ -75,6 +89,11 @@ def own_data(tmp_path):
     frame = frame.assign(session=[f"s{query}" for query in data.qid], bought=data.y)
     frame.loc[np.arange(len(frame)) % 7 == 0, "stars"] = np.nan
     frame.to_csv(tmp_path / "shop.csv", index=False)
+    world = logs.shop(30)
+    for name, write in LOGS.items():
+        (tmp_path / name).write_text(write(world))
+    (tmp_path / "golden.jsonl").write_text(logs.plugin(logs.GOLDEN))
+    (tmp_path / "golden.csv").write_text(logs.quepid(logs.GOLDEN))
     for fold, beginning in ((1, 0), (2, 10)):
         folder = tmp_path / "my_data" / f"Fold{fold}"
         folder.mkdir(parents=True)
@@ -112,7 +131,8 @@ def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
                     if line.startswith("moerank "):
                         outcome = command(*shlex.split(line, comments=True)[1:])
                         assert outcome.exit_code == 0, (place, line, outcome.stderr)
-                        told.append((line.split()[1], outcome.stdout))
+                        printed = outcome.stdout
+                        told.append((line.split()[1], printed))
         return told
 
     with sklearn.config_context():  # which pages may change

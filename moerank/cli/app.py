@@ -14,6 +14,7 @@ import typer
 from moerank.cli.costs import COSTS_EXAMPLES, DESIGN_EXAMPLES, costs, design
 from moerank.cli.data import DESCRIBE_EXAMPLES, cache, describe
 from moerank.cli.export import EXPORT_EXAMPLES, export
+from moerank.cli.ingest import INGEST_EXAMPLES, ingest
 from moerank.cli.messages import escape_what_cannot_be_written, notice
 from moerank.cli.options import AsJson
 from moerank.cli.report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
@@ -68,7 +69,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-data_app = typer.Typer(help="Look at ranking data.", no_args_is_help=True)
+data_app = typer.Typer(
+    help="Look at ranking data, and make tables of the logs of search engines.", no_args_is_help=True
+)
 
 
 def _add(to: typer.Typer, command: Callable[..., None], examples: str | None = None, name: str | None = None) -> None:
@@ -88,6 +91,7 @@ _add(app, compile_kernels, name="compile")
 _add(data_app, describe, DESCRIBE_EXAMPLES)
 _add(data_app, design, DESIGN_EXAMPLES)
 _add(data_app, costs, COSTS_EXAMPLES)
+_add(data_app, ingest, INGEST_EXAMPLES)
 _add(data_app, cache)
 app.add_typer(data_app, name="data")
 

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
 from moerank.arrays import Floats, Integers, Mask
-from moerank.checks import first_mistake
+from moerank.checks import PLAIN_NAME, first_mistake, plain_name
 from moerank.data.scaling import FittedScaling
 from moerank.files import read_text
 from moerank.rankers.model import Forest, Model
@@ -37,7 +37,6 @@ __all__ = [
     "names_there",
     "nested_trees",
     "normaliser",
-    "plain_name",
     "read_features",
     "single",
     "single_above",
@@ -54,8 +53,7 @@ LARGEST = float(np.finfo(np.float32).max)
 MOST_BYTES = 2**24
 """Largest size of a file of features."""
 
-NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
-Name = Annotated[str, StringConstraints(pattern=NAME)]
+Name = Annotated[str, StringConstraints(pattern=PLAIN_NAME)]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
 
 MOST_OFFSET = 2.0**14
@@ -272,12 +270,6 @@ def read_features(features: str | Path | Mapping[str, object] | None) -> dict[st
         return _FEATURES.validate_python({} if values is None else values)
     except ValidationError as error:
         raise ValueError(f"{where}: {first_mistake(error)}") from None
-
-
-def plain_name(name: str) -> str:
-    """Return a name with _ for all but ASCII letters, digits and _, and with f before a first digit or no sign."""
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return plain if re.match(NAME, plain) else f"f{plain}"
 
 
 def names_there(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:

@@ -398,17 +398,17 @@ class TableData(FileData):
 
     Attributes
     ----------
-    label, query : str
-        The names of the columns of relevance labels and query ids.
+    label, query : str, optional
+        The names of the columns of relevance labels and query ids; a table of ``moerank data ingest`` tells them.
     features : list of str, optional
-        The names of the feature columns; by default all others.
+        The names of the feature columns; by default those that the table tells, or all others.
     """
 
     readers: ClassVar[Readers] = Readers(table_paths, load_table_fold, load_table, table_shard)
 
     source: Literal["table"]
-    label: str
-    query: str
+    label: str | None = None
+    query: str | None = None
     features: tuple[str, ...] | None = None
 
     def _reading(self, names: Sequence[str] = ()) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moerank.exports.deployable import check_name, names_there, plain_name, read_features
+from moerank.checks import plain_name
+from moerank.exports.deployable import check_name, names_there, read_features
 
 
 @given(st.text())

@@ -27,7 +27,7 @@ from moerank.data.read.columns import MISSING_REMEDY, MOST_LABEL, Columns, begin
 from moerank.data.read.files import report_reading
 from moerank.files import open_regular
 
-__all__ = ["MISSING", "csv_names", "read_csv", "refuse_csv"]
+__all__ = ["MISSING", "csv_names", "opened", "read_csv", "refuse_csv", "text_lines"]
 
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
 """How files write that a value is missing."""
@@ -55,7 +55,7 @@ def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> I
     names, separator = _header(path, columns)
     texts = set(texts)
     kinds = {name: pa.string() if name in texts else pa.float64() for name in columns}
-    with _opened(path) as (file, stored):
+    with opened(path) as (file, stored):
         watched = _Watched(file)
         with pa.csv.open_csv(
             pa.PythonFile(watched, mode="r"),
@@ -75,8 +75,8 @@ def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> I
     if watched.zero:
         raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
     if watched.quoted and texts:  # pyarrow takes a text after a quote, and a quote that does not end
-        with _opened(path) as (file, _):
-            for _ in csv.reader(_lines(file), delimiter=separator, strict=True):
+        with opened(path) as (file, _):
+            for _ in csv.reader(text_lines(file), delimiter=separator, strict=True):
                 pass
 
 
@@ -119,8 +119,8 @@ def _header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
 
     The separator is the comma, semicolon or tab at which the first line holds all needed names, else the most names.
     """
-    with _opened(path) as (file, _):
-        first = next(_lines(file), "")
+    with opened(path) as (file, _):
+        first = next(text_lines(file), "")
         headers = {sign: _split(first, sign) for sign in SEPARATORS}
     separator = max(SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign])))
     header = headers[separator]
@@ -147,8 +147,8 @@ def refuse_csv(path: Path, columns: Columns, dtype: DTypeLike, *, missing: bool)
     finished: set[str] = set()
     current: str | None = None
     largest = float(np.finfo(np.dtype(dtype)).max)
-    with _opened(path) as (file, _):
-        reader = csv.reader(_lines(file), delimiter=separator, strict=True)
+    with opened(path) as (file, _):
+        reader = csv.reader(text_lines(file), delimiter=separator, strict=True)
         next(reader)
         for fields in reader:
             if len(fields) == 0 or (len(fields) == 1 and fields[0] != "" and not fields[0].strip(" \t")):
@@ -204,13 +204,13 @@ def _quoted(text: str) -> str:
     return repr(text if len(text) <= 30 else text[:29] + "…")
 
 
-def _lines(file: BinaryIO) -> TextIOWrapper:
+def text_lines(file: BinaryIO) -> TextIOWrapper:
     """Return the lines of a file as `csv` wants them."""
     return TextIOWrapper(file, "utf-8-sig", newline="")
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Open a CSV file, and refuse what is none in a sentence; return its text, and its bytes as they are stored."""
     try:
         with open_regular(path, through_links=True) as stored:

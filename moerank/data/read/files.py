@@ -10,7 +10,7 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -72,6 +72,8 @@ class Reader:
         Whether `read` takes ``rows=(first, last)`` and reads only the columns and rows that are asked for.
     textual : bool
         Whether `read` takes the names of the columns of texts as its third argument; the others hold numbers.
+    roles : callable or str
+        ``roles(path)`` returns the columns that are ``label``, ``query`` and ``features``, if the file tells them.
     explain : callable or str
         ``explain(path, columns, dtype, missing=…)`` raises a ValueError that names the line of the first wrong value.
     """
@@ -82,7 +84,12 @@ class Reader:
     tabular: bool = True
     columnar: bool = False
     textual: bool = False
+    roles: Callable[[Path], Mapping[str, Any]] | str = ""
     explain: Callable[..., None] | str = ""
+
+    def roles_in(self, path: Path) -> Mapping[str, Any]:
+        """Return the columns by their roles, as far as a file tells them."""
+        return cast("Mapping[str, Any]", _imported(self.roles)(path)) if self.roles else {}
 
     def names(self, path: Path, needed: Sequence[str] = ()) -> list[str]:
         """Return the names of the columns of a file."""
@@ -119,7 +126,12 @@ def _imported(function: Callable[..., Any] | str) -> Callable[..., Any]:
     return cast("Callable[..., Any]", getattr(import_module(module), name))
 
 
-_PARQUET = Reader("moerank.data.read.parquet:read_parquet", "moerank.data.read.parquet:parquet_names", columnar=True)
+_PARQUET = Reader(
+    "moerank.data.read.parquet:read_parquet",
+    "moerank.data.read.parquet:parquet_names",
+    columnar=True,
+    roles="moerank.data.read.parquet:parquet_roles",
+)
 _CSV = Reader(
     "moerank.data.read.csv:read_csv",
     "moerank.data.read.csv:csv_names",

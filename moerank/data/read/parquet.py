@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from moerank.data.read.files import report_reading
-from moerank.files import open_regular
+from moerank.files import Json, open_regular
 
-__all__ = ["parquet_names", "read_parquet"]
+__all__ = ["ROLES", "parquet_names", "parquet_roles", "read_parquet"]
+
+ROLES = b"moerank"
+"""Key of the metadata that say which columns are label, query and features."""
 
 ROWS = 2**13
 """Rows that are decoded together."""
@@ -26,6 +30,13 @@ def parquet_names(path: Path, needed: Sequence[str] = ()) -> list[str]:
     """Return the names of the columns."""
     with _opened(path) as file:
         return list(file.schema_arrow.names)
+
+
+def parquet_roles(path: Path) -> Json:
+    """Return the names of the columns by their roles ``label``, ``query`` and ``features``, if the file tells them."""
+    with _opened(path) as file:
+        roles: Json = json.loads((file.schema_arrow.metadata or {}).get(ROLES, b"{}")).get("roles", {})
+        return roles
 
 
 def read_parquet(path: Path, columns: Sequence[str], rows: tuple[int, int] | None = None) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,7 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.read.files import find_query_file, reader_of
 from moerank.data.read.letor import as_precision, load_letor
 from moerank.data.read.letor_parser import parse_letor
-from moerank.data.read.table import load_table, read_table, table_offsets
+from moerank.data.read.table import column_roles, load_table, read_table, table_offsets
 from moerank.data.shards import parts_of, shard_ends
 
 __all__ = ["letor_shard", "table_shard", "widened"]
@@ -63,15 +63,15 @@ def letor_shard(
     return table.as_data(str(name), missing)
 
 
-def table_shard(path: Path, number: int, n_shards: int, *, query: str, **reading: Any) -> RankingData:
-    """Read a shard of a table; `query` and `reading` are arguments of `load_table`."""
+def table_shard(path: Path, number: int, n_shards: int, **reading: Any) -> RankingData:
+    """Read a shard of a table; `reading` are arguments of `load_table`."""
     reader = reader_of(path)
     if reader is None or not reader.columnar:
-        return parts_of(load_table(path, query=query, **reading), n_shards)[number]
+        return parts_of(load_table(path, **reading), n_shards)[number]
+    label, query, features = column_roles(path, *(reading.get(role) for role in ("label", "query", "features")))
     offsets = table_offsets(path, query)
     begin, end = offsets[shard_ends(offsets, n_shards)][number : number + 2].tolist()
-    label, missing = reading["label"], reading.get("missing")
-    features = None if reading.get("features") is None else list(reading["features"])
+    missing = reading.get("missing")
     dtype = reading.get("dtype", np.float64)
     table = read_table(path, label, query, features, dtype=dtype, missing=missing is not None, rows=(begin, end))
     return table.as_data(f"{path}, rows {begin + 1:,} to {end:,}", missing)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "column_roles",
     "find_part",
     "guess_columns",
     "load_table",
@@ -66,8 +67,8 @@ LARGE = 2**26
 def load_table(
     path: str | os.PathLike[str],
     *,
-    label: str,
-    query: str,
+    label: str | None = None,
+    query: str | None = None,
     features: Iterable[str] | None = None,
     missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
@@ -81,11 +82,13 @@ def load_table(
     path : path-like
         A Parquet file, or a CSV file in UTF-8, plain or ``.gz``: its first line names the columns, which commas,
         semicolons or tabs separate; blank lines are skipped. Installed packages may read further endings.
-    label, query : str
-        The names of the columns of relevance labels and query ids. Labels are integers from 0; ids are 64-bit integers
+    label, query : str, optional
+        The names of the columns of relevance labels and query ids; only a Parquet file that `moerank.ingest` wrote
+        tells them itself. Labels are integers from 0; ids are 64-bit integers
         if all are written so, else texts, and the rows of a query must be contiguous.
     features : sequence of str, optional
-        The names of the feature columns, in the order of the result; by default all others, which must hold numbers.
+        The names of the feature columns, in the order of the result; by default those that the file tells, or all
+        others, which must hold numbers.
     missing : float, "query-min", "query-mean" or "query-worst", optional
         What missing values become, see `RankingData`; by default a table with any is refused. In CSV an empty field is
         missing, and so are NA, N/A, NULL, NaN and None.
@@ -131,7 +134,7 @@ def load_table(
         raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
     if isinstance(features, str):
         raise ValueError(f"features must be a list of names of columns, not the text {features!r}")
-    chosen = None if features is None else list(features)
+    label, query, chosen = column_roles(path, label, query, features)
 
     def read() -> Table:
         return read_table(path, label, query, chosen, dtype=dtype, missing=missing is not None)
@@ -144,8 +147,8 @@ def load_table(
 def load_table_fold(
     directory: str | os.PathLike[str],
     *,
-    label: str,
-    query: str,
+    label: str | None = None,
+    query: str | None = None,
     features: Iterable[str] | None = None,
     missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
@@ -173,14 +176,37 @@ def load_table_fold(
         As `load_table`, and by default for a part that has other columns than the training table.
     """
     paths = table_paths(Path(directory))
-    chosen = None if features is None else list(features)
+    label, query, chosen = column_roles(paths[0], label, query, features)
+    told = chosen is not None
     parts: list[RankingData] = []
     for path in paths:
-        if parts and features is None:
+        if parts and not told:
             _require_same_columns(path, paths[0], {label, query, *parts[0].feature_names})
             chosen = list(parts[0].feature_names)
         parts.append(load_table(path, label=label, query=query, features=chosen, missing=missing, dtype=dtype))
     return parts[0], parts[1], parts[2]
+
+
+def column_roles(
+    path: Path, label: str | None = None, query: str | None = None, features: Iterable[str] | None = None
+) -> tuple[str, str, list[str] | None]:
+    """Return the columns of label, query and features: those given, else those that the file tells.
+
+    None stands for all other columns as features.
+
+    Raises
+    ------
+    ValueError
+        If label or query are neither given nor told.
+    """
+    roles = _table_reader(path).roles_in(path)
+    label, query = label or roles.get("label"), query or roles.get("query")
+    if label is None or query is None:
+        what = "label" if label is None else "query"
+        raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
+    if features is None:
+        features = [name for name in roles.get("features", ()) if name not in (label, query)] or None
+    return label, query, None if features is None else list(features)
 
 
 def table_paths(directory: Path) -> list[Path]:
@@ -216,7 +242,7 @@ def _require_same_columns(path: Path, first: Path, expected: set[str]) -> None:
 
 
 def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
-    """Return the names of the label and the query column: those given, else the first usual ones that are there.
+    """Return the names of the label and the query column: given, told by the file, or else the first usual ones.
 
     Raises
     ------
@@ -232,7 +258,10 @@ def guess_columns(path: Path, label: str | None = None, query: str | None = None
     ...     guess_columns(path)
     ('relevance', 'QID')
     """
-    present = _table_reader(path).names(path, [name for name in (label, query) if name is not None])
+    reader = _table_reader(path)
+    roles = reader.roles_in(path)
+    label, query = label or roles.get("label"), query or roles.get("query")
+    present = reader.names(path, [name for name in (label, query) if name is not None])
     return _guessed(path, "label", label, LABELS, present), _guessed(path, "query", query, QUERIES, present)
 
 

@@ -1,0 +1,1 @@
+"""Feature logs of search engines and relevance judgments, which become tables."""

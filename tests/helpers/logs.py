@@ -1,0 +1,148 @@
+"""Feature logs of search engines and relevance judgments for a small shop, written as their systems write them."""
+
+import json
+
+import numpy as np
+
+NAMES = ("title_bm25", "stars", "age_days")
+VESPA_NAMES = ("bm25(title)", "attribute(stars)", "age_days")
+GOLDEN = [
+    ("q1", "trail shoes", [("p7", 3, 6.25, 4.5, 12.0), ("p3", 1, 2.5, None, 300.0), ("p9", 0, None, 3.0, 1.0e-4)]),
+    ("q2", "blue kettle", [("k1", 2, 8.0, 5.0, 40.0), ("p3", None, 0.75, None, 300.0)]),
+]
+"""Queries with their documents: id, grade, and the values of the features; None is missing, or not judged."""
+
+
+def shop(n_queries):
+    """Return the golden queries and further ones of eight documents, whose grades depend on the first two features."""
+    draw = np.random.default_rng(3)
+    world = list(GOLDEN)
+    for query in range(3, n_queries + 1):
+        bm25, stars, age = draw.integers(0, 40, 8) / 4, draw.integers(2, 11, 8) / 2, draw.integers(1, 400, 8)
+        grades = np.clip((bm25 + stars - 4) // 3, 0, 3).astype(int)
+        documents = [
+            (
+                f"d{query}x{row}",
+                int(grades[row]),
+                float(bm25[row]),
+                None if row == 5 else float(stars[row]),
+                float(age[row]),
+            )
+            for row in range(8)
+        ]
+        world.append((f"q{query}", f"query number {query}", documents))
+    return world
+
+
+def _lines(world, response):
+    return "".join(
+        json.dumps({"query_id": qid, "query": query, "response": response(documents)}) + "\n"
+        for qid, query, documents in world
+    )
+
+
+def plugin_response(documents):
+    def features(values):
+        return [
+            {"name": name} if value is None else {"name": name, "value": value}
+            for name, value in zip(NAMES, values, strict=True)
+        ]
+
+    hits = [
+        {
+            "_index": "shop",
+            "_id": doc,
+            "_score": 1.0,
+            "fields": {"_ltrlog": [{"main": features(values)}]},
+            "matched_queries": ["ltr"],
+        }
+        for doc, _, *values in documents
+    ]
+    shards = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
+    total = {"value": len(hits), "relation": "eq"}
+    return {"took": 4, "timed_out": False, "_shards": shards, "hits": {"total": total, "max_score": 1.0, "hits": hits}}
+
+
+def plugin(world):
+    """A log of the LTR plug-ins of Elasticsearch and OpenSearch."""
+    return _lines(world, plugin_response)
+
+
+def elastic(world):
+    """A log of Elastic's own LTR: the documents stand in another order than on the page."""
+
+    def response(documents):
+        hits = []
+        for doc, _, *values in sorted(documents, reverse=True):
+            matched = {name: value for name, value in zip(NAMES, values, strict=True) if value is not None}
+            hits.append({"_index": "shop", "_id": doc, "_score": sum(matched.values()), "matched_queries": matched})
+        return {"took": 2, "timed_out": False, "hits": {"total": {"value": len(hits), "relation": "eq"}, "hits": hits}}
+
+    return _lines(world, response)
+
+
+def solr_response(query, documents):
+    docs = []
+    for doc, _, bm25, stars, age in documents:
+        stars = "NaN" if stars is None else stars
+        docs.append({"id": doc, "score": 1.0, "[features]": f"title_bm25={bm25 or 0.0},stars={stars},age_days={age}"})
+    header = {"status": 0, "QTime": 3, "params": {"q": query, "fl": "id,score,[features store=shop]"}}
+    return {"responseHeader": header, "response": {"numFound": len(docs), "start": 0, "docs": docs}}
+
+
+def solr(world):
+    """Responses of Solr, which tell their query themselves; a missing value of title_bm25 is 0."""
+    return "".join(json.dumps(solr_response(query, documents)) + "\n" for _, query, documents in world)
+
+
+def vespa_response(documents):
+    children = []
+    for doc, _, *values in documents:
+        long = f"id:shop:product::{doc}"
+        features = dict(zip(VESPA_NAMES, [values[0] or 0.0, *values[1:]], strict=True))
+        children.append(
+            {"id": long, "relevance": 1.0, "source": "shop", "fields": {"matchfeatures": features, "documentid": long}}
+        )
+    return {"root": {"id": "toplevel", "relevance": 1.0, "fields": {"totalCount": len(children)}, "children": children}}
+
+
+def vespa(world):
+    """A log of Vespa; a missing value of bm25(title) is 0."""
+    return _lines(world, vespa_response)
+
+
+def pyvespa(world):
+    """A table of pyvespa's VespaFeatureCollector: relevant documents first, others are labelled 0."""
+    lines = ["query_id,doc_id,relevance_label,relevance_score,match_age_days,match_attribute(stars),match_bm25(title)"]
+    for qid, _, documents in world:
+        for doc, grade, bm25, stars, age in sorted(documents, key=lambda document: -(document[1] or 0)):
+            lines.append(f"{qid},{doc},{grade or 0.0},1.0,{age},{'' if stars is None else stars},{bm25 or 0.0}")
+    return "\n".join(lines) + "\n"
+
+
+def ranklib(world):
+    """Lines of RankLib with documents and queries in comments; a missing value is an absent index."""
+    lines = []
+    for qid, query, documents in world:
+        for doc, grade, *values in documents:
+            pairs = " ".join(f"{index}:{value}" for index, value in enumerate(values, start=1) if value is not None)
+            lines.append(f"{grade or 0} qid:{qid[1:]} {pairs} # {doc} {query}")
+    return "\n".join(lines) + "\n"
+
+
+def judged(world):
+    """Yield id and text of the query, document and grade of each judgment."""
+    for qid, query, documents in world:
+        for doc, grade, *_ in documents:
+            if grade is not None:
+                yield qid, query, doc, grade
+
+
+def quepid(world):
+    """The basic CSV of Quepid, without a last line feed; one query has no rating."""
+    rows = [f"{query},{doc},{grade:.1f}" for _, query, doc, grade in judged(world)]
+    return "\n".join(["query,docid,rating", *rows, "unrated,,"])
+
+
+def trec(world):
+    return "".join(f"{qid} 0 {doc} {grade}\n" for qid, _, doc, grade in judged(world))
