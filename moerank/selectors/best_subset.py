@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from time import perf_counter
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -35,6 +36,24 @@ EXACT = 1e-6
 """Share by which a loss from the tree may differ from that of the system itself."""
 
 
+WORK = 24_000_000_000
+"""Nodes that are looked at by default, times the square of the number of features."""
+
+
+def _check_features(**parameters: object) -> None:
+    """Raise a ValueError for a parameter that is neither a feature nor a list of features."""
+    for name, value in parameters.items():
+        if not isinstance(value, str | Integral | list | tuple | range | np.ndarray) or isinstance(value, bool):
+            raise ValueError(f"{name} must be a list of columns or names of features, not {value!r}")
+
+
+def _check_progress(**parameters: object) -> None:
+    """Raise a ValueError for a parameter that is neither a function nor None."""
+    for name, value in parameters.items():
+        if value is not None and not callable(value):
+            raise ValueError(f"{name} must be a function, or None, not {value!r}")
+
+
 @dataclass(eq=False, repr=False)
 class BestSubset(Selection, LinearRanker):
     """Find the subset of every size with the least loss of RankRLS, and prove it.
@@ -61,9 +80,9 @@ class BestSubset(Selection, LinearRanker):
     by_group : bool, default False
         Groups of features are chosen as a whole. The best subset is then that of every number of groups and of features
         without a group.
-    max_nodes : int, default 20,000,000
-        Nodes of the search tree after which the search ends without a proof for the larger sizes. This takes some 20
-        seconds with 40 features, and minutes with 130.
+    max_nodes : int, optional
+        Nodes of the search tree after which the search ends without a proof for the larger sizes. By default they are
+        2.4 · 10¹⁰ / n² for n features, which take up to half a minute.
     time_limit : float, optional
         Seconds after which it ends. Ctrl-C ends it, too. The best subsets that are known then remain.
     progress : callable, optional
@@ -109,12 +128,12 @@ class BestSubset(Selection, LinearRanker):
     alpha: Positive | None = None
     max_features: Count | None = None
     max_cost: NotNegative | None = None
-    include: Sequence[int | str] | int | str = ()
-    exclude: Sequence[int | str] | int | str = ()
+    include: Annotated[Sequence[int | str] | int | str, _check_features] = ()
+    exclude: Annotated[Sequence[int | str] | int | str, _check_features] = ()
     by_group: bool = False
-    max_nodes: Count = 20_000_000
+    max_nodes: Count | None = None
     time_limit: Positive | None = None
-    progress: Callable[[str, float, int, int], object] | None = None
+    progress: Annotated[Callable[[str, float, int, int], object] | None, _check_progress] = None
 
     _size = "n_features_to_select"
     on_shards: ClassVar[bool] = True
@@ -246,6 +265,7 @@ class BestSubset(Selection, LinearRanker):
     def _grow(self, tree: Tree, units: Units, found: Found, most: int) -> tuple[int, str]:
         """Search the sizes up to `most`; return the number of nodes, and the limit that ended the search, or ""."""
         began, n_nodes, ended_by = perf_counter(), 0, ""
+        most_nodes = self.max_nodes or max(1, WORK // len(units.share) ** 2)
         n_children = int(tree.counts[0, 0])
         lows = [2**power for power in range(most.bit_length())]
         for number, low in enumerate(lows):
@@ -253,12 +273,12 @@ class BestSubset(Selection, LinearRanker):
             tree.level[0], tree.counts[0, 1] = 0, n_children - 1
             try:
                 while tree.level[0] >= 0 and not ended_by:
-                    n_nodes += grow_tree(tree, units, found, low, high, min(CHUNK, self.max_nodes - n_nodes), False)
+                    n_nodes += grow_tree(tree, units, found, low, high, min(CHUNK, most_nodes - n_nodes), False)
                     if self.progress is not None:
                         done = 1.0 - (int(tree.counts[0, 1]) + 1) / max(1, n_children)
                         self.progress("best_subset", (number + done) / len(lows), high, n_nodes)
-                    if n_nodes >= self.max_nodes:
-                        ended_by = f"max_nodes={self.max_nodes:,}"
+                    if n_nodes >= most_nodes:
+                        ended_by = f"max_nodes={most_nodes:,}"
                     elif self.time_limit is not None and perf_counter() - began > self.time_limit:
                         ended_by = f"time_limit={self.time_limit:g}"
             except KeyboardInterrupt:
