@@ -49,8 +49,8 @@ ROOM = 16.0
 """GiB that one table may take, unless the user says otherwise."""
 
 
-def check_positive(**parameters: object) -> None:
-    """Raise a ValueError for a parameter that is not a positive, finite number.
+def check_positive(*, or_none: bool = False, **parameters: object) -> None:
+    """Raise a ValueError for a parameter that is not a positive, finite number, nor None where that is allowed.
 
     Examples
     --------
@@ -59,9 +59,12 @@ def check_positive(**parameters: object) -> None:
         ...
     ValueError: tol must be positive, not -1
     """
+    beside = ", or None" * or_none
     for name, value in parameters.items():
-        if not 0 < _number(name, value) < inf:
-            raise ValueError(f"{name} must be positive{' and finite' * (value == inf)}, not {value}")
+        if or_none and value is None:
+            continue
+        if not 0 < _number(name, value, beside) < inf:
+            raise ValueError(f"{name} must be positive{' and finite' * (value == inf)}{beside}, not {value}")
 
 
 def check_not_negative(*, or_none: bool = False, **parameters: object) -> None:

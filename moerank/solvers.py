@@ -454,6 +454,7 @@ CHENG = ("Cheng, Guo, Zhang: MOFSRank. Complexity", 2018)
 DANG = ("Dang, Croft: Feature selection for document ranking. SIGIR workshop on feature generation and selection", 2010)
 FREUND = ("Freund, Iyer, Schapire, Singer: An efficient boosting algorithm for combining preferences. JMLR", 2003)
 FRIEDMAN = ("Friedman: Greedy function approximation: a gradient boosting machine. Annals of Statistics", 2001)
+FURNIVAL = ("Furnival, Wilson: Regressions by leaps and bounds. Technometrics", 1974)
 GANJISAFFAR = ("Ganjisaffar, Caruana, Lopes: Bagging gradient-boosted trees for ranking models. SIGIR", 2011)
 GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
 GIGLI = ("Gigli, Lucchese, Nardini, Perego: Fast feature selection for learning to rank. ICTIR", 2016)
@@ -537,6 +538,7 @@ _OWN = (
     _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),
     _mofs_rank("mofsrank-mffs", JIAO_MFFS, algorithm="mffs"),
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
+    _row("best-subset", "wrapper", FURNIVAL, "selectors.best_subset:BestSubset"),
     _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),
     _row("lambdamart-rfe", "wrapper", GUYON, "selectors:LambdaMARTRFE", linear=False),
     _row("fsm-svm", "wrapper", LAI_FSM, "selectors.fsm:FSMSVM"),

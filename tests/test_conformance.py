@@ -28,6 +28,7 @@ SEARCH = {
 # Arguments that make a solver quick enough for a test, by the beginning of its name.
 SMALL = {
     "mofsrank": SEARCH,
+    "best-subset": {"max_nodes": 20_000},
     "bl-mart": {"n_bags": 2, "n_trees": 15},
     "lambdamart": {"n_trees": 15},
     "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1, "max_evaluations": 500},

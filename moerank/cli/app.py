@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from moerank.cli.certify import CERTIFY_EXAMPLES, certify
 from moerank.cli.costs import COSTS_EXAMPLES, DESIGN_EXAMPLES, costs, design
 from moerank.cli.data import DESCRIBE_EXAMPLES, cache, describe
 from moerank.cli.export import EXPORT_EXAMPLES, export
@@ -86,6 +87,7 @@ _add(app, merge, MERGE_EXAMPLES)
 _add(app, report, REPORT_EXAMPLES)
 _add(app, plot, PLOT_EXAMPLES)
 _add(app, export, EXPORT_EXAMPLES)
+_add(app, certify, CERTIFY_EXAMPLES)
 _add(app, solvers)
 _add(app, compile_kernels, name="compile")
 _add(data_app, describe, DESCRIBE_EXAMPLES)

@@ -37,6 +37,7 @@ from moerank.verdict import LEVEL, Verdict
 
 __all__ = [
     "ablation",
+    "certificates",
     "features",
     "pairs",
     "problems",
@@ -369,6 +370,28 @@ MOST_NAMES = 8
 """Largest number of names of solvers or features in a cell."""
 
 
+def certificates(report: Report) -> Section:
+    """Return what is proved about the fronts that have a certificate."""
+    table = Table(
+        "certificates",
+        "Certified fronts, for RankRLS on all preference pairs of the training part. Given up: the largest possible "
+        "share of the reduction of the loss by all features that a member lacks of the best subset of its size, of the "
+        "chosen member and of the worst one. Proved: sizes whose best loss is proved. Enumerated: the largest number "
+        "of features of which all subsets are ranked by. Hypervolume: share of that of the front by members on which "
+        "none of these subsets improves.",
+        ["problem", "fold", "solver", "features", "given up", "worst", "proved", "enumerated", "hypervolume"],
+    )
+    for result in report.results:
+        if (found := result.certificate) is not None:
+            names = [text(result.problem), number(result.fold, 0), text(result.solver)]
+            shares = [Entry(f"{share:.1%}", share) for share in (found.given_up[result.chosen], max(found.given_up))]
+            proved = text(f"{len(found.proved)} of {len(found.sizes)}")
+            size = number(len(result.best.features), 0)
+            counted = [number(len(found.errors), 0), Entry(f"{found.hypervolume:.0%}", found.hypervolume)]
+            table.rows.append([*names, size, *shares, proved, *counted])
+    return Section("Certificates", tables=[table] if table.rows else [])
+
+
 def pairs(report: Report) -> Section:
     """Return which solvers are better than others, on test queries and by the hypervolume of their fronts."""
     section = Section("All pairs of solvers")
@@ -612,7 +635,7 @@ def sections(report: Report, progress: Progress | None = None) -> list[Section]:
 
     After each section ``progress("sections", fraction, title)`` is called.
     """
-    last = (tests, pairs, features, ablation, question, problems, solvers, reproduction)
+    last = (tests, pairs, certificates, features, ablation, question, problems, solvers, reproduction)
     makers: list[Callable[[], Section]] = [
         partial(verdict, report),
         *(partial(results, report, problem) for problem in report.problems),

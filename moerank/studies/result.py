@@ -93,6 +93,79 @@ class Member(BaseModel):
         return self.scores[part][metric] if metric in self.scores[part] else self.further[part][metric]
 
 
+class Certificate(BaseModel):
+    """What is proved about the front of a run, for RankRLS on all preference pairs of the training part.
+
+    The loss of a subset is the least one of RankRLS on its features, see `moerank.selectors.best_subset.BestSubset`. It
+    is 1 without features, so that 1 − loss is a reduction.
+
+    Attributes
+    ----------
+    alpha : float
+        The regularisation of RankRLS.
+    sizes : list of int
+        Number of features of the best subsets.
+    best, bounds : list of float
+        Their losses, and a lower bound of the loss of every subset of their size; equal to the loss where it is proved.
+    losses : list of float
+        The loss of the features of each member of the front.
+    least : list of float
+        The losses that members of their size have at least.
+    errors : list of float
+        The least error of RankRLS on all subsets of up to 1, 2, … features, which were enumerated.
+    n_subsets : int
+        How many these subsets were.
+    hypervolume : float
+        Share of the hypervolume of the front, in number of features and error, that the members have on which none of
+        these subsets improves.
+    """
+
+    model_config = STRICT
+
+    alpha: Annotated[float, Field(gt=0)]
+    sizes: list[Natural]
+    best: list[float]
+    bounds: list[float]
+    losses: list[float]
+    least: list[float]
+    errors: list[float]
+    n_subsets: Natural
+    hypervolume: Annotated[float, Field(ge=0, le=1)]
+
+    @property
+    def given_up(self) -> list[float]:
+        """The share of the reduction of the loss by all features that each member may lack of the best of its size."""
+        whole = 1.0 - min(self.best)
+        return [(loss - least) / whole for loss, least in zip(self.losses, self.least, strict=True)]
+
+    @property
+    def proved(self) -> list[int]:
+        """The sizes whose best loss is proved."""
+        found = zip(self.sizes, self.best, self.bounds, strict=True)
+        return [size for size, loss, bound in found if bound == loss]
+
+    def sentence(self, result: Result) -> str:
+        """Return what is proved, in words."""
+        chosen, metric = len(result.best.features), result.metrics[0]
+        sizes = "all sizes" if len(self.proved) == len(self.sizes) else f"{len(self.proved)} of {len(self.sizes)} sizes"
+        said = (
+            f"By RankRLS on all training pairs the {chosen} chosen features give up at most "
+            f"{self.given_up[result.chosen]:.1%} of the reduction of the loss that all features attain, against the "
+            f"best {chosen} (best subsets are proved for {sizes})"
+        )
+        if not self.errors:
+            return said
+        subsets = f"{self.n_subsets:,} subsets of up to {len(self.errors)} features"
+        if not self.hypervolume:
+            return (
+                f"{said}. By {metric} on the training queries the best of all {subsets} beat the members of their size"
+            )
+        return (
+            f"{said}. By {metric} on the training queries none of all {subsets} beats the members that hold "
+            f"{self.hypervolume:.0%} of the front's hypervolume"
+        )
+
+
 class Convergence(BaseModel):
     """The course of a stage, generation by generation."""
 
@@ -199,6 +272,8 @@ class Result(BaseModel):
         How many settings and members the validation queries compared to choose the ranker.
     cross_validated : float or None
         The mean metric of the training queries, each ranked without its part; None without cross-validation.
+    certificate : Certificate or None
+        What ``moerank certify`` has proved about the front.
     convergence : dict of Convergence
         The course of each stage.
     n_evaluations : int
@@ -234,6 +309,7 @@ class Result(BaseModel):
     n_combined: Natural | None = None
     n_compared: Natural = 0
     cross_validated: float | None = None
+    certificate: Certificate | None = None
     convergence: dict[str, Convergence]
     n_evaluations: Natural
     times: Times
@@ -246,6 +322,8 @@ class Result(BaseModel):
         _check_keys("queries", self.queries, PARTS)
         if self.chosen >= len(self.front):
             raise ValueError(f"chosen is {self.chosen}, but front has {len(self.front)} members, counted from 0")
+        if self.certificate and {len(self.certificate.losses), len(self.certificate.least)} != {len(self.front)}:
+            raise ValueError(f"certificate has other members than front, which has {len(self.front)}")
         for stage, columns in self.convergence.items():
             if not len(columns.generation) == len(columns.evaluations) == len(columns.hypervolume):
                 raise ValueError(f"convergence.{stage}: its lists have different lengths")

@@ -55,6 +55,7 @@ __all__ = ["configuration", "run_fold"]
 
 COUNTED = {
     **dict.fromkeys((*STAGES, REFIT_SEARCH), "generation {}"),
+    "best_subset": "up to {} features",
     "refit_tuning": "by validation MAP",
     "refit": "{} rankers",
 }

@@ -1,0 +1,102 @@
+"""The command moerank certify, which proves what can be proved about the front of a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from moerank.cli.messages import notice, sentences
+from moerank.cli.options import AllowCode, AsJson, Data, n_processors
+
+if TYPE_CHECKING:
+    from moerank.cli.tables import FittedTable
+    from moerank.studies.result import Certificate, Result
+
+__all__ = ["CERTIFY_EXAMPLES", "certify"]
+
+CERTIFY_EXAMPLES = """\
+Examples:
+
+moerank certify results/digits-fold1-seed0
+
+moerank certify results/mq2008-fold1-seed0 --enumerate 4
+
+moerank certify results/study/cells/0123456789abcdef01234567.json --time-limit 60
+"""
+
+
+def certify(
+    result: Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")],
+    data: Data = None,
+    enumerate_: Annotated[
+        int, typer.Option("--enumerate", min=0, help="Rank by all subsets of up to so many features; 0 for none.")
+    ] = 3,
+    time_limit: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds after which bounds take the place of proofs of the loss.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Number of threads; it does not change the certificate.")
+    ] = n_processors(),
+    allow_code: AllowCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Prove how much the members of a front give up, against the best features of their size.
+
+    The backend must be RankRLS. For each member it says how much of the
+    reduction of the training loss it gives up against the proved optimum, or
+    against its bound. All subsets of up to three features are ranked by, so
+    that the metric itself is proved for small members. Nothing is said about
+    other queries. The certificate is added to result.json, and figures and
+    reports show it. Ctrl-C keeps what is proved, first of the losses, then
+    of the metric.
+    """
+    with sentences():
+        from moerank.cli.progress import StageProgress
+        from moerank.figures.of_run import draw_run_figures
+        from moerank.files import replace_file
+        from moerank.studies.certificate import certify as proved
+        from moerank.studies.result_files import find_result, write_result
+
+        found = find_result(result)
+        with StageProgress() as progress:
+            certificate = proved(
+                found, data, enumerate_to=enumerate_, time_limit=time_limit, workers=workers, progress=progress
+            )
+        found = found.model_copy(update={"certificate": certificate})
+        if result.is_dir():
+            write_result(found, result)
+            draw_run_figures(found, result)
+        else:
+            replace_file(result, found.to_json().encode())
+        if as_json:
+            typer.echo(json.dumps(certificate.model_dump(mode="json"), indent=1))
+            return
+        from moerank.cli.tables import output, say
+
+        output().print(_table(found, certificate))
+        say(output(), f"{certificate.sentence(found)}.")
+        notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
+
+
+def _table(result: Result, certificate: Certificate) -> FittedTable:
+    """Return a row for each member."""
+    from moerank.cli.tables import FittedTable
+
+    metric = result.metrics[0]
+    table = FittedTable(f"{result.solver} on fold {result.fold} of {result.problem}")
+    table.add_heads("features", "loss", "least loss", "given up", metric, f"largest\n{metric}", justify="right")
+    for number, (member, given_up) in enumerate(zip(result.front, certificate.given_up, strict=True)):
+        size = len(member.features)
+        largest = f"{1.0 - certificate.errors[size - 1]:.4f}" if size <= len(certificate.errors) else ""
+        table.add_texts(
+            f"{size}{' *' * (number == result.chosen)}",
+            f"{certificate.losses[number]:.4f}",
+            f"{certificate.least[number]:.4f}",
+            f"{given_up:.1%}",
+            f"{member.scores['train'][metric]:.4f}",
+            largest,
+        )
+    return table

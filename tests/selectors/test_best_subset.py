@@ -1,0 +1,199 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+from sklearn.exceptions import ConvergenceWarning
+
+from moerank.data import FeatureCosts, RankingData, load_planted_fold
+from moerank.rankers import RankRLS
+from moerank.selectors.best_subset import BestSubset
+
+
+def some_data(seed, n_features, costs=None, repeats=2):
+    """Documents whose features are sums of a few others, so that greedy paths go wrong."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(72, n_features)) @ (np.eye(n_features) + rng.normal(size=(n_features, n_features)))
+    for column in range(repeats):
+        X[:, column] = X[:, -1 - column] + 0.05 * rng.normal(size=72)
+    y = np.digitize(X @ rng.normal(size=n_features) + rng.normal(size=72), [-3, 0, 3])
+    return RankingData(X / X.std(axis=0), y, np.repeat(np.arange(6), 12), costs=costs)
+
+
+def system(data, alpha):
+    """The normal equations, from a list of the preference pairs."""
+    better, worse = data.pairs.better, data.pairs.worse
+    D = data.X[better] - data.X[worse]
+    return D.T @ D / len(D) + alpha * np.eye(data.n_features), D.mean(axis=0)
+
+
+def losses_of(data, alpha, subsets):
+    A, b = system(data, alpha)
+    return np.array([1 - b[S] @ np.linalg.solve(A[np.ix_(S, S)], b[S]) for S in map(list, subsets)])
+
+
+def enumerated(data, alpha, keeps=lambda S: True, units=None):
+    """The least loss of every number of units, over all subsets that keep the limits."""
+    units = units or [(column,) for column in range(data.n_features)]
+    least = {}
+    for k in range(1, len(units) + 1):
+        joined = [sum(chosen, ()) for chosen in combinations(units, k)]
+        if subsets := [S for S in joined if keeps(S)]:
+            least[k] = losses_of(data, alpha, subsets).min()
+    return least
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 0.1, 10.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_subset_of_any_size_is_better(seed, alpha):
+    data = some_data(seed, 10)
+    solver = BestSubset(3, alpha).fit(data)
+    np.testing.assert_allclose(solver.losses_, list(enumerated(data, alpha).values()), rtol=1e-10)
+    np.testing.assert_allclose(losses_of(data, alpha, map(np.flatnonzero, solver.masks_)), solver.losses_, rtol=1e-10)
+    np.testing.assert_array_equal(solver.bounds_, solver.losses_)
+    assert solver.masks_.sum(axis=1).tolist() == list(range(1, 11))
+
+
+def test_no_subset_of_sixteen_features_is_better():
+    data, alpha = some_data(5, 16, repeats=6), 0.01
+    A, b = system(data, alpha)
+    masks = np.arange(1, 2**16)[:, None] >> np.arange(16) & 1
+    outer = masks[:, :, None] * masks[:, None, :]
+    w = np.linalg.solve(A * outer + np.eye(16) * (1 - masks)[:, :, None], (b * masks)[:, :, None])[:, :, 0]
+    losses, sizes = 1 - w @ b, masks.sum(axis=1)
+    least = [losses[sizes == k].min() for k in range(1, 17)]
+    np.testing.assert_allclose(BestSubset(alpha=alpha).fit(data).losses_, least, rtol=1e-10)
+
+
+def test_integer_programming_finds_no_better_subset():
+    """The normal equations hold on the chosen features, and the weights of the others are 0."""
+    data, alpha = some_data(7, 8), 0.1
+    A, b = system(data, alpha)
+    solver = BestSubset(alpha=alpha).fit(data)
+    most = alpha**-0.5  # alpha ‖w‖² is at most the loss at w = 0
+    slack = np.abs(A).sum(axis=1) * most + np.abs(b)
+    eye = np.eye(8)
+    for k, loss in enumerate(solver.losses_, start=1):
+        constraints = [
+            LinearConstraint(np.hstack([eye, -most * eye]), -np.inf, 0),
+            LinearConstraint(np.hstack([-eye, -most * eye]), -np.inf, 0),
+            LinearConstraint(np.hstack([A, np.diag(slack)]), -np.inf, b + slack),
+            LinearConstraint(np.hstack([-A, np.diag(slack)]), -np.inf, slack - b),
+            LinearConstraint(np.repeat([0.0, 1.0], 8), k, k),
+        ]
+        bounds = Bounds(np.repeat([-most, 0], 8), np.repeat([most, 1], 8))
+        found = milp(
+            np.append(-b, np.zeros(8)), integrality=np.repeat([0, 1], 8), bounds=bounds, constraints=constraints
+        )
+        assert 1 + found.fun == pytest.approx(loss, rel=1e-6)
+
+
+COSTS = FeatureCosts.of([1, 2, 1, 5, 3, 2, 1, 4], ["a", "a", None, "b", "b", "b", None, None], {"a": 4, "b": 2})
+
+
+def cost_of(S):
+    return COSTS.sums(np.isin(np.arange(8), S)[None])[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("limits", "keeps"),
+    [
+        ({"include": [4, 6]}, lambda S: {4, 6} <= {*S}),
+        ({"exclude": [0, 7]}, lambda S: not {0, 7} & {*S}),
+        ({"max_features": 3}, lambda S: len(S) <= 3),
+        ({"max_cost": 9.0}, lambda S: cost_of(S) <= 9),
+        ({"max_cost": 12.0, "include": 3}, lambda S: cost_of(S) <= 12 and 3 in S),
+    ],
+    ids=str,
+)
+def test_the_best_subsets_within_limits(seed, limits, keeps):
+    data = some_data(seed, 8, COSTS)
+    solver = BestSubset(2, 0.01, **limits).fit(data)
+    least = enumerated(data, 0.01, keeps)
+    assert dict(zip(solver.masks_.sum(axis=1), solver.losses_, strict=True)) == pytest.approx(least, rel=1e-10)
+    assert all(keeps(np.flatnonzero(mask).tolist()) for mask in solver.masks_)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("limits", "keeps"),
+    [
+        ({}, lambda S: True),
+        ({"max_features": 5}, lambda S: len(S) <= 5),
+        ({"max_cost": 14.0}, lambda S: cost_of(S) <= 14),
+        ({"max_cost": 16.0, "max_features": 4, "include": 2}, lambda S: cost_of(S) <= 16 and len(S) <= 4 and 2 in S),
+    ],
+    ids=str,
+)
+def test_the_best_groups(seed, limits, keeps):
+    data = some_data(seed, 8, COSTS)
+    solver = BestSubset(5, 0.01, by_group=True, **limits).fit(data)
+    least = enumerated(data, 0.01, keeps, [(0, 1), (3, 4, 5), (2,), (6,), (7,)])
+    np.testing.assert_allclose(solver.losses_, list(least.values()), rtol=1e-10)
+    assert all(keeps(np.flatnonzero(mask).tolist()) for mask in solver.masks_)
+
+
+def test_a_search_that_ends_early_bounds_what_it_has_not_proved():
+    data = some_data(3, 14, repeats=5)
+    truth = BestSubset(alpha=0.01).fit(data)
+    widths = []
+    for max_nodes in (1, 100, 300):
+        with pytest.warns(ConvergenceWarning, match=f"max_nodes={max_nodes:,}: subsets of .* % above the optimum"):
+            solver = BestSubset(alpha=0.01, max_nodes=max_nodes).fit(data)
+        assert solver.n_nodes_ == max_nodes
+        assert (solver.bounds_ <= truth.losses_ * (1 + 1e-9)).all()
+        assert (solver.losses_ >= truth.losses_ * (1 - 1e-9)).all()
+        assert (solver.gaps_ >= 0).all()
+        widths.append(solver.gaps_.sum())
+    assert widths == sorted(widths, reverse=True) and widths[0] > widths[-1] > 0
+    assert solver.gaps_[0] == 0 < solver.gaps_[6]  # small sizes come first
+
+
+def test_time_and_the_user_end_a_search():
+    data = some_data(3, 40)
+
+    def interrupt(stage, fraction, size, n_nodes):
+        assert stage == "best_subset" and size in (1, 3) and 0 < fraction < 1 and n_nodes > 0
+        if size == 3:
+            raise KeyboardInterrupt
+
+    with pytest.warns(ConvergenceWarning, match=r"ended at Ctrl-C: subsets of 2 to 3. features"):
+        BestSubset(alpha=0.01, progress=interrupt).fit(data)
+    with pytest.warns(ConvergenceWarning, match=r"ended at time_limit=1e-09: subsets of"):
+        solver = BestSubset(alpha=0.01, time_limit=1e-9).fit(data)
+    assert len(solver.losses_) == 40
+
+
+def test_its_rankers_are_those_of_rankrls_on_the_best_subsets():
+    train, vali, _ = load_planted_fold(1, n_queries=60, n_documents=8)
+    solver = BestSubset(4, max_features=5).fit(train, validation=vali)
+    assert solver.alpha_ == RankRLS().tune(train, vali).alpha
+    weights = RankRLS(solver.alpha_).fit_population(train, feature_mask=solver.masks_)
+    np.testing.assert_array_equal(solver.path_coefs_, weights)
+    np.testing.assert_array_equal(solver.coef_, weights[3])
+    path = solver.path(train)
+    np.testing.assert_array_equal(path.feature_mask[:5], solver.masks_)
+    np.testing.assert_array_equal(path.rankers.coefs[5:], np.tile(weights[4], (train.n_features - 5, 1)))
+    np.testing.assert_array_equal(solver._scores_by_size(train, vali.X)[:, 3], solver.predict(vali))
+    tuned = BestSubset(max_features=5).tune(train, vali)
+    assert tuned.n_features_to_select <= 5
+
+
+def test_what_it_cannot_answer():
+    data = some_data(0, 6)
+    for parameters, message in (
+        ({"include": [1, 2, 3]}, "n_features_to_select=2: the smallest subset within the limits has 3 features"),
+        ({"include": [1], "exclude": [1]}, "feature '2' is both in include and in exclude"),
+        ({"exclude": range(6)}, "exclude leaves none of the features"),
+        ({"max_cost": 1.0}, "max_cost needs to know what the features cost"),
+        ({"alpha": -1.0}, "alpha must be positive, or None, not -1.0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            BestSubset(2, **{"alpha": 0.1, **parameters}).fit(data)
+    twins = RankingData(data.X[:, [0, 0, 1, 1, 2, 2]], data.y, data.qid)
+    with pytest.raises(ValueError, match="alpha=1e-300 vanishes beside the squares of the features"):
+        BestSubset(2, alpha=1e-300).fit(twins)
+    dear = RankingData(data.X, data.y, data.qid, costs=[3.0] * 6)
+    with pytest.raises(ValueError, match=r"no subset of the features of .* keeps the limits"):
+        BestSubset(2, alpha=0.1, max_cost=1.0).fit(dear)

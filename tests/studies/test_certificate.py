@@ -1,0 +1,135 @@
+import json
+from itertools import combinations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from moerank.cli.app import app
+from moerank.figures.of_run import RUN_FIGURES
+from moerank.metrics import NDCG
+from moerank.rankers import RankRLS
+from moerank.studies.certificate import certify
+from moerank.studies.problem import load_problem
+from moerank.studies.result import Result
+from moerank.studies.result_files import find_result, write_result
+from moerank.studies.run_fold import run_fold
+
+SMALL = {
+    "data.n_queries": 60,
+    "data.n_documents": 8,
+    "metric.name": "NDCG@5",
+    "comparison.trees": 0,
+    "feature_selection.population": 20,
+    "feature_selection.generations": 40,
+}
+ONE_SEARCH = "mofsrank[instance_selection=false,ensemble=false]"
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return load_problem("planted", SMALL)
+
+
+@pytest.fixture(scope="module")
+def result(problem):
+    return run_fold(problem, solver=ONE_SEARCH)
+
+
+@pytest.fixture(scope="module")
+def certificate(result):
+    return certify(result, enumerate_to=2)
+
+
+def error_of(train, alpha, features):
+    """The error of RankRLS, from a list of the preference pairs."""
+    D = (train.X[train.pairs.better] - train.X[train.pairs.worse])[:, features]
+    w = np.linalg.solve(D.T @ D / len(D) + alpha * np.eye(len(features)), D.mean(axis=0))
+    return 1 - NDCG(5).score(train, train.X[:, features] @ w), 1 - D.mean(axis=0) @ w
+
+
+def test_the_certificate_is_that_of_all_subsets(problem, result, certificate):
+    train, vali, _ = problem.load_fold(1)
+    assert certificate.alpha == RankRLS().tune(train, vali).alpha
+    pairs = {S: error_of(train, certificate.alpha, list(S)) for k in (1, 2) for S in combinations(range(30), k)}
+    errors = [min(error for S, (error, _) in pairs.items() if len(S) <= k) for k in (1, 2)]
+    np.testing.assert_allclose(certificate.errors, errors, rtol=1e-9)
+    assert certificate.n_subsets == len(pairs) == 465
+    losses = [min(loss for S, (_, loss) in pairs.items() if len(S) == k) for k in (1, 2)]
+    np.testing.assert_allclose(certificate.best[:2], losses, rtol=1e-9)
+    of_members = [error_of(train, certificate.alpha, list(member.features))[1] for member in result.front]
+    np.testing.assert_allclose(certificate.losses, of_members, rtol=1e-9)
+    sizes = [len(member.features) for member in result.front]
+    np.testing.assert_array_equal(certificate.least, np.array(certificate.best)[np.array(sizes) - 1])
+    assert certificate.proved == list(range(1, 31))
+
+
+def test_the_share_of_the_hypervolume_is_that_of_members_that_no_subset_beats(result, certificate):
+    points = [(len(member.features), member.scores["train"]["NDCG@5"]) for member in result.front]
+    bars = {k: max((value for size, value in points if size <= k), default=0) for k in range(1, 30)}
+    proved = [
+        (k, value)
+        for k, value in points
+        if k <= len(certificate.errors) and value >= 1 - certificate.errors[k - 1] - 1e-9
+    ]
+    part = {k: max((value for size, value in proved if size <= k), default=0) for k in range(1, 30)}
+    assert certificate.hypervolume == pytest.approx(sum(part.values()) / sum(bars.values()), rel=1e-9)
+    assert 0.5 < certificate.hypervolume < 1  # the single features are few, so that the search finds the best
+
+
+def test_limits_hold_for_what_the_front_is_compared_with():
+    limits = {"features.include": [4], "features.max_features": 3, "features.exclude": [0]}
+    result = run_fold(load_problem("planted", SMALL | limits), solver=ONE_SEARCH)
+    certificate = certify(result, enumerate_to=2)
+    assert certificate.sizes == [1, 2, 3]  # feature 4 with up to two others
+    assert certificate.n_subsets == 1 + 28 + 28 * 27 // 2 and len(certificate.errors) == 3
+    assert all(loss >= least for loss, least in zip(certificate.losses, certificate.least, strict=True))
+
+
+def test_a_search_that_ends_early_gives_bounds(result, certificate):
+    early = certify(result, enumerate_to=0, time_limit=1e-9)
+    assert early.errors == [] and early.hypervolume == 0
+    assert (np.array(early.bounds) <= np.array(certificate.best) * (1 + 1e-9)).all()
+    assert len(early.proved) < 30
+    assert early.given_up[0] >= certificate.given_up[0]
+
+
+def test_ctrl_c_keeps_the_sizes_that_are_enumerated(result, certificate):
+    def interrupt(stage, fraction, text):
+        if stage == "enumeration" and "up to 2" in text:
+            raise KeyboardInterrupt
+
+    assert certify(result, enumerate_to=2, progress=interrupt).errors == certificate.errors[:1]
+
+
+def test_nothing_is_said_where_an_assumption_does_not_hold(problem, result):
+    hinge = run_fold(load_problem("planted", SMALL | {"backend.name": "ranksvm-primal"}), solver=ONE_SEARCH)
+    with pytest.raises(ValueError, match=r"best subsets are known for RankRLS with the loss of pairs, .* RankSVM"):
+        certify(hinge)
+    data = {**result.configuration["data"], "seed": 99}
+    other = result.model_copy(update={"configuration": {**result.configuration, "data": data}})
+    with pytest.raises(ValueError, match="is not the data of this run; name their folder with --data"):
+        certify(other)
+    with pytest.raises(ValueError, match="certificate has other members than front"):
+        Result.from_json(
+            result.model_copy(
+                update={"certificate": certify(result, enumerate_to=0).model_copy(update={"losses": [0.5]})}
+            ).to_json()
+        )
+
+
+def test_the_command_adds_the_certificate_to_the_result(result, certificate, tmp_path):
+    write_result(result, tmp_path)
+    assert not RUN_FIGURES["certificate"].shows(result)
+    ran = CliRunner().invoke(app, ["certify", str(tmp_path), "--enumerate", "2"])
+    assert ran.exit_code == 0, ran.output
+    found = find_result(tmp_path)
+    assert found.certificate == certificate
+    assert found.model_copy(update={"certificate": None}) == result
+    assert (tmp_path / "certificate.png").exists()
+    assert f"{certificate.sentence(result)}." in " ".join(ran.stdout.split())
+    cell = tmp_path / "cell.json"
+    cell.write_text(result.to_json())
+    ran = CliRunner().invoke(app, ["certify", str(cell), "--enumerate", "2", "--json"])
+    assert json.loads(ran.stdout) == certificate.model_dump()
+    assert find_result(cell).certificate == certificate
