@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from moerank.data import load_table, load_table_fold
+from moerank.data.read.parquet import read_parquet
 from moerank.data.read.table import guess_columns
 
 
@@ -174,3 +175,20 @@ def test_folds_of_parquet_files(tmp_path):
 def test_floats_that_are_no_ids_are_refused_by_their_row(table, wrong, shown):
     with pytest.raises(ValueError, match=rf"row 3: the query id {shown} in the column 'query' is NaN, or a float"):
         table(PLAIN | {"query": [1.0, 1.0, wrong]})
+
+
+def test_groups_of_rows_outside_of_those_that_are_asked_for_are_not_read(tmp_path, monkeypatch):
+    path, groups = tmp_path / "x.parquet", []
+    pq.write_table(pa.table({"a": range(12)}), path, row_group_size=4)
+    iterate = pq.ParquetFile.iter_batches
+
+    def iter_batches(file, *, row_groups, **settings):
+        groups.append(row_groups)
+        return iterate(file, row_groups=row_groups, **settings)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", iter_batches)
+    for rows in ((4, 8), (3, 8), (4, 9)):
+        assert [value for batch in read_parquet(path, ["a"], rows) for value in batch["a"].to_pylist()] == [
+            *range(*rows)
+        ]
+    assert groups == [[1], [0, 1], [1, 2]]

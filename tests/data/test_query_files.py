@@ -81,3 +81,13 @@ def test_lightgbm_reads_the_same(path):
     np.testing.assert_array_equal(dataset.get_label(), data.y)
     np.testing.assert_array_equal(dataset.get_group(), np.diff(data.offsets))
     np.testing.assert_array_equal(data.X, X)
+
+
+def test_a_query_file_beyond_the_limit_is_refused(path, monkeypatch):
+    monkeypatch.setattr("moerank.data.read.files._LARGEST_QUERY_FILE", 2**20)
+    beside = path.with_name("x.query")
+    beside.write_bytes(b"3\n1".ljust(2**20, b"\n"))
+    assert load_letor(path).n_queries == 2
+    beside.write_bytes(b"3\n1".ljust(2**20 + 1, b"\n"))
+    with pytest.raises(ValueError, match=r"x\.query: larger than 1 MiB; expected one count of documents per line"):
+        load_letor(path)
