@@ -2,8 +2,8 @@
 
     python tests/benchmarks/costs.py [SIMULATIONS]
 
-Each simulation draws an engine with 11 features, two groups of four and noise of 2 % of the mean run, measures a design of 32
-runs in two rounds, and estimates the costs.
+Each simulation draws an engine with 11 features, two groups of four and noise of 2 % of the mean run, measures a design
+of 32 runs in two rounds, and estimates the costs.
 """
 
 import sys
