@@ -21,15 +21,17 @@ def each_kernel_is_compiled_by_one_worker(tmp_path_factory):
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.dispatcher import Dispatcher
 
-    from moerank.kernels.compiled import _KernelCache
+    from moerank.kernels.compiled import KernelCache
 
     compiled = Dispatcher.compile
     folder = tmp_path_factory.getbasetemp().parent
 
     def compiled_once(dispatcher, signature):
-        if not isinstance(dispatcher._cache, _KernelCache):
+        if not isinstance(dispatcher._cache, KernelCache):
             return compiled(dispatcher, signature)
-        lock = FileLock(folder / f"{dispatcher._cache._name}.lock", is_singleton=True)  # a kernel may compile itself
+        lock = FileLock(
+            folder / f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}.lock", is_singleton=True
+        )  # a kernel may compile itself
         with global_compiler_lock, lock:  # so that one thread alone holds locks: a kernel's, then those of its callees
             return compiled(dispatcher, signature)
 

@@ -42,6 +42,24 @@ def solvers(as_json: AsJson = False) -> None:
     output().print(solver_table(table().values()))
 
 
+def compile_kernels(
+    every: Annotated[bool, typer.Option("--all", help="Also the kernels of all other solvers.")] = False,
+) -> None:
+    """Compile the kernels, which the first run of `moerank run` would do otherwise.
+
+    It takes some twenty seconds on two processors. The code is kept beside
+    the installed package if it can be written to there, else in the user's
+    cache. Code that root has put into an image, or on a shared disk, serves
+    all users and all workers of a cluster with the same processor.
+    """
+    from moerank.cli.messages import sentences
+    from moerank.cli.progress import compiled
+    from moerank.kernels.ahead import GROUPS
+
+    with sentences(), compiled(GROUPS if every else GROUPS[:2]):
+        typer.echo("The kernels are compiled.")
+
+
 # The commands import what they need themselves: --help answers at once.
 app = typer.Typer(
     help="Feature selection for learning to rank by evolutionary multi-objective optimisation.",
@@ -53,10 +71,10 @@ app = typer.Typer(
 data_app = typer.Typer(help="Look at ranking data.", no_args_is_help=True)
 
 
-def _add(to: typer.Typer, command: Callable[..., None], examples: str | None = None) -> None:
+def _add(to: typer.Typer, command: Callable[..., None], examples: str | None = None, name: str | None = None) -> None:
     """Add a command whose help is its docstring, with lines that terminals of any width break."""
     paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
-    to.command(help="\n\n".join(" ".join(text.split("\n")) for text in paragraphs), epilog=examples)(command)
+    to.command(name, help="\n\n".join(" ".join(text.split("\n")) for text in paragraphs), epilog=examples)(command)
 
 
 _add(app, run, RUN_EXAMPLES)
@@ -67,6 +85,7 @@ _add(app, plot, PLOT_EXAMPLES)
 _add(app, export, EXPORT_EXAMPLES)
 _add(app, certify, CERTIFY_EXAMPLES)
 _add(app, solvers)
+_add(app, compile_kernels, name="compile")
 _add(data_app, describe, DESCRIBE_EXAMPLES)
 _add(data_app, cache)
 app.add_typer(data_app, name="data")

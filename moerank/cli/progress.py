@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from time import monotonic
@@ -28,7 +30,7 @@ from moerank.cli.messages import is_quiet, keep, printable, remark
 from moerank.data.read.files import reading_progress
 from moerank.studies.grid import Cell
 
-__all__ = ["PATIENCE", "CellProgress", "StageProgress", "TimeLeft", "in_words"]
+__all__ = ["PATIENCE", "CellProgress", "StageProgress", "TimeLeft", "compiled", "in_words"]
 
 Kind = tuple[str, str]
 """A problem and a solver. Cells of one kind cost about the same, but kinds differ up to a thousandfold."""
@@ -258,6 +260,11 @@ class StageProgress:
         """Show that `fraction` of a stage is done, with a text such as the generation."""
         if stage != self._stage:
             self._finish_line()
+        if stage == "verdict":  # at once, as baselines follow that are only looked at
+            if self._on_terminal or self._lines:
+                self._console.print(printable(f"verdict: {text}"), soft_wrap=True)
+            return
+        if stage != self._stage:
             self._stage, self._begin = stage, monotonic()
             self._next_line = self._begin + LINE_EVERY
         self._text = text
@@ -305,3 +312,17 @@ class StageProgress:
         if self._on_terminal:
             self._bars.stop()
         self._finish_line()
+
+
+@contextmanager
+def compiled(groups: Sequence[str], later: Sequence[str] = ()) -> Iterator[None]:
+    """Compile kernels that are not on disk, on all processors; see `moerank.kernels.ahead.compiled_ahead`."""
+    from loky import cpu_count
+
+    from moerank.kernels.ahead import compiled_ahead, missing
+
+    with ExitStack() as stack:
+        with StageProgress() if missing(groups) else nullcontext(lambda *_, **__: None) as progress:
+            report = partial(progress, "compiling kernels", text="once on this machine")
+            stack.enter_context(compiled_ahead(groups, later, cpu_count(), report))
+        yield

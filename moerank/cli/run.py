@@ -109,8 +109,8 @@ def run(
     all features, the best single feature and FSMRank. The output folder gets
     result.json, front.csv, model.json, front.png, convergence.png and
     features.png; foreign files of these names are never replaced. The very
-    first run compiles kernels, which takes about a minute. --quiet prints
-    only the verdict and errors.
+    first run compiles kernels, which takes some twenty seconds. --quiet
+    prints only the verdict and errors.
 
     The exit code is 0 after success, 1 if only the figures could not be
     drawn, 2 after an error, 130 after Ctrl-C.
@@ -203,19 +203,16 @@ def _run(
     runs: FoldRuns, workers: int, cluster: DaskCluster | None, *, resume: bool
 ) -> tuple[list[Result], list[str], str]:
     """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
-    from moerank.cli.progress import StageProgress
-    from moerank.kernels.compiled import is_on_disk
-    from moerank.kernels.newton import newton_lanes
+    from moerank.cli.progress import StageProgress, compiled
     from moerank.studies.result_files import FILES
 
-    if not is_on_disk(newton_lanes):
-        remark("first run: kernels are compiled for this machine, which takes about a minute")
     results, undrawn = [], ""
     drawn: list[str] = []
-    for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=remark, cluster=cluster):
-        results.append(result)
-        drawn, failed = _draw(result, runs.folders[result.fold])
-        undrawn = failed or undrawn
+    with compiled(("front",), ("baselines",)):
+        for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=remark, cluster=cluster):
+            results.append(result)
+            drawn, failed = _draw(result, runs.folders[result.fold])
+            undrawn = failed or undrawn
     return results, sorted([*FILES, *drawn]), undrawn
 
 

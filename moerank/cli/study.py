@@ -117,11 +117,14 @@ def study(
 
 
 def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) -> None:
-    from moerank.cli.progress import CellProgress
+    from moerank.cli.progress import CellProgress, compiled
 
     states = study.states()
     if retry_failed:
         states = {cell: "open" if state == "failed" else state for cell, state in states.items()}
+    if "open" in states.values() and dask is None:
+        with compiled(("front",)):
+            pass
     with CellProgress(states, study.cost) as progress, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* cells failed")  # they are shown below the results
         study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress, started=progress.started)

@@ -155,7 +155,7 @@ def _gain_by_documents(
     kept_flat, above_flat = kept.reshape(-1), above.reshape(-1)
     row = np.empty(kept.size, np.int64)
     placed = np.empty(longest)
-    c = 0
+    c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)
         copy_to_tiles(columns, n_documents, used, offsets, query[c:end], first_vector, tiles)
@@ -369,9 +369,9 @@ def _gain_by_individuals(
     placed = np.empty((CLASSES + 1, width))
     total = np.empty(width)
     first_document = np.empty(BLOCK + 1, np.int64)  # of each query of the block; nobody reads it
-    c = 0
+    c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
-        end, _ = cut_block(offsets, query, c, 1, first_document)
+        end, _ = cut_block(offsets, query, c, np.int64(1), first_document)  # type: ignore[arg-type]
         for group in range(len(begin) - 1):
             for q in range(c, end):
                 first, last = offsets[query[q]], offsets[query[q] + 1]

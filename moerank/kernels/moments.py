@@ -65,7 +65,10 @@ def centred_stack(
         Where a feature is constant in a query it is exactly 0.
     """
     n_documents = len(run)
-    tile = np.zeros((np.diff(offsets).max(), ABREAST))
+    longest = 0
+    for q in range(len(offsets) - 1):
+        longest = max(longest, offsets[q + 1] - offsets[q])
+    tile = np.zeros((longest, ABREAST))
     sums = np.empty((n_runs, ABREAST))
     mean = np.empty((1, ABREAST))
     zero = spread(0.0)

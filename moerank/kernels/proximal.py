@@ -260,7 +260,8 @@ def _hinge(
     squares: Vector,
 ) -> None:
     """Sum d = max(0, 1 − (sᵢ − sⱼ)) over the pairs into the documents, and Σ d² = Σ d − Σ s · documents."""
-    hinge_pass(first, winner, worse, kept, scores, 1.0, True, active, documents, squares)
+    one_sided = len(squares) > 0  # True, but no literal, which would be a type of its own
+    hinge_pass(first, winner, worse, kept, scores, 1.0, one_sided, active, documents, squares)
     for i in range(len(scores)):
         for lane in range(len(squares)):
             squares[lane] -= scores[i, lane] * documents[i, lane]

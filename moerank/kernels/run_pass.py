@@ -212,7 +212,7 @@ def run_pass(
     sums[:] = 0.0
     slack[:] = 0.0
     first_vector = np.empty(BLOCK + 1, np.int64)  # of each query of the block
-    c = 0
+    c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)
         for q in range(c, end):

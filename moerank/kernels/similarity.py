@@ -23,7 +23,9 @@ def concordance(X: Matrix, offsets: Integers) -> Matrix:
     """
     n_features = X.shape[1]
     total = np.zeros((n_features, n_features))
-    longest = np.diff(offsets).max()
+    longest = 0
+    for q in range(len(offsets) - 1):
+        longest = max(longest, offsets[q + 1] - offsets[q])
     rank = np.empty((n_features, longest), np.int64)
     order = np.empty((n_features, longest), np.int64)
     tied = np.empty(n_features, np.int64)

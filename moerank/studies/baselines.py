@@ -25,8 +25,9 @@ from moerank.studies.problem import Problem
 from moerank.studies.result import Member
 from moerank.studies.result_files import MOST_BYTES
 from moerank.training.counted import LONGEST_LIST
+from moerank.verdict import Verdict
 
-__all__ = ["TREES", "fitted", "grid_of", "kept_baselines", "measured_baselines", "tuned"]
+__all__ = ["TREES", "fitted", "fsm_rank", "grid_of", "kept_baselines", "measured_baselines", "tuned"]
 
 TREES = "LambdaMART"
 """The baseline of trees on all features, to which the verdict turns if it is detectably better."""
@@ -97,24 +98,19 @@ class _Kept(BaseModel):
 def measured_baselines(
     backend: object, problem: Problem, solver: str, measure: Measure, report: Progress
 ) -> list[Member]:
-    """Return all features, the best single feature, FSMRank and LambdaMART, without the one that is the solver itself.
+    """Return all features, the best single feature and LambdaMART, without the one that is the solver itself.
 
-    FSMRank is left out on more than two million preference pairs, where its grid would take longer than the search.
-    Neither it nor LambdaMART trains on shards.
+    LambdaMART is left out on shards.
     """
     train, validation = measure.parts["train"], measure.parts["validation"]
     found = []
     if solver != problem.backend.name:
         report("baselines", 0.0, "all features")
         found.append(measure.fitted(ALL_FEATURES, fitted(with_features(backend), train)))
-    report("baselines", 1 / 4, "single features")
+    report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
-    if solver != "fsmrank" and not train.in_shards and train.n_pairs <= LONGEST_LIST:
-        report("baselines", 2 / 4, "FSMRank")
-        ranker = fitted(tuned(make_solver("fsmrank"), measure.parts), train)
-        found.append(measure.fitted("FSMRank", ranker))
     if solver != "lambdamart" and not train.in_shards and problem.comparison.trees:
-        report("baselines", 3 / 4, TREES)
+        report("baselines", 2 / 3, TREES)
         least = leaf_sizes(train.n_documents)[0]
         trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=least)
         trees = trees.stopped(in_one_piece(train), in_one_piece(validation))
@@ -122,6 +118,24 @@ def measured_baselines(
         found.append(member.model_copy(update={"trees": None}))  # they would take megabytes
     report("baselines", 1.0, "measured")
     return found
+
+
+def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, report: Progress) -> list[Member]:
+    """Report the verdict, and return FSMRank as the last baseline, if it is not the solver itself: no verdict needs it.
+
+    It is left out on shards, and on more than two million preference pairs, where its grid would take longer than the
+    search.
+    """
+    train = measure.parts["train"]
+    if solver == "fsmrank" or train.in_shards or train.n_pairs > LONGEST_LIST:
+        return []
+    if verdict is not None:
+        report("verdict", 1.0, verdict.sentence)
+    report("FSMRank", 0.0, "beside the front")
+    ranker = tuned(make_solver("fsmrank"), measure.parts, progress=lambda share: report("FSMRank", share, "tuning"))
+    member = measure.fitted("FSMRank", fitted(ranker, train))
+    report("FSMRank", 1.0, "measured")
+    return [member]
 
 
 def _best_single_feature(measure: Measure) -> Member:

@@ -38,7 +38,7 @@ from moerank.solvers import (
     read_text,
     solver_entry,
 )
-from moerank.studies.baselines import TREES, fitted, grid_of, kept_baselines, measured_baselines, tuned
+from moerank.studies.baselines import TREES, fitted, fsm_rank, grid_of, kept_baselines, measured_baselines, tuned
 from moerank.studies.measure import Measure, OneRanker, Parts, Progress
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
@@ -160,6 +160,8 @@ def run_fold(
         front, chosen = _front(estimator, spec.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         clock.stop("measuring")
+        compared += fsm_rank(spec.name, verdict, measure, report) if baselines else []
+        clock.stop("baselines")
     return Result(
         problem=problem.name,
         fold=fold,
@@ -175,7 +177,6 @@ def run_fold(
         **validated,
         **_course(estimator, clock),
         **_data_fields(parts),
-        versions=_versions(),
         verdict=verdict,
     )
 
@@ -245,7 +246,7 @@ def _silent(stage: str, fraction: float, text: str) -> None:
 
 
 def _course(estimator: object, clock: _Clock) -> Json:
-    """Return the convergence and the times of a run as fields of its result; rankers have no stages."""
+    """Return the convergence, the times and the versions of a run as fields of its result; rankers have no stages."""
     history = getattr(estimator, "history_", {})
     return {
         "convergence": {
@@ -265,6 +266,7 @@ def _course(estimator: object, clock: _Clock) -> Json:
             processor=Seconds(**clock.processor),
             stages={stage: table["seconds"].tolist() for stage, table in history.items()},
         ),
+        "versions": _versions(),
     }
 
 
@@ -403,9 +405,8 @@ class _Clock:
         self._last = perf_counter(), process_time()
 
     def stop(self, name: str) -> None:
-        """Write down the seconds since the last stop."""
+        """Add the seconds since the last stop to a step."""
         now = perf_counter(), process_time()
-        self.times[name], self.processor[name] = (
-            round(after - before, 3) for after, before in zip(now, self._last, strict=True)
-        )
+        for seconds, after, before in zip((self.times, self.processor), now, self._last, strict=True):
+            seconds[name] = round(seconds.get(name, 0.0) + after - before, 3)
         self._last = now

@@ -40,7 +40,7 @@ def test_run_prints_a_table_and_writes_the_files(command, tmp_path, tiny_result)
     for name, weight in zip(tiny_result.names(tiny_result.best.features), tiny_result.best.weights, strict=True):
         assert f"{name} ({weight:+.3g})" in sentence
     assert f"Wrote to results/tiny-fold2-seed4: {', '.join(FILES)}" in outcome.stdout
-    stages = ["baselines", "instance selection", "feature selection", "ensemble"]
+    stages = ["baselines", "instance selection", "feature selection", "ensemble", "verdict", "FSMRank"]
     assert [line.split(":")[0] for line in outcome.stderr.splitlines()] == stages
 
 

@@ -33,7 +33,7 @@ def problem_of(folder, label):
 def test_the_verdict_names_trees_that_are_detectably_better(tmp_path, label, found):
     problem = problem_of(tmp_path, label)
     result = run_fold(problem)
-    trees = result.baselines[-1]
+    trees, _ = result.baselines[-2:]
     assert trees.name == "LambdaMART"
     said = "LambdaMART on all features is better by" in result.verdict.sentence
     assert said == found

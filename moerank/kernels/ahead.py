@@ -1,0 +1,105 @@
+"""Kernels compiled before they are called, by several processes side by side.
+
+``signatures.json`` records which kernels runs call, and how: "front" up to the verdict, "baselines" after it, "others"
+with other solvers and data. Each entry is the name, the types of the arguments and the seconds to compile it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import wait
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TypeAlias
+
+import numba
+from numba.core.dispatcher import Dispatcher
+
+from moerank.kernels.compiled import KernelCache, is_on_disk
+
+__all__ = ["GROUPS", "called", "compiled_ahead", "missing"]
+
+Entry: TypeAlias = tuple[str, str, float]
+
+GROUPS = ("front", "baselines", "others")
+
+RECORDED = Path(__file__).with_name("signatures.json")
+
+REFRESH = 0.1
+"""Seconds between two looks at the progress."""
+
+
+@contextmanager
+def compiled_ahead(
+    groups: Iterable[str], later: Iterable[str], n_processes: int, progress: Callable[[float], object] | None = None
+) -> Iterator[None]:
+    """Compile the kernels of `groups` that are not on disk; inside the context those of `later` are compiled, too.
+
+    Parameters
+    ----------
+    groups, later : iterable of str
+        Some of `GROUPS`.
+    n_processes : int
+    progress : callable, optional
+        Called with the share of the work on `groups` that is done.
+
+    Notes
+    -----
+    The slowest kernel begins first. A kernel that is called while another process compiles it waits for that process.
+    """
+    first, second = missing(groups), missing(later)
+    if not first and not second:
+        yield
+        return
+    from loky import ProcessPoolExecutor
+
+    pool = ProcessPoolExecutor(n_processes)
+    try:
+        costs = {pool.submit(_compile, name, types): seconds for name, types, seconds in first}
+        waiting = {pool.submit(_compile, name, types): name for name, types, _ in second}
+        left = set(costs)
+        while left:
+            left = wait(left, REFRESH).not_done
+            if progress is not None:
+                progress(1.0 - sum(costs[future] for future in left) / sum(costs.values()))
+        for future, name in waiting.items():
+            _kernel(name)._cache.under_way.append(  # type: ignore[attr-defined]
+                partial(wait, [future])
+            )
+        yield
+    finally:
+        pool.shutdown(kill_workers=True)
+
+
+def called() -> list[tuple[str, str]]:
+    """Return names and types of the arguments of all kernels that this process has called or compiled."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("moerank.kernels.")]
+    kernels = {id(entry): entry for module in modules for entry in vars(module).values() if _is_kernel(entry)}
+    return sorted((_name(entry), str(types)) for entry in kernels.values() for types in entry.overloads)
+
+
+def missing(groups: Iterable[str]) -> list[Entry]:
+    """Return the entries of some groups whose kernels are not on disk."""
+    recorded = json.loads(RECORDED.read_text())
+    return [entry for group in groups for entry in recorded[group] if not is_on_disk(_kernel(entry[0]))]
+
+
+def _compile(name: str, types: str) -> None:
+    _kernel(name).compile(eval(types, dict(vars(numba.types))))  # the types as numba writes them, from our own file
+
+
+def _kernel(name: str) -> Dispatcher:
+    module, _, function = name.partition(".")
+    return getattr(import_module(f"moerank.kernels.{module}"), function)
+
+
+def _name(kernel: Dispatcher) -> str:
+    return f"{kernel.py_func.__module__.rpartition('.')[2]}.{kernel.py_func.__qualname__}"
+
+
+def _is_kernel(entry: object) -> bool:
+    return isinstance(entry, Dispatcher) and isinstance(entry._cache, KernelCache)  # type: ignore[attr-defined]

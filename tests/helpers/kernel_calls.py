@@ -1,0 +1,95 @@
+"""The kernels that runs call, and their record.
+
+    python tests/helpers/kernel_calls.py [--record]
+
+Prints, as JSON, which kernels a run calls up to its verdict and after it. With --record it also runs all solvers, and
+data in single precision, measures how long each kernel takes to compile, and writes signatures.json.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+
+import moerank as mr
+from moerank.kernels import ahead
+from moerank.solvers import solvers
+from moerank.studies.problem import load_problem
+from moerank.studies.run_fold import run_fold
+
+SHORT = {f"{stage}.generations": 3 for stage in ("instance_selection", "feature_selection", "ensemble")}
+
+
+def calls_of_a_run():
+    """Return the names and types of the kernels that `moerank run digits` calls, by group.
+
+    Where its code is on disk, a kernel does not load the kernels that it calls. What is not recorded brings them along.
+    """
+    found = {}
+    with ahead.compiled_ahead(ahead.GROUPS[:2], (), 2):
+        pass
+
+    def report(stage, fraction, text):
+        if stage == "verdict":
+            found["front"] = ahead.called()
+
+    run_fold(load_problem("digits", SHORT), progress=report)
+    return {**found, "baselines": [entry for entry in ahead.called() if entry not in found["front"]]}
+
+
+def call_others():
+    """Run all solvers, and data in single precision and from a file."""
+    for name in solvers():
+        run_fold(load_problem("planted", SHORT), 1, name, baselines=False)
+    parts = mr.load_planted_fold(1)
+    single = [mr.RankingData(part.X.astype(np.float32), part.y, part.qid) for part in parts]
+    for backend in (mr.RankRLS(), mr.RankSVM(), mr.FSMRank()):
+        solver = mr.MOFSRank(
+            backend=backend, random_state=0, **{stage.split(".")[0]: {"generations": 3} for stage in SHORT}
+        )
+        solver.fit(single[0], validation=single[1]).verdict(single[2])
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("1 qid:1 1:1 2:2\n0 qid:1 1:0.5 2:3\n")
+        file.flush()
+        mr.load_letor(file.name, cache=False)
+
+
+def seconds(name, types):
+    """Return how long a kernel takes to compile where no code is on disk."""
+    code = (
+        "import sys, time; from moerank.kernels.ahead import _compile, _kernel; _kernel(sys.argv[1]); "
+        "begin = time.process_time(); _compile(*sys.argv[1:]); print(time.process_time() - begin)"
+    )
+    with tempfile.TemporaryDirectory() as empty:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": empty}
+        done = subprocess.run(
+            [sys.executable, "-c", code, name, types], env=environment, capture_output=True, text=True
+        )
+    return round(float(done.stdout or 1.0), 2)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    found = calls_of_a_run()
+    if "--record" in sys.argv:
+        known = [entry for group in found.values() for entry in group]
+        call_others()
+        found["others"] = [entry for entry in ahead.called() if entry not in known and "Function" not in entry[1]]
+        timed = {
+            group: sorted(([*entry, seconds(*entry)] for entry in entries), key=lambda entry: -entry[2])
+            for group, entries in found.items()
+        }
+        lines = (
+            f' "{group}": [\n' + ",\n".join(f"  {json.dumps(entry)}" for entry in entries) + "\n ]"
+            for group, entries in timed.items()
+        )
+        ahead.RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
