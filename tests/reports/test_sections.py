@@ -1,3 +1,4 @@
+import copy
 import os
 import platform
 import re
@@ -11,9 +12,10 @@ from helpers.further_objective import cost
 from scipy import stats
 
 from moerank.reports.report import Entry, Report, mark_best, number, with_error
-from moerank.reports.sections import pairs, results, sections, verdict
+from moerank.reports.sections import certificates, pairs, results, sections, verdict
 from moerank.studies.comparison import against_reference, query_pairs, standings
 from moerank.studies.problem import Published
+from moerank.studies.result import Certificate
 from moerank.studies.study import Study
 
 
@@ -25,6 +27,19 @@ def titled(report):
 def test_sections_are_in_reading_order(report):
     first = ["Verdict", "Results: tiny", "Tests", "All pairs of solvers", "Features chosen", "Ablations"]
     assert list(titled(report)) == [*first, "Question", "Problems", "Solvers", "How to reproduce"]
+
+
+def test_certificates_are_a_section_of_their_own(tiny_study):
+    """Of the first run alone: its chosen member lacks a quarter of the reduction, the others nothing."""
+    first, *others = tiny_study.results()
+    losses = [0.8 if number == first.chosen else 0.75 for number in range(len(first.front))]
+    known = {"sizes": [1, 2], "best": [0.9, 0.8], "bounds": [0.9, 0.7], "least": [0.75] * len(losses), "losses": losses}
+    certificate = Certificate(alpha=1.0, **known, errors=[0.5], n_subsets=20, hypervolume=0.6)
+    study = copy.copy(tiny_study)
+    study.results = lambda: [first.model_copy(update={"certificate": certificate}), *others]
+    (row,) = certificates(Report(study)).tables[0].rows
+    name, size = first.solver, str(len(first.best.features))
+    assert [entry.text for entry in row] == ["tiny", "1", name, size, "25.0%", "25.0%", "1 of 2", "1", "60%"]
 
 
 def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_study):
