@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from helpers.slow_letor import read_slowly
 
+from moerank.data import blocks as table_order
 from moerank.data import load_letor
-from moerank.data.read import columns as table_order
 from moerank.data.read.letor_parser import parse_letor
 
 LINES = [
