@@ -99,6 +99,12 @@ def test_the_sentence_says_what_the_tests_show(difference, spread, words):
     assert found.sentence.endswith(words)
 
 
+@pytest.mark.parametrize(("difference", "p", "finding"), [(0.00095, 0.0585, "none"), (-0.00105, 0.0366, "loss")])
+def test_the_level_of_a_finding_is_five_in_a_hundred(difference, p, finding):
+    found = verdict(difference, 0.01)
+    assert (found.p, found.finding) == (pytest.approx(p, abs=2e-4), finding)
+
+
 def test_few_queries_find_nothing_however_large_the_difference():
     few = verdict(-0.2, 0.01, n=28)
     assert (few.finding, few.equivalent) == ("none", False)

@@ -28,6 +28,7 @@ def scheduler():
 
 @pytest.fixture
 def cluster(scheduler):
+    scheduler.wait_for_workers(2, timeout=60)  # one that was killed comes back
     with DaskCluster(scheduler.scheduler_address) as found:
         yield found
 

@@ -35,6 +35,12 @@ def test_letor_files_are_cut_between_queries(tmp_path, seed):
         assert len({query for shard in shards for query in set(shard.qid.tolist())}) == whole.n_queries
 
 
+def test_a_query_that_begins_at_the_byte_of_a_cut_is_the_first_of_its_shard(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("".join(f"1 qid:{query} 1:0.5\n0 qid:{query} 1:0.2\n" for query in range(1, 5)))
+    assert [set(letor_shard(path, number, 4).qid.tolist()) for number in range(4)] == [{1}, {2}, {3}, {4}]
+
+
 def test_other_letor_files_are_cut_after_they_are_read(tmp_path):
     import gzip
 
