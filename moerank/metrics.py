@@ -490,12 +490,14 @@ def _label_gains(data: RankingData, gain: Gain) -> Matrix:
             f"{data.name}: y[{row}] is {data.y[row]}, too large for the gain 2^y − 1 (at most {LARGEST_EXP2_LABEL}); "
             "use gain='linear' or fewer levels of relevance"
         )
-    return np.ldexp(1.0, data.y) - 1.0
+    gains = np.ldexp(1.0, data.y)
+    gains -= 1.0
+    return gains
 
 
-def _rank_discounts(data: AnyData, discount: Discount) -> Matrix:
-    """Return the weights of as many ranks as there are documents."""
-    rank = np.arange(1, data.n_documents + 1)
+def _rank_discounts(data: RankingData, discount: Discount) -> Matrix:
+    """Return the weights of as many ranks as the longest query has."""
+    rank = np.arange(1, np.diff(data.offsets).max() + 1)
     return 1.0 / np.log2(np.maximum(rank, 2) if discount == "letor" else 1 + rank)
 
 

@@ -7,10 +7,22 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Integers
 
-__all__ = ["ROWS", "ByDocument", "ByQuery", "Run", "add_up", "blocks", "column_block", "runs_of", "shares"]
+__all__ = [
+    "ROWS",
+    "ByDocument",
+    "ByQuery",
+    "Run",
+    "add_up",
+    "blocks",
+    "column_block",
+    "empty_table",
+    "runs_of",
+    "shares",
+]
 
 ROWS = 1 << 14
 """Default number of documents in a block."""
@@ -65,6 +77,16 @@ def column_block(X: Array, begin: int, end: int) -> tuple[Array, int, int]:
     flat = X.T.reshape(-1) if by_columns else np.ascontiguousarray(X[begin:end].T).reshape(-1)
     flat.setflags(write=False)  # kernels are compiled once, whether or not X can be written to
     return (flat, len(X), begin) if by_columns else (flat, end - begin, 0)
+
+
+BY_COLUMNS = 2**26
+"""Bytes from which on a table lies in memory by columns, as kernels read it; a small one is copied when they do."""
+
+
+def empty_table(n_documents: int, n_features: int, dtype: DTypeLike) -> Array:
+    """Return a table (n_documents, n_features) without values, in the order in memory that suits its size."""
+    n_bytes = n_documents * n_features * np.dtype(dtype).itemsize
+    return np.empty((n_documents, n_features), dtype, order="F" if n_bytes >= BY_COLUMNS else "C")
 
 
 T = TypeVar("T")

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import unknown
+from moerank.data.blocks import empty_table
 from moerank.kernels.columns import extremes
 from moerank.kernels.lanes import lanes
 
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 ROWS = 4096
-"""Rows of a DataFrame that are put together at once, so that they stay in the processor's cache."""
+"""Rows of a table that are copied at once, so that they stay in the processor's cache."""
 
 
 def column_names(X: object) -> tuple[str, ...] | None:
@@ -71,7 +72,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     """Return a table (n_documents, n_features) in single precision if it is given so, else in double; contiguous.
 
     A missing value (None, NA, a masked entry) becomes NaN. A read-only array is taken as it is, by rows or by columns;
-    any other is copied, by rows. Messages call the columns by `names`.
+    any other is copied, in the order of `empty_table`. Messages call the columns by `names`.
 
     Raises
     ------
@@ -99,7 +100,12 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
         return table.view(np.ndarray)
     if table.dtype.kind == "O" and any(_is_unknown(value) for value in table.flat):
         table = np.where(np.vectorize(_is_unknown, otypes=[np.bool_])(table), np.nan, table)
-    return np.array(table, dtype=dtype, order="C")
+    if table.ndim != 2:
+        return np.array(table, dtype)
+    copy = empty_table(len(table), table.shape[1], dtype)
+    for begin in range(0, len(table), ROWS):
+        copy[begin : begin + ROWS] = table[begin : begin + ROWS]
+    return copy
 
 
 def is_frozen(array: Array) -> bool:
@@ -173,7 +179,7 @@ def _frame_table(X: object, names: Sequence[str] | None) -> Floats:
             _arrow_feature(column, name) for column, name in zip(_arrow_table(X).itercolumns(), names, strict=True)
         ]
     single = bool(columns) and all(column.dtype == np.float32 for column in columns)
-    table = np.empty((len(columns[0]) if columns else 0, len(columns)), np.float32 if single else np.float64)
+    table = empty_table(len(columns[0]) if columns else 0, len(columns), np.float32 if single else np.float64)
     for begin in range(0, len(table), ROWS):
         for place, column in enumerate(columns):
             table[begin : begin + ROWS, place] = column[begin : begin + ROWS]

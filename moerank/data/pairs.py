@@ -74,16 +74,17 @@ class LabelRuns:
     @classmethod
     def of(cls, y: Integers, offsets: Integers) -> LabelRuns:
         """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
-        query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        order = np.lexsort((y, query))
-        begins = (np.diff(y[order], prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0)
+        order = np.lexsort((y, np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))))
+        begins = np.append(True, np.diff(y[order]) != 0)
+        begins[offsets[:-1]] = True
         run = np.empty(len(y), np.int32)
-        run[order] = np.cumsum(begins) - 1
-        first = np.searchsorted(query[begins], np.arange(len(offsets)))
-        size, n_runs = np.bincount(run), np.diff(first)
-        before = np.cumsum(size) - size
-        n_worse = before - np.repeat(offsets[:-1], n_runs)
-        n_better = np.repeat(offsets[1:], n_runs) - before - size
+        run[order] = np.cumsum(begins, dtype=np.int32)
+        run -= 1
+        begin = np.flatnonzero(begins)
+        first = np.searchsorted(begin, offsets)
+        size, n_runs = np.diff(begin, append=len(y)), np.diff(first)
+        n_worse = begin - np.repeat(offsets[:-1], n_runs)
+        n_better = np.repeat(offsets[1:], n_runs) - begin - size
         return cls(run, first, n_worse, n_better, np.add.reduceat(n_worse * size, first[:-1]))
 
 

@@ -42,7 +42,8 @@ class RankingData(AnyData):
     Parameters
     ----------
     X : array-like or DataFrame, shape (n_documents, n_features)
-        Feature values, finite or NaN. They are copied, except for a read-only array such as a mapped file.
+        Feature values, finite or NaN. They are copied, except for a read-only array such as a mapped file. A read-only
+        array in Fortran order needs no further memory in a search.
     y : array-like, shape (n_documents,)
         Relevance labels: integers, 0 is irrelevant, larger is better.
     qid : array-like, shape (n_documents,), or int, optional
@@ -60,7 +61,7 @@ class RankingData(AnyData):
     Attributes
     ----------
     X : ndarray, shape (n_documents, n_features)
-        Feature values in single precision if they were given so, else in double. Large tables from files and some
+        Feature values in single precision if they were given so, else in double. Tables from 64 MiB on and some
         read-only arrays are in Fortran order, others in C order.
     feature_names : tuple of str
         One name per column.

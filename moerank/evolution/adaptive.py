@@ -209,6 +209,12 @@ class AdaptiveBitFlip(Mutation):
         """Mutate the individuals of `pop`, or copies of them if not `inplace`."""
         return super().do(problem, pop, inplace, *args, random_state=own_stream(random_state), **kwargs)
 
+    def mutate(
+        self, problem: Problem, X: Mask, *, random_state: np.random.Generator, algorithm: Algorithm | None = None
+    ) -> Mask:
+        """Return mutated rows, with the draws of `do`."""
+        return self._do(problem, X, algorithm=algorithm, random_state=own_stream(random_state))
+
     def _do(
         self,
         problem: Problem,

@@ -16,6 +16,7 @@ from moerank.checks import Parameters, check_at_least, unknown
 from moerank.evolution.bit_search import BitSearch
 from moerank.evolution.daea import DAEA
 from moerank.evolution.mffs import MFFS
+from moerank.evolution.nsga2 import NSGA2
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
@@ -100,7 +101,7 @@ BIT_SEARCHES: dict[str, type[BitSearch]] = {
 """Searches with their own variation, for strings in which each bit selects a feature."""
 
 ALGORITHMS: dict[str, Callable[[int, Operators, int], Algorithm]] = {
-    "nsga2": partial(_plain, "nsga2:NSGA2"),
+    "nsga2": lambda population, operators, n_objectives: NSGA2(population, **operators),
     "nsga3": partial(_with_directions, "nsga3:NSGA3"),
     "spea2": _spea2,
     "agemoea2": _agemoea2,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import moocore
 import numpy as np
@@ -134,7 +135,7 @@ class DigestDuplicates(DuplicateElimination):
         for individual in population:
             row = individual.X
             if id(row) not in self._remembered:
-                self._remembered[id(row)] = row, _digest(row)
+                self._remembered[id(row)] = row, row_digests([row])[0]
             digests.append(self._remembered[id(row)][1])
         return digests
 
@@ -153,10 +154,10 @@ def row_digests(X: Iterable[Array]) -> list[bytes]:
     >>> a == c, a == b
     (True, False)
     """
-    return [_digest(row) for row in X]
+    rows: Iterable[Any] = _hashed(X) if isinstance(X, np.ndarray) else map(_hashed, X)
+    return [blake2b(row, digest_size=16).digest() for row in rows]
 
 
-def _digest(row: Array) -> bytes:
+def _hashed(X: Array) -> Array:
     # The sum turns -0.0 into 0.0 and leaves every other number as it is.
-    values = np.packbits(row) if row.dtype == np.bool_ else row + 0
-    return blake2b(np.ascontiguousarray(values).data, digest_size=16).digest()
+    return np.packbits(X, axis=-1) if X.dtype == np.bool_ else np.ascontiguousarray(X + 0)

@@ -8,23 +8,23 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import moocore
 import numpy as np
 from numpy.typing import NDArray
-from pymoo.core.algorithm import Algorithm
 from pymoo.core.initialization import Initialization
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
-from pymoo.core.repair import NoRepair, Repair
+from pymoo.core.repair import Repair
 from pymoo.core.sampling import Sampling
 from pymoo.util.display.multi import MultiObjectiveOutput
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
-from moerank.evolution.archive import DigestDuplicates
+from moerank.evolution.archive import row_digests
+from moerank.evolution.rows import RowAlgorithm, Rows
 
 Start: TypeAlias = Mask | Population | Sampling
 """An initial population: bool rows (n, n_var), a pymoo Population, which may be evaluated, or a pymoo Sampling."""
 
 
-class BitSearch(Algorithm):
+class BitSearch(RowAlgorithm):
     """A pymoo algorithm whose individuals are bool strings, kept as the rows of one array.
 
     A subclass implements three steps: `_start` draws the first strings, `_mate` makes the next batch, and `_survive`
@@ -48,6 +48,8 @@ class BitSearch(Algorithm):
         The population, in the order of ``pop``.
     F : ndarray, shape (n, n_objectives)
         Its objectives.
+    rows, pop, off, opt
+        See `RowAlgorithm`.
 
     Raises
     ------
@@ -97,9 +99,7 @@ class BitSearch(Algorithm):
         super().__init__(**{"output": MultiObjectiveOutput(), **settings})
         self.pop_size = pop_size
         self.sampling = sampling
-        # pymoo's repair that changes nothing copies every string.
-        self.repair = None if isinstance(repair, NoRepair) else repair
-        self.eliminate_duplicates = DigestDuplicates()
+        self.repair = repair
 
     @abstractmethod
     def _start(self, n: int) -> Mask:
@@ -133,36 +133,47 @@ class BitSearch(Algorithm):
                 f"{type(self).__name__} knows no constraints, and this problem has some: "
                 "give a repair=… that keeps every string feasible, or take another algorithm, such as pymoo's NSGA2"
             )
-        self.X = np.empty((0, problem.n_var), np.bool_)
-        self.F = np.empty((0, problem.n_obj))
+        self.rows = self.pop = Rows(np.empty((0, problem.n_var), np.bool_), [], np.empty((0, problem.n_obj)))
+
+    @property
+    def X(self) -> Mask:
+        """The population."""
+        return self.rows.X
+
+    @property
+    def F(self) -> Matrix:
+        """Its objectives."""
+        return self.rows.F
 
     def _initialize_infill(self) -> Population | None:
         given = self._given()
         missing = self.pop_size - len(given)
-        own = self._individuals(self._start(missing)) if missing > 0 else Population.empty()
-        return self._batch(Population.merge(given, own))
+        return self._first_batch(given, self._start(missing) if missing > 0 else self.X[:0])
 
     def _initialize_advance(self, infills: Population | None = None, **kwargs: object) -> None:
-        self.pop = Population.empty()
         self._advance(infills)
 
-    def _infill(self) -> Population | None:
-        return self._batch(self._individuals(self._mate()))
+    def _infill(self) -> Rows | Population | None:
+        X = self._strings(self._mate())
+        if not len(X):
+            self._refuse_or_end()
+            return None
+        X = X[self._sent(X)]
+        return Rows(X, row_digests(X)) if self.gives_rows else Rows(X, []).individuals()
 
-    def _advance(self, infills: Population | None = None, **kwargs: object) -> None:
+    def _advance(self, infills: Rows | Population | None = None, **kwargs: object) -> None:
         if infills is None:
             return
-        X = np.concatenate((self.X, _rows(infills, self.problem.n_var)))
-        F = np.concatenate((self.F, [individual.F for individual in infills]))
-        kept = self._survive(X, F)
-        self.pop, self.X, self.F = Population.merge(self.pop, infills)[kept], X[kept], F[kept]
+        batch = infills if isinstance(infills, Rows) else Rows.of(infills)
+        both = self.rows + batch if len(self.rows) else batch
+        self.rows = self.pop = both.take(self._survive(both.X, both.F))
 
     def _set_optimum(self) -> None:
         if self.F.shape[1] == 1:
-            self.opt = self.pop[[self.F[:, 0].argmin()]]
+            self.opt = self.rows.take(self.F.argmin(axis=0))
         else:
             best = np.flatnonzero(moocore.is_nondominated(self.F, keep_weakly=True))
-            self.opt = self.pop[best[first_of_equals(self.X[best])]]
+            self.opt = self.rows.take(best[first_of_equals(self.X[best])])
 
     def _given(self) -> Population:
         """Return the given individuals of the initial population."""
@@ -171,44 +182,39 @@ class BitSearch(Algorithm):
         population = Initialization(self.sampling, repair=self.repair).do(
             self.problem, self.pop_size, random_state=self.random_state, algorithm=self
         )
-        return self._not_empty(population)
+        X = np.array([individual.X for individual in population])
+        return population[self._checked(X).any(axis=1)]
 
-    def _individuals(self, X: Mask) -> Population:
-        """Return repaired individuals of the non-empty rows."""
-        X = X[X.any(axis=1)]
-        population = Population.empty(len(X))
-        for individual, row in zip(population, X, strict=True):  # a few times faster than pymoo's Population.new
-            individual.X = row.copy()
-        if self.repair is None or not len(population):
-            return population
-        population = self.repair.do(self.problem, population, random_state=self.random_state, algorithm=self)
-        return self._not_empty(population)
+    def _first_batch(self, given: Population, X: Mask) -> Population | None:
+        """Return the given individuals, which may be evaluated, with those of the strings `X`."""
+        population = Population.merge(given, Rows(self._strings(X), []).individuals())
+        if not len(population):
+            self._refuse_or_end()
+            return None
+        return population[self._sent(np.array([individual.X for individual in population]))]
 
-    def _not_empty(self, population: Population) -> Population:
-        return population[_rows(population, self.problem.n_var).any(axis=1)]
+    def _strings(self, X: Mask) -> Mask:
+        """Return the non-empty rows, repaired."""
+        X = self._checked(self._repaired(X[X.any(axis=1)]))
+        return X[X.any(axis=1)]
 
-    def _batch(self, population: Population) -> Population | None:
-        """Return the individuals of a batch to evaluate, or None and end the search if there are none."""
-        # This also makes the digests of the batch for the search loop, and forgets those of the last batch.
-        distinct = self.eliminate_duplicates.do(population)
-        if len(distinct):
-            return population if self.sends_copies else distinct
-        if not len(self.X):
+    def _sent(self, X: Mask) -> Integers:
+        """Return the rows of a batch that are evaluated."""
+        return np.arange(len(X)) if self.sends_copies else first_of_equals(X)
+
+    def _refuse_or_end(self) -> None:
+        if not len(self.rows):
             raise ValueError(f"{type(self).__name__}: no string of the initial population has a bit that is set")
         self.termination.force_termination = True
-        return None
 
-
-def _rows(population: Population, n_var: int) -> Mask:
-    if not len(population):
-        return np.empty((0, n_var), np.bool_)
-    X = np.array([individual.X for individual in population])
-    if X.dtype != np.bool_ or X.shape[1:] != (n_var,):
-        raise ValueError(
-            f"the individuals are arrays of {X.dtype} of shape {X.shape[1:]}; "
-            f"give bool strings of the problem's {n_var} variables"
-        )
-    return X
+    def _checked(self, X: Array) -> Mask:
+        n_var = self.problem.n_var
+        if len(X) and (X.dtype != np.bool_ or X.shape[1:] != (n_var,)):
+            raise ValueError(
+                f"the individuals are arrays of {X.dtype} of shape {X.shape[1:]}; "
+                f"give bool strings of the problem's {n_var} variables"
+            )
+        return X.reshape(len(X), n_var)
 
 
 class Selected(NamedTuple):
@@ -312,10 +318,9 @@ def random_subsets(strings: Mask, sizes: Integers, random_state: np.random.Gener
 
 def random_members(strings: Mask, n: int, random_state: np.random.Generator) -> Integers:
     """Return `n` random ones of each non-empty string, drawn with replacement, shape (n, n_strings)."""
-    rows, bits = np.nonzero(strings)
-    sizes = np.bincount(rows, minlength=len(strings))
-    places = (random_state.random((n, len(strings))) * sizes).astype(np.int64)
-    return bits[np.cumsum(sizes) - sizes + places]
+    counts = strings.cumsum(axis=1, dtype=np.int32)
+    places = (random_state.random((n, len(strings))) * counts[:, -1]).astype(np.int64)
+    return (counts > places[:, :, None]).argmax(axis=2)
 
 
 def beside_size(X: Mask, F: Matrix) -> Integers:

@@ -7,15 +7,14 @@ once. All randomness comes from the `random_state` that pymoo passes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from pymoo.core.crossover import Crossover
-from pymoo.core.individual import Individual
 from pymoo.core.mutation import Mutation
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
@@ -158,20 +157,36 @@ class UniformCrossover(Crossover):
         taking_place = random_state.random(len(matings)) < self.prob.get()
         first, second = [], []
         for (mother, father), takes_place in zip(matings, taking_place, strict=True):
-            a, b = _row(mother, self), _row(father, self)
-            children = self._exchange(a, b, random_state) if takes_place else (a.copy(), b.copy())
-            first.append(children[0])
-            second.append(children[1])
+            a, b = _checked(mother.X, self).copy(), _checked(father.X, self).copy()
+            if takes_place:
+                self._exchange(a, b, random_state)
+            first.append(a)
+            second.append(b)
         return Population.new("X", first + second)
 
-    def _exchange(self, a: Array, b: Array, random_state: Generator) -> tuple[Array, Array]:
-        random_bytes = np.frombuffer(random_state.bytes(-(-len(a) // 8)), np.uint8)
-        exchanged = np.unpackbits(random_bytes, count=len(a))
+    def cross(self, problem: Problem, X: Array, parents: Integers, *, random_state: Generator) -> Array:
+        """Cross the rows of `X` of the pairs `parents` (n, 2), with the draws of `do`; return 2n rows."""
+        children: Array = _checked(X, self)[parents.T]
+        taking_place = np.flatnonzero(random_state.random(len(parents)) < self.prob.get())
+        a, b = children[:, taking_place]
+        self._exchange(a, b, random_state)
+        children[:, taking_place] = a, b
+        return children.reshape(-1, X.shape[1])
+
+    def _exchange(self, a: Array, b: Array, random_state: Generator) -> None:
+        """Exchange random entries between two rows, or between the rows of two matrices, in place."""
+        n_bytes = -(-a.shape[-1] // 8)
+        random_bytes = _random_bytes((*a.shape[:-1], n_bytes), random_state)
+        exchanged = np.unpackbits(random_bytes, axis=-1, count=a.shape[-1])
         exchanged &= a.view(np.uint8) ^ b.view(np.uint8)
-        children = np.empty(len(a), np.bool_), np.empty(len(a), np.bool_)
-        for parent, child in zip((a, b), children, strict=True):
-            np.bitwise_xor(parent.view(np.uint8), exchanged, out=child.view(np.uint8))
-        return children
+        for child in (a.view(np.uint8), b.view(np.uint8)):
+            child ^= exchanged
+
+
+def _random_bytes(shape: tuple[int, ...], random_state: Generator) -> Packed:
+    """Return random bytes; each row has those of ``random_state.bytes``."""
+    words = random_state.integers(2**32, size=(*shape[:-1], -(-shape[-1] // 4)), dtype=np.uint32)
+    return words.astype("<u4", copy=False).view(np.uint8)[..., : shape[-1]]
 
 
 def own_stream(random_state: Generator) -> Generator:
@@ -214,14 +229,24 @@ class SparseBitFlip(Mutation):
         """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
         if not inplace:
             pop = deepcopy(pop)
-        random_state = own_stream(random_state)
-        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(pop))
-        for individual, count in zip(pop, counts, strict=True):
-            if count:
-                row = _row(individual, self).copy()
-                self._flip(row, _distinct(problem.n_var, count, random_state))
-                individual.X = row
+        for i, positions in self._flips(problem, len(pop), random_state):
+            row = _checked(pop[i].X, self).copy()
+            self._flip(row, positions)
+            pop[i].X = row
         return pop
+
+    def mutate(self, problem: Problem, X: Array, *, random_state: Generator, **kwargs: object) -> Array:
+        """Mutate rows in place, with the draws of `do`."""
+        for i, positions in self._flips(problem, len(_checked(X, self)), random_state):
+            self._flip(X[i], positions)
+        return X
+
+    def _flips(self, problem: Problem, n: int, random_state: Generator) -> Iterator[tuple[int, Integers]]:
+        """Draw the individuals that change among `n`, and their positions that do."""
+        random_state = own_stream(random_state)
+        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), n)
+        for i in np.flatnonzero(counts).tolist():
+            yield i, _distinct(problem.n_var, counts[i], random_state)
 
     def _flip(self, row: Array, positions: Integers) -> None:
         row[positions] = ~row[positions]
@@ -235,8 +260,7 @@ class KeepAsIs(NoRepair):
         return pop
 
 
-def _row(individual: Individual, operator: UniformCrossover | SparseBitFlip) -> Array:
-    X: Array = individual.X
+def _checked(X: Array, operator: UniformCrossover | SparseBitFlip) -> Array:
     if X.dtype != operator.dtype:
         raise TypeError(
             f"{operator.name} works on {operator.dtype.__name__.strip('_')} rows, but an individual holds {X.dtype}; "
@@ -312,9 +336,10 @@ class PackedCrossover(UniformCrossover):
 
     dtype = np.uint8
 
-    def _exchange(self, a: Packed, b: Packed, random_state: Generator) -> tuple[Packed, Packed]:
-        exchanged = (a ^ b) & np.frombuffer(random_state.bytes(len(a)), np.uint8)
-        return a ^ exchanged, b ^ exchanged
+    def _exchange(self, a: Packed, b: Packed, random_state: Generator) -> None:
+        exchanged = (a ^ b) & _random_bytes(a.shape, random_state)
+        a ^= exchanged
+        b ^= exchanged
 
 
 class PackedBitFlip(SparseBitFlip):
@@ -322,9 +347,8 @@ class PackedBitFlip(SparseBitFlip):
 
     dtype = np.uint8
 
-    def do(self, problem: PackedProblem, *args: Any, **kwargs: Any) -> Population:
-        """Mutate as `SparseBitFlip` does, with the number of bits of the bool strings."""
-        return super().do(problem.problem, *args, **kwargs)
+    def _flips(self, problem: PackedProblem, n: int, random_state: Generator) -> Iterator[tuple[int, Integers]]:
+        return super()._flips(problem.problem, n, random_state)
 
     def _flip(self, row: Packed, positions: Integers) -> None:
         np.bitwise_xor.at(row, positions >> 3, (128 >> (positions & 7)).astype(np.uint8))
@@ -380,6 +404,14 @@ class MixedCrossover(Crossover):
         super().__init__(n_parents=2, n_offsprings=2, prob=prob)
         self.n_bits = n_bits
 
+    def cross(self, problem: Problem, X: Matrix, parents: Integers, *, random_state: Generator) -> Matrix:
+        """Cross the rows of `X` of the pairs `parents` (n, 2), with the draws of `do`; return 2n rows."""
+        children: Matrix = X[parents.T]
+        taking_place = random_state.random(len(parents)) < self.prob.get()
+        if taking_place.any():
+            children[:, taking_place] = self._do(problem, children, random_state=random_state)[:, taking_place]
+        return children.reshape(-1, X.shape[1])
+
     def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         bits, reals = X[:, :, : self.n_bits], X[:, :, self.n_bits :]
         n_matings, n_reals = reals.shape[1:]
@@ -406,6 +438,12 @@ class MixedMutation(Mutation):
     def __init__(self, n_bits: int, prob_var: float | None = None) -> None:
         super().__init__(prob=1.0, prob_var=prob_var)
         self.n_bits = n_bits
+
+    def mutate(self, problem: Problem, X: Matrix, *, random_state: Generator, **kwargs: object) -> Matrix:
+        """Return mutated rows, with the draws of `do`."""
+        mutated = self._do(problem, X, random_state=random_state)
+        random_state.random(len(X))  # pymoo draws whether an individual mutates, which all do
+        return mutated
 
     def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         bits, reals = X[:, : self.n_bits], X[:, self.n_bits :]

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import moocore
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.evaluator import Evaluator
 from pymoo.core.individual import Individual
@@ -24,11 +24,9 @@ from pymoo.core.problem import Problem
 from moerank.arrays import Array, Matrix, Vector
 from moerank.evolution.archive import Archive, DigestDuplicates, row_digests
 from moerank.evolution.journal import Journal, Record
+from moerank.evolution.rows import RowAlgorithm, Rows
 
 __all__ = ["Generation", "SearchResult", "search"]
-
-Members: TypeAlias = NDArray[np.object_]
-"""Individuals of pymoo."""
 
 Offspring: TypeAlias = Population | Individual | None
 """The result of pymoo's ``ask``."""
@@ -158,6 +156,8 @@ def search(
     algorithm = deepcopy(algorithm)
     termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
     algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose)
+    if isinstance(algorithm, RowAlgorithm):
+        algorithm.give_rows()
     history: list[Generation] = []
     steps = _Steps(problem, algorithm, Archive() if archive is None else archive, journal, _Clock(time.time()))
     try:
@@ -209,81 +209,41 @@ class _Steps:
         """Ask, evaluate, tell, and add the feasible individuals to the archive."""
         offspring = self.algorithm.ask()
         self.algorithm.start_time = self.clock
-        members = np.empty(0, object) if offspring is None else np.atleast_1d(offspring)
+        batch = offspring if isinstance(offspring, Rows) else _Members(offspring, self.algorithm)
         if self.journal is None:
-            self._evaluate(offspring, members)
+            batch.evaluate(self.algorithm)
             self.clock.read()
         else:
-            self._evaluate_once(offspring, members, self.journal)
+            self._evaluate_once(batch, self.journal)
         if offspring is None:
             # The mating found nothing new: the algorithm has asked its termination to stop.
             self.algorithm.tell()
             return
         with np.errstate(invalid="ignore"):  # RVEA takes the arc cosine of angles that rounding made larger than 1
             self.algorithm.tell(infills=offspring)
-        feasible = [individual for individual in members if individual.feas]
-        if feasible:
-            X, F = [individual.X for individual in feasible], np.array([individual.F for individual in feasible])
+        X, F = batch.feasible()
+        if len(X):
             self.archive.add(X, F)
 
-    def _evaluate(self, offspring: Offspring, members: Members) -> None:
-        evaluator, elimination = self.algorithm.evaluator, getattr(self.algorithm, "eliminate_duplicates", None)
-        if offspring is None:
-            return
-        if (
-            hasattr(self.problem, "evaluate_rows")
-            and type(evaluator) is Evaluator
-            and isinstance(elimination, DigestDuplicates)
-            and not any(individual.evaluated for individual in members)
-        ):
-            F = self.problem.evaluate_rows([individual.X for individual in members], elimination.digests(members))
-            self._put(F, offspring, members)
-        else:
-            evaluator.eval(self.problem, offspring, algorithm=self.algorithm)
-
-    def _evaluate_once(self, offspring: Offspring, members: Members, journal: Journal) -> None:
+    def _evaluate_once(self, batch: Rows | _Members, journal: Journal) -> None:
         """Take the values of the offspring from the journal, or evaluate them and write them down."""
-        elimination = getattr(self.algorithm, "eliminate_duplicates", None)
-        if isinstance(elimination, DigestDuplicates):
-            digests = elimination.digests(members)
-        else:
-            digests = row_digests(_row(individual.X) for individual in members)
+        digests = batch.digests
         record = journal.read(len(digests))
         if record is None:
-            self._evaluate(offspring, members)
+            batch.evaluate(self.algorithm)
             self.clock.read()
-            journal.append(Record(self.clock.elapsed, digests, self._values(members)))
+            journal.append(Record(self.clock.elapsed, digests, batch.values))
             return
         if digests != record.digests:
             i = next(i for i, digest in enumerate(digests) if digest != record.digests[i])
             journal.differs(f"its individual {i + 1} of {len(digests)} is another than the one asked for")
-        self._put(record.values, offspring, members)
-        if not np.array_equal(self._values(members), record.values):
+        batch.put(record.values, self.algorithm)
+        if not np.array_equal(batch.values, record.values):
             journal.differs("its values are not those of the initial population that was given")
         self.clock.put(record.elapsed)
         if hasattr(self.problem, "restore_cache"):
             F = record.values[:, : self.problem.n_obj].tolist()
             self.problem.restore_cache({digest: tuple(row) for digest, row in zip(digests, F, strict=True)})
-
-    def _put(self, values: Matrix, offspring: Offspring, members: Members) -> None:
-        """Do the work of pymoo's evaluator with known values, without putting all rows into one large array."""
-        evaluator = self.algorithm.evaluator
-        needed = set(evaluator.evaluate_values_of) if evaluator.skip_already_evaluated else None
-        new = [i for i, individual in enumerate(members) if needed is None or not needed <= individual.evaluated]
-        parts = np.split(values[new], np.cumsum(self.sizes)[:2], axis=1)
-        for k, i in enumerate(new):
-            for name, part in zip("FGH", parts, strict=True):
-                members[i].set(name, part[k].copy())
-            members[i].evaluated.update("FGH")
-        evaluator.n_eval += len(new)
-        if evaluator.callback and offspring is not None:
-            evaluator.callback(offspring)
-
-    def _values(self, members: Members) -> Matrix:
-        """Return F, G and H of the individuals side by side."""
-        names = [name for name, size in zip("FGH", self.sizes, strict=True) if size]
-        rows = [np.concatenate([np.ravel(getattr(individual, name)) for name in names]) for individual in members]
-        return np.array(rows, np.float64).reshape(len(members), sum(self.sizes))
 
     def check_end(self, journal: Journal) -> None:
         """Refuse a journal with further records, or with other values than the archive has when measured again."""
@@ -305,6 +265,63 @@ class _Steps:
                 f"{F[i].tolist()} has others; remove the journal to begin anew (if the problem itself gives one "
                 "individual changing values, it cannot be resumed)"
             )
+
+
+class _Members:
+    """Individuals of pymoo, with the methods of `Rows`."""
+
+    def __init__(self, offspring: Offspring, algorithm: Algorithm) -> None:
+        self.offspring = offspring
+        self.members = np.empty(0, object) if offspring is None else np.atleast_1d(offspring)
+        problem = algorithm.problem
+        self.sizes = problem.n_obj, problem.n_ieq_constr, problem.n_eq_constr
+        elimination = getattr(algorithm, "eliminate_duplicates", None)
+        self.elimination = elimination if isinstance(elimination, DigestDuplicates) else None
+
+    @property
+    def digests(self) -> list[bytes]:
+        if self.elimination is not None:
+            return self.elimination.digests(self.members)
+        return row_digests(_row(individual.X) for individual in self.members)
+
+    def evaluate(self, algorithm: Algorithm) -> None:
+        problem, evaluator = algorithm.problem, algorithm.evaluator
+        if self.offspring is None:
+            return
+        if (
+            hasattr(problem, "evaluate_rows")
+            and type(evaluator) is Evaluator
+            and self.elimination is not None
+            and not any(individual.evaluated for individual in self.members)
+        ):
+            self.put(problem.evaluate_rows([individual.X for individual in self.members], self.digests), algorithm)
+        else:
+            evaluator.eval(problem, self.offspring, algorithm=algorithm)
+
+    def put(self, values: Matrix, algorithm: Algorithm) -> None:
+        """Do the work of pymoo's evaluator with known values, without putting all rows into one large array."""
+        evaluator = algorithm.evaluator
+        needed = set(evaluator.evaluate_values_of) if evaluator.skip_already_evaluated else None
+        new = [i for i, individual in enumerate(self.members) if needed is None or not needed <= individual.evaluated]
+        parts = np.split(values[new], np.cumsum(self.sizes)[:2], axis=1)
+        for k, i in enumerate(new):
+            for name, part in zip("FGH", parts, strict=True):
+                self.members[i].set(name, part[k].copy())
+            self.members[i].evaluated.update("FGH")
+        evaluator.n_eval += len(new)
+        if evaluator.callback and self.offspring is not None:
+            evaluator.callback(self.offspring)
+
+    @property
+    def values(self) -> Matrix:
+        """F, G and H of the individuals side by side."""
+        names = [name for name, size in zip("FGH", self.sizes, strict=True) if size]
+        rows = [np.concatenate([np.ravel(getattr(individual, name)) for name in names]) for individual in self.members]
+        return np.array(rows, np.float64).reshape(len(rows), sum(self.sizes))
+
+    def feasible(self) -> tuple[list[Array], Matrix]:
+        feasible = [individual for individual in self.members if individual.feas]
+        return [individual.X for individual in feasible], np.array([individual.F for individual in feasible])
 
 
 def _row(X: Array) -> Array:

@@ -19,6 +19,7 @@ from moerank.evolution.bit_search import (
     tournament,
 )
 from moerank.evolution.operators import SubsetSizeSampling
+from moerank.evolution.rows import Rows
 
 __all__ = ["Staircase", "gaps", "select_by_gap"]
 
@@ -32,6 +33,7 @@ STALE_GENERATIONS = 12  # without progress, before the search begins anew
 FULL_SIZE_AT = 10_000  # evaluations at which the population has its nominal size
 SMALLEST_SHARE, LARGEST_SHARE = 1 / 4, 4  # sizes of the population as shares of the nominal size
 TRIES = 6  # attempts to fill a batch; in the last two each child takes two moves more
+SHARE_OF_SINGLES = 0.05  # of the evaluations, which the strings with a single one may take
 
 OPERATORS = NEAR, ANY, MOVED, FLIP, SWAP = range(5)
 """Ways to make a child: from a near mate, from any mate, from either with moves; by a flip; by an exchange of bits."""
@@ -56,9 +58,11 @@ class Staircase(BitSearch):
 
     Notes
     -----
-    1. Start: half of the strings from the method ``starting_strings(n)`` of the problem, if it has one that returns at
-       most n of them (n, n_var); the others, or all, are random: a size uniform in 1 … d, or up to the attribute
-       ``most_ones`` of the problem, then any subset of it.
+    1. Start: all strings with a single one, if they take at most a twentieth of the evaluations (of 10,000 if the
+       termination is not a number of evaluations). Half of the further strings come from the method
+       ``starting_strings(n)`` of the problem, if it has one that returns at most n of them (n, n_var); the others, or
+       all, are random: a size uniform in 1 … d, or up to the attribute ``most_ones`` of the problem, then any subset of
+       it.
     2. The gap of a member is how far it lies above the staircase. With one objective e beside the size, it is e − N(k),
        N(k) the least e among members of at most its k ones. With several, each divided by its span: the least amount
        that all of them would have to fall by for no member of at most k ones to be better in all; with one objective
@@ -100,7 +104,8 @@ class Staircase(BitSearch):
         self.n_sent = self.stale = 0
         self.pop_size = self._size_now()
         self.used, self.survived = np.zeros((2, len(OPERATORS)))
-        self.aside: tuple[Population, Mask, Matrix] | None = None
+        self.aside: Rows | None = None
+        self.best = self.rows
         self._forget()
 
     def _size_now(self) -> int:
@@ -115,6 +120,11 @@ class Staircase(BitSearch):
         offer = getattr(self.problem, "starting_strings", None)
         given = np.empty((0, self.problem.n_var), np.bool_) if offer is None else offer(n // 2)
         return np.concatenate((given, self._random_strings(n - len(given))))
+
+    def _first_batch(self, given: Population, X: Mask) -> Population | None:
+        evaluations = getattr(self.termination, "n_max_evals", FULL_SIZE_AT)
+        n_singles = self.problem.n_var if self.problem.n_var <= SHARE_OF_SINGLES * evaluations else 0
+        return super()._first_batch(given, np.concatenate((np.eye(n_singles, self.problem.n_var, dtype=np.bool_), X)))
 
     def _random_strings(self, n: int) -> Mask:
         largest = getattr(self.problem, "most_ones", None)
@@ -146,16 +156,17 @@ class Staircase(BitSearch):
         """Draw an operator for each of `n` children."""
         success = (self.survived + 0.5) / (self.used + 5) if self.adaptive else np.ones(len(OPERATORS))
         shares = LEAST_SHARE + (1 - LEAST_SHARE * len(OPERATORS)) * success / success.sum()
-        return self.random_state.choice(len(OPERATORS), n, p=shares / shares.sum())
+        ends = (shares / shares.sum()).cumsum()
+        return (ends / ends[-1]).searchsorted(self.random_state.random(n), side="right")
 
     def _children(self, operators: Integers, further: int) -> Mask:
         """Return a child for each operator, with `further` moves."""
         n, rng = len(operators), self.random_state
         parents = tournament(self.gap, n, rng)
-        by_size = np.argsort(np.count_nonzero(self.X, axis=1), kind="stable")
-        place = np.argsort(by_size)[parents]
-        away = rng.integers(1, FARTHEST_PLACE, n, endpoint=True) * rng.choice([-1, 1], n)
-        near = by_size[np.clip(place + away, 0, len(self.X) - 1)]
+        by_size = self.X.sum(axis=1).argsort(kind="stable")
+        place = by_size.argsort()[parents]
+        away = rng.integers(1, FARTHEST_PLACE, n, endpoint=True) * np.where(rng.integers(2, size=n), 1, -1)
+        near = by_size.take(place + away, mode="clip")
         is_near = (operators == NEAR) | ((operators == MOVED) & (rng.random(n) < 0.5))
         mates = np.where(is_near, near, tournament(self.gap, n, rng))
         children = self.X[parents]
@@ -164,22 +175,18 @@ class Staircase(BitSearch):
         children = np.where(taken, self.X[mates], children)
         flipped = np.flatnonzero(operators == FLIP)
         children[flipped, rng.integers(children.shape[1], size=len(flipped))] ^= True
-        n_moves = (
-            np.select([operators == MOVED, operators == SWAP], [rng.geometric(1 - P_FURTHER_MOVE, n), 1], 0) + further
-        )
+        n_moves = np.where(operators == MOVED, rng.geometric(1 - P_FURTHER_MOVE, n), operators == SWAP) + further
         for step in range(int(n_moves.max())):
             rows = np.flatnonzero(n_moves > step)
             kinds = rng.integers(3, size=len(rows))
             if step == 0:
                 kinds[operators[rows] == SWAP] = EXCHANGE
-            children[rows] = _moved(children[rows], kinds, rng)
+            _move(children, rows, kinds, rng)
         return children
 
-    def _batch(self, population: Population) -> Population | None:
-        distinct = super()._batch(population)
-        if distinct is None:
-            return None
-        keys = [_keys(individual.X[None])[0] for individual in distinct]
+    def _sent(self, X: Mask) -> Integers:
+        distinct = super()._sent(X)
+        keys = _keys(X[distinct])
         new = [i for i, key in enumerate(keys) if key not in self.sent]
         self.sent.update(keys)
         # After a repair that leaves nothing new, the search goes on and grows stale.
@@ -194,31 +201,32 @@ class Staircase(BitSearch):
         self.stale = 0 if climbed else self.stale + 1
         kept, self.gap = select_by_gap(sizes, values, self.pop_size)
         operators = np.array([self.made_by.get(key, -1) for key in _keys(X[n_old:])], np.int64)
-        stayed = np.isin(np.arange(n_old, len(X)), kept)
-        for sums, counted in ((self.used, operators >= 0), (self.survived, (operators >= 0) & stayed)):
+        for sums, counted in ((self.used, operators), (self.survived, operators[kept[kept >= n_old] - n_old])):
             sums *= MEMORY
-            sums += np.bincount(operators[counted], minlength=len(OPERATORS))
+            sums += np.bincount(counted[counted >= 0], minlength=len(OPERATORS))
         return kept
 
     def _begin_anew(self) -> Mask:
         """Put the population aside and return the first strings of another one."""
-        self.aside = self.pop, self.X, self.F
-        self.pop, self.X, self.F = Population.empty(), self.X[:0], self.F[:0]
+        self.aside = self.rows
+        self.rows = self.pop = self.rows.take(np.empty(0, np.int64))
         self._forget()
         return self._random_strings(self.pop_size)
 
     def _unite(self) -> None:
         """Let the population and the one put aside survive together."""
         assert self.aside is not None
-        pop, X, F = self.aside
-        pop, X, F = Population.merge(self.pop, pop), np.concatenate((self.X, X)), np.concatenate((self.F, F))
-        kept, self.gap = select_by_gap(np.count_nonzero(X, axis=1), _values_beside_size(X, F), self.pop_size)
-        self.pop, self.X, self.F, self.aside = pop[kept], X[kept], F[kept], None
+        both = self.rows + self.aside
+        sizes = np.count_nonzero(both.X, axis=1)
+        kept, self.gap = select_by_gap(sizes, _values_beside_size(both.X, both.F), self.pop_size)
+        self.rows = self.pop = both.take(kept)
+        self.aside = None
 
     def _set_optimum(self) -> None:
-        known = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
-        F = np.array([individual.F for individual in known])
-        self.opt = known[[F[:, 0].argmin()]] if F.shape[1] == 1 else known[moocore.is_nondominated(F)]
+        known = self.best + self.rows if len(self.best) else self.rows
+        is_single = known.F.shape[1] == 1
+        best = known.F.argmin(axis=0) if is_single else moocore.is_nondominated(known.F)
+        self.best = self.opt = known.take(best)
 
 
 def gaps(sizes: Integers, values: Matrix) -> Vector:
@@ -270,15 +278,15 @@ def _values_beside_size(X: Mask, F: Matrix) -> Vector:
     return (values - values.min(axis=0)) / np.where(span > 0, span, 1.0)
 
 
-def _moved(X: Mask, kinds: Integers, random_state: np.random.Generator) -> Mask:
-    """Return the strings after one move each: a random bit added, a random one dropped, or both."""
-    X = X.copy()
-    adds = np.flatnonzero((kinds != DROP) & ~X.all(axis=1))
-    drops = np.flatnonzero((kinds != ADD) & X.any(axis=1))
+def _move(X: Mask, rows: Integers, kinds: Integers, random_state: np.random.Generator) -> None:
+    """Move some strings in place: add a random bit, drop a random one, or both."""
+    sizes = X[rows].sum(axis=1)
+    adds, drops = rows[(kinds != DROP) & (sizes < X.shape[1])], rows[(kinds != ADD) & (sizes > 0)]
     zeros, ones = random_members(~X[adds], 1, random_state)[0], random_members(X[drops], 1, random_state)[0]
     X[adds, zeros], X[drops, ones] = True, False
-    return X
 
 
 def _keys(X: Mask) -> list[bytes]:
-    return [row.tobytes() for row in np.packbits(X, axis=1)]
+    packed = np.packbits(X, axis=1)
+    keys: list[bytes] = packed.view(f"S{packed.shape[1]}").ravel().tolist()
+    return keys

@@ -1,4 +1,7 @@
-"""Thousands of broken files: each is read as the format says, or refused in one sentence that names the place."""
+"""Broken files by the hundred: each is read as the format says, or refused in one sentence that names the place.
+
+`tests/benchmarks/fuzz.py` does so for hours.
+"""
 
 import gzip
 import lzma
@@ -12,7 +15,7 @@ from helpers.broken_letor import BINARY_ACCIDENTS, VALID, after_an_accident, bro
 
 import moerank.data.read.letor
 
-N_FILES = 1000
+N_FILES = 300
 
 
 @pytest.mark.parametrize("missing", [None, 0.25])
@@ -37,13 +40,13 @@ def test_broken_files_with_their_queries_beside_them(tmp_path):
     path.with_name("broken.txt.query").write_text("4\n4\n4\n")
     base = after_an_accident(VALID, rng, [without_queries])
     outcomes = Counter()
-    for _ in range(N_FILES // 3):
+    for _ in range(N_FILES // 2):
         content = broken(rng, base)
         path.write_bytes(content)
         outcome = judged(path, content, beside=[4, 4, 4])
         assert outcome in ("read", "refused"), content
         outcomes[outcome] += 1
-    assert min(outcomes.values()) > 50
+    assert min(outcomes.values()) > 20
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,7 @@ def test_broken_compressed_files_are_read_rightly_or_refused(tmp_path, ending, c
     rng = random.Random(ending)
     path = tmp_path / f"broken.txt{ending}"
     n_read = 0
-    for _ in range(N_FILES // 5):
+    for _ in range(N_FILES // 2):
         if rng.random() < 0.3:
             content = after_an_accident(VALID, rng)
             path.write_bytes(compress(content))
@@ -68,4 +71,4 @@ def test_broken_compressed_files_are_read_rightly_or_refused(tmp_path, ending, c
         outcome = judged(path, content)
         assert outcome in ("read", "refused"), content
         n_read += outcome == "read"
-    assert 0.05 < n_read / (N_FILES // 5) < 0.4
+    assert 0.05 < n_read / (N_FILES // 2) < 0.4

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from helpers.slow_letor import read_slowly
 
+from moerank.data import blocks as table_order
 from moerank.data import load_letor
-from moerank.data.read import columns as table_order
 from moerank.data.read.letor_parser import parse_letor
 
 LINES = [
@@ -100,21 +100,28 @@ def test_single_precision_is_the_double_rounded_and_has_its_own_limit(tmp_path):
         load_letor(tmp_path / "x.txt", dtype=np.int64)
 
 
+WIDE = b"1 qid:1 10000:1\n" * 1000
+
+
 @pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
 def test_a_table_beyond_the_limit_of_memory_is_refused_while_it_grows(tmp_path, monkeypatch, ending, pack):
     monkeypatch.setenv("MOERANK_MEMORY", "0.01")
     path = tmp_path / f"x.txt{ending}"
-    wide = b"1 qid:1 10000:1\n" * 1000
     with pytest.raises(
         ValueError, match=r"line 1001: a table of 1,000 or more documents × 10,000 features would take 0\.07"
     ):
-        parsed(path, pack(wide))
+        parsed(path, pack(WIDE))
+
+
+def test_a_table_may_outgrow_the_limit_in_rows_or_in_columns(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOERANK_MEMORY", "0.01")
+    path = tmp_path / "x.txt"
     with pytest.raises(ValueError, match=r"× 10,000 features would take .* MOERANK_MEMORY, in GiB"):
-        parsed(path, pack(b"1 qid:1 1:1\n" * 1000 + wide))
+        parsed(path, b"1 qid:1 1:1\n" * 1000 + WIDE)
     with pytest.raises(ValueError, match=r"documents × 1 features would take 0\.0156 GiB, and the limit is 0\.01 GiB"):
-        parsed(path, pack(b"1 qid:1 1:1\n" * 800_000))
+        parsed(path, b"1 qid:1 1:1\n" * 800_000)
     with pytest.raises(ValueError, match=r"documents × 0 features would take"):
-        parsed(path, pack(b"".join(b"0 qid:%d\n" % query for query in range(60_000))))
+        parsed(path, b"".join(b"0 qid:%d\n" % query for query in range(60_000)))
 
 
 def test_more_features_and_long_ids_count_too(tmp_path, monkeypatch):

@@ -27,9 +27,9 @@ def launch(*arguments):
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def scheduler():
-    """A scheduler and a worker, each a process: the one that can be killed, and the address."""
+    """A scheduler and a worker, each a process: the one that the last test kills, and the address."""
     process = launch("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
     address = next(match[0] for line in process.stderr if (match := re.search(r"tcp://127\.0\.0\.1:\d+", line)))
     worker = launch("dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny")
@@ -43,12 +43,46 @@ def scheduler():
         started.wait()
 
 
+def waited_for(condition):
+    """Whether something comes true within two minutes."""
+    end = time.monotonic() + 120
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.1)
+    return condition()
+
+
+def test_ctrl_c_of_the_command_leaves_nothing_on_the_cluster_and_a_run_that_goes_on(scheduler, command, tmp_path):
+    _, address = scheduler
+    settings = ["data.queries=20", "data.shards=2", "backend.name=rankrls"]
+    for stage in ("instance_selection", "feature_selection", "ensemble"):
+        settings += [f"{stage}.population=8", f"{stage}.generations={60 if stage == 'feature_selection' else 2}"]
+    words = ["run", "web", "--dask", address, "--out", tmp_path / "run"]
+    words += [word for setting in settings for word in ("--set", setting)]
+    journal = tmp_path / "run" / f"{JOURNAL}.feature_selection"
+
+    def interrupt():
+        if waited_for(lambda: journal.exists() and journal.stat().st_size > 2_000):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    (presser := threading.Thread(target=interrupt)).start()
+    interrupted = command(*words)
+    presser.join()
+    assert interrupted.exit_code == 130
+    assert "--resume" in interrupted.stderr
+    with distributed.Client(address, set_as_default=False) as client:
+        assert waited_for(lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
+        assert not any(client.run(lambda dask_worker: list(dask_worker.data)).values())
+    assert command(*words, "--resume").exit_code == 0
+    assert (tmp_path / "run" / "result.json").is_file()
+
+
 @pytest.mark.filterwarnings("ignore::moerank.rankers.ScaleWarning")
 def test_a_scheduler_that_dies_ends_the_run_in_a_sentence_and_its_journal_goes_on_elsewhere(scheduler, tmp_path):
     process, address = scheduler
     data = make_web(12, seed=3)
     budget = {"population": 8, "generations": 6}
     settings = dict(instance_selection=False, feature_selection=budget, ensemble=False, random_state=0)
+    undisturbed = MOFSRank(RankRLS(), **settings).fit(cut_into_shards(data, 2))
     evaluated = []
 
     def kill(stage, fraction, generation, n_eval):
@@ -64,34 +98,4 @@ def test_a_scheduler_that_dies_ends_the_run_in_a_sentence_and_its_journal_goes_o
         MOFSRank(RankRLS(), progress=kill, journal=journal, **settings).fit(cluster.scatter(data, 2))
     assert evaluated == [8, 16, 24]
     resumed = MOFSRank(RankRLS(), journal=journal, resume=True, **settings).fit(cut_into_shards(data, 2))
-    undisturbed = MOFSRank(RankRLS(), **settings).fit(cut_into_shards(data, 2))
     np.testing.assert_array_equal(resumed.front_coefs_, undisturbed.front_coefs_)
-
-
-def waited_for(condition):
-    """Whether something comes true within two minutes."""
-    end = time.monotonic() + 120
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.1)
-    return condition()
-
-
-def test_ctrl_c_of_the_command_leaves_nothing_on_the_cluster_and_a_run_that_goes_on(scheduler, tmp_path):
-    _, address = scheduler
-    settings = ["data.queries=20", "data.shards=2", "backend.name=rankrls"]
-    for stage in ("instance_selection", "feature_selection", "ensemble"):
-        settings += [f"{stage}.population=8", f"{stage}.generations={60 if stage == 'feature_selection' else 2}"]
-    command = [sys.executable, "-m", "moerank", "run", "web", "--dask", address, "--out", str(tmp_path / "run")]
-    command += [word for setting in settings for word in ("--set", setting)]
-    interrupted = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    journal = tmp_path / "run" / f"{JOURNAL}.feature_selection"
-    assert waited_for(lambda: journal.exists() and journal.stat().st_size > 2_000)
-    interrupted.send_signal(signal.SIGINT)
-    said = interrupted.communicate(timeout=120)[1]
-    assert interrupted.returncode == 130
-    assert "--resume" in said
-    with distributed.Client(address, set_as_default=False) as client:
-        assert waited_for(lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
-        assert not any(client.run(lambda dask_worker: list(dask_worker.data)).values())
-    assert subprocess.run([*command, "--resume"], capture_output=True, timeout=300).returncode == 0
-    assert (tmp_path / "run" / "result.json").is_file()

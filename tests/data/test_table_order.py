@@ -1,6 +1,7 @@
 """Tables that lie by columns hold the same numbers as others, and lead to the same."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import moerank.data.read.letor
@@ -13,7 +14,7 @@ from moerank.data import (
     query_level_norm,
     split_fold,
 )
-from moerank.data.read import columns as table_order
+from moerank.data import blocks as table_order
 from moerank.data.read.files import reading_progress
 from moerank.rankers import RankRLS, RankSVM
 
@@ -84,6 +85,17 @@ def test_a_file_is_by_columns_from_the_text_and_from_the_cache(tmp_path, monkeyp
         np.testing.assert_array_equal(data.X, X.astype(dtype))
         wider = load_letor(path, dtype=dtype, cache=cache, n_features=7)
         np.testing.assert_array_equal(wider.X, np.pad(X.astype(dtype), ((0, 0), (0, 2))))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("frame", [False, True])
+def test_a_large_table_is_copied_once_in_the_order_of_kernels(small, order, frame):
+    X = np.array(drawn(missing=0.1)[0], np.float32, order=order)
+    data = RankingData(pd.DataFrame(X) if frame else X, *drawn()[1:], missing=0.5)
+    np.testing.assert_array_equal(data.X, np.where(np.isnan(X), np.float32(0.5), X))
+    assert data.X.dtype == np.float32
+    assert np.shares_memory(data.columns, data.X)
+    assert not np.shares_memory(data.X, X)
 
 
 def test_a_small_file_is_by_rows(tmp_path):

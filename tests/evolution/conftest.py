@@ -1,5 +1,6 @@
 import os
 
+import helpers.plain_agemoea2  # noqa: F401
 import pytest
 from helpers.toy_search import ALGORITHMS
 

@@ -22,6 +22,7 @@ from moerank.evolution import (
     SparseBitFlip,
     SubsetSizeSampling,
     UniformCrossover,
+    make_algorithm,
     search,
 )
 from moerank.evolution.operators import PackedBitFlip, PackedCrossover, PackedSampling, unpack_rows
@@ -189,10 +190,11 @@ def test_a_packed_search_goes_the_same_way(tmp_path, unit):
     for packed in (False, True):
         stage = InstanceSelection(data, RankRLS(0.01), NDCG(5), unit=unit, workers=2)
         problem, operators = (PackedProblem(stage), stage.packed_operators()) if packed else (stage, stage.operators())
+        algorithm = make_algorithm("nsga2", 20, operators) if packed else NSGA2(20, **operators)
         journal = Journal(tmp_path / f"{packed}", {})
-        runs.append(search(problem, NSGA2(20, **operators), 6, seed=4, journal=journal))
+        runs.append(search(problem, algorithm, 6, seed=4, journal=journal))
         again = Journal(tmp_path / f"{packed}", {})
-        resumed = search(problem, NSGA2(20, **operators), 6, seed=4, journal=again)
+        resumed = search(problem, algorithm, 6, seed=4, journal=again)
         assert again.resumed
         np.testing.assert_array_equal(resumed.pop.get("F"), runs[-1].pop.get("F"))
         journals.append(list(stage._known))

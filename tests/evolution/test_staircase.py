@@ -5,7 +5,8 @@ from helpers.populations import placed, strings
 from helpers.toy_search import WeighedBits
 from pymoo.core.problem import Problem
 
-from moerank.evolution import Staircase, search
+from moerank.evolution import Staircase, row_digests, search
+from moerank.evolution.rows import Rows
 from moerank.evolution.staircase import (
     ANY,
     FLIP,
@@ -91,8 +92,18 @@ def test_half_of_the_start_is_what_the_problem_offers():
     algorithm.setup(problem, termination=("n_gen", 2), seed=1)
     X = algorithm.ask().get("X")
     assert problem.asked == (10,)
-    assert X.shape == (20, 40)
-    np.testing.assert_array_equal(X[:9], np.tri(40, dtype=bool)[:9])
+    assert X.shape == (40 + 19, 40)
+    np.testing.assert_array_equal(X[:40], np.eye(40, dtype=bool))
+    np.testing.assert_array_equal(X[40:48], np.tri(40, dtype=bool)[1:9])  # its first string is a single one
+
+
+@pytest.mark.parametrize(("evaluations", "n_singles"), [(799, 0), (800, 40)])
+def test_all_single_ones_come_first_where_they_take_a_twentieth_of_the_evaluations(evaluations, n_singles):
+    algorithm = Staircase(400)
+    algorithm.setup(Problem(n_var=40, n_obj=2), termination=("n_eval", evaluations), seed=1)
+    X = algorithm.ask().get("X")
+    np.testing.assert_array_equal(X[:n_singles], np.eye(40, dtype=bool)[:n_singles])
+    assert len(X) - n_singles in range(90, 101)
 
 
 def test_the_other_strings_of_a_start_have_any_size():
@@ -110,8 +121,9 @@ def test_the_population_grows_with_the_root_of_what_was_sent():
     assert sizes == [10, 10, 10, 20, 40, 80, 160, 160]
     found = search(WeighedBits(30), Staircase(16), ("n_eval", 700), seed=1)
     sent = np.diff([0, *(generation.n_eval for generation in found.history)])
-    assert sent[0] == 4
-    assert all(size <= max(4, int(16 * (n / 10_000) ** 0.5)) for size, n in zip(sent, np.cumsum(sent), strict=True))
+    assert sent[0] == 30 + 4
+    later, counts = sent[1:], np.cumsum(sent)[1:]
+    assert all(size <= max(4, int(16 * (n / 10_000) ** 0.5)) for size, n in zip(later, counts, strict=True))
 
 
 def children(rows, gap, operator, n=4_000):
@@ -198,7 +210,7 @@ def test_operators_are_chosen_by_their_latest_success():
     shares = 0.05 + 0.75 * success / success.sum()
     assert plausible(np.bincount(algorithm._operators(20_000), minlength=len(OPERATORS)), shares)
     algorithm.made_by = {}
-    algorithm.X, algorithm.F = X[kept], F[kept]
+    algorithm.rows = Rows(X[kept], row_digests(X[kept]), F[kept])
     algorithm._survive(algorithm.X, algorithm.F)
     np.testing.assert_allclose(algorithm.used, [1.8, 0, 0, 0.9, 0])
     algorithm.adaptive = False
@@ -252,7 +264,7 @@ def test_uniting_lets_both_populations_survive():
     assert len(anew) == 100
     assert len(algorithm.X) == len(algorithm.F) == len(algorithm.pop) == 0
     other = placed(Staircase(), strings("001", "111"), [[1, 0.7], [3, 0.1]])
-    algorithm.pop, algorithm.X, algorithm.F = other.pop, other.X, other.F
+    algorithm.rows = other.rows
     algorithm._unite()
     assert algorithm.aside is None
     rows = sorted(zip(algorithm.F[:, 0].tolist(), algorithm.F[:, 1].tolist(), algorithm.gap.round(12), strict=True))

@@ -135,7 +135,7 @@ def test_the_metric_is_that_of_the_problem(results, problem):
     ("name", "kind", "begin", "end"),
     [
         ("accuracy", "png", b"\x89PNG", b"IEND\xaeB`\x82"),
-        ("fronts", "pdf", b"%PDF", b"%%EOF"),
+        ("cost", "pdf", b"%PDF", b"%%EOF"),
         ("frequency", "svg", b"<?xml", b"</svg>"),
     ],
 )

@@ -10,7 +10,7 @@ def texts_on_the_page(figure):
     """Return all texts that are drawn, with their boxes in pixels."""
     with in_style():
         canvas = FigureCanvasAgg(figure)
-        canvas.draw()
+        figure.draw_without_rendering()
     beyond = []  # ticks beyond the limits of an axis exist, but are not drawn, nor those of axes that are off
     for axes in figure.axes:
         if not axes.axison:

@@ -13,7 +13,14 @@ from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
 from pymoo.core.problem import Problem
 from pymoo.util.ref_dirs import get_reference_directions
 
-from moerank.evolution import BIT_SEARCHES, DensitySampling, DigestDuplicates, SparseBitFlip, UniformCrossover
+from moerank.evolution import (
+    BIT_SEARCHES,
+    DensitySampling,
+    DigestDuplicates,
+    SparseBitFlip,
+    UniformCrossover,
+    make_algorithm,
+)
 
 POP_SIZE = 16
 
@@ -48,6 +55,7 @@ def directions():
 
 ALGORITHMS = {
     "NSGA2": lambda: NSGA2(POP_SIZE, **operators()),
+    "NSGA2 in arrays": lambda: make_algorithm("nsga2", POP_SIZE, operators()),
     "NSGA3": lambda: NSGA3(directions(), **operators()),
     "SPEA2": lambda: SPEA2(POP_SIZE, survival=SPEA2Survival(normalize=True), **operators()),
     "AGEMOEA2": lambda: AGEMOEA2(POP_SIZE, **operators()),

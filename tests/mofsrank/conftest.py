@@ -1,3 +1,4 @@
+import helpers.plain_agemoea2  # noqa: F401
 import numpy as np
 import pytest
 

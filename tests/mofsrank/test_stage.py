@@ -32,13 +32,18 @@ BACKENDS = [RankRLS(0.01), RankSVM(5.0), FSMRank(lambda2=1e-4)]
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_plain_pymoo_and_our_loop_end_with_the_same_population(small_data, name):
+@pytest.mark.parametrize("in_arrays", [False, True])
+def test_plain_pymoo_and_our_loop_end_with_the_same_population(small_data, name, in_arrays):
     first, second = make_stage(name, small_data), make_stage(name, small_data)
     plain = minimize(first, NSGA2(24, **first.operators()), ("n_gen", 8), seed=5)
     np.random.seed(99)  # noqa: NPY002 — the global state must not matter
-    ours = search(second, NSGA2(24, **second.operators()), ("n_gen", 8), seed=5)
-    np.testing.assert_array_equal(plain.pop.get("X"), ours.pop.get("X"))
-    np.testing.assert_array_equal(plain.pop.get("F"), ours.pop.get("F"))
+    algorithm = make_algorithm("nsga2", 24, second.operators()) if in_arrays else NSGA2(24, **second.operators())
+    ours = search(second, algorithm, ("n_gen", 8), seed=5)
+    assert getattr(ours.algorithm, "gives_rows", False) == in_arrays
+    np.testing.assert_array_equal(ours.algorithm.off.get("X"), plain.algorithm.off.get("X"))
+    for here, there in ((ours.pop, plain.pop), (ours.algorithm.opt, plain.opt)):
+        for key in ("X", "F", "rank", "crowding", "n_gen", "feas"):
+            np.testing.assert_array_equal(here.get(key), there.get(key), err_msg=key)
 
 
 @pytest.mark.parametrize("name", STAGES)

@@ -176,18 +176,3 @@ def test_ohsumed_is_within_the_band_of_the_published_means(letor_folder):
         scores = fit(AdaRank("ndcg", n_rounds=60).tune(train, vali), train).predict(test.X)
         found.append([NDCG(10, convention="letor").score(test, scores), MAP().score(test, scores)])
     assert np.mean(found, axis=0) == pytest.approx([0.4496, 0.4498], abs=0.008)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"measure": "mrr"}, "measure must be"),
-        ({"n_rounds": 0}, "n_rounds must be at least 1"),
-        ({"reweighting": "own"}, "reweighting must be one of"),
-        ({"max_consecutive": 0}, "max_consecutive must be"),
-        ({"tol": -0.1}, "tol must not be negative"),
-    ],
-)
-def test_wrong_parameters_are_refused(data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        fit(AdaRank(**parameters), data)

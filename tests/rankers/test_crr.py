@@ -83,17 +83,3 @@ def test_logistic_minimum_on_real_data(letor_folder):
     ranker = fit(train, alpha=0.3, ridge=1e-4, loss="logistic")
     _, gradient = explicit_objective(ranker.coef_, ranker.intercept_, train, 0.3, 1e-4, "logistic")
     np.testing.assert_allclose(gradient[np.append(ranker.varying_, True)], 0.0, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"alpha": -0.1}, r"alpha must be in \[0, 1\]"),
-        ({"alpha": np.nan}, r"alpha must be in \[0, 1\]"),
-        ({"ridge": 0.0}, "ridge must be positive"),
-        ({"loss": "hinge"}, "loss must be one of"),
-    ],
-)
-def test_wrong_parameters_are_refused(noisy_data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        fit(noisy_data, **parameters)

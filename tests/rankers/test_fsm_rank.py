@@ -398,29 +398,6 @@ def test_five_folds_come_near_the_published_means(letor_folder, name, published,
     assert np.mean(n_features) == pytest.approx(published_features, abs=3.0)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"lambda1": -1.0}, "must not be negative"),
-        ({"lambda2": np.nan}, "must not be negative"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
-        ({"tol": -1e-4}, "tol must not be negative"),
-        ({"similarity": "kendal"}, "similarity must be one of .*; did you mean 'kendall'"),
-        ({"similarity": {"a": 1}}, "similarity must be a name, numbers or a function, not {'a': 1}"),
-        ({"similarity": np.triu(np.ones((12, 12)))}, "similarity must be finite, 0 or more and symmetric"),
-        ({"importance": "losses"}, "importance must be one of 'pearson', .* or a metric: unknown metric 'losses'"),
-        (
-            {"importance": np.ones(3)},
-            r"importance has the shape \(3,\); give it \(12,\), as training data has 12 features",
-        ),
-        ({"importance": [-1.0] * 12}, "importance must be finite, 0 or more"),
-    ],
-)
-def test_wrong_parameters_are_refused(noisy_data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        FSMRank(**parameters).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-
-
 def test_too_few_steps_are_told():
     rng = np.random.default_rng(0)
     X = rng.random((40, 3))

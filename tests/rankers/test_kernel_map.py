@@ -188,21 +188,6 @@ def test_published_values_on_ohsumed(letor_folder, maker):
         np.testing.assert_allclose(mean_ap, PUBLISHED["MAP"], atol=1e-3)
 
 
-@pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"C": 0.0}, "C must be positive, not 0.0"),
-        ({"gamma": -1.0}, "gamma must be positive"),
-        ({"tol": np.nan}, "tol must be positive"),
-        ({"n_components": 0}, "n_components must be at least 1, not 0"),
-    ],
-)
-def test_wrong_parameters_are_refused(noisy_data, maker, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        fit(maker, noisy_data, **parameters)
-
-
 @pytest.mark.parametrize("kind", [KernelRankSVM, RankFourier, RankNystrom])
 def test_no_convergence_is_told_of_the_fit_and_not_of_the_tuning(noisy_data, kind, monkeypatch, recwarn):
     monkeypatch.setattr(hinge_problem, "trust_region_newton", partial(trust_region_newton, max_iter=1))

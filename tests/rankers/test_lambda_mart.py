@@ -121,23 +121,6 @@ def test_constant_features_keep_their_columns(noisy_data, held_out):
     np.testing.assert_array_equal(ranker.support_, np.insert(expected.support_, 4, False))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_trees": 0}, "n_trees must be at least 1"),
-        ({"learning_rate": 0.0}, "learning_rate must be positive"),
-        ({"n_leaves": 1}, "n_leaves must be at least 2"),
-        ({"min_leaf": 0}, "min_leaf must be at least 1"),
-        ({"n_bins": 1}, "n_bins must be at least 2"),
-        ({"k": 0}, "k must be at least 1"),
-        ({"patience": 0}, "patience must be at least 1"),
-    ],
-)
-def test_wrong_parameters_are_refused(noisy_data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        fit(LambdaMART(**parameters), noisy_data)
-
-
 def bag_of(data, queries):
     rows = np.isin(np.searchsorted(data.offsets, np.arange(data.n_documents), side="right") - 1, queries)
     return RankingData(data.X[rows], data.y[rows], data.qid[rows])
@@ -196,23 +179,6 @@ def test_a_tree_is_shown_all_of_a_few_documents():
     few = fit(BaggedLambdaMART(n_bags=2, n_trees=200, document_share=0.01, random_state=0), data)
     all_of_them = fit(BaggedLambdaMART(n_bags=2, n_trees=200, document_share=1.0, random_state=0), data)
     np.testing.assert_array_equal(few.predict(data.X), all_of_them.predict(data.X))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_bags": 0}, "n_bags must be at least 1"),
-        ({"patience": 0}, "patience must be at least 1"),
-        ({"query_share": 0.0}, r"query_share must be in \(0, 1\]"),
-        ({"document_share": 1.5}, r"document_share must be in \(0, 1\]"),
-        ({"feature_share": -1.0}, r"feature_share must be in \(0, 1\]"),
-        ({"min_leaf_share": 1.0}, r"min_leaf_share must be in \[0, 1\)"),
-        ({"n_leaves": 1}, "n_leaves must be at least 2"),
-    ],
-)
-def test_wrong_parameters_of_bagging_are_refused(noisy_data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        fit(BaggedLambdaMART(**parameters), noisy_data)
 
 
 def test_a_library_that_is_missing_gets_its_remedy(noisy_data, monkeypatch):

@@ -78,12 +78,3 @@ def test_five_folds_come_close_to_the_published_means(letor_folder, name, publis
         scores = ListNet().tune(train, vali).fit(train.X, train.y, qid=train.qid).predict(test.X)
         values.append((NDCG(10, convention="letor").score(test, scores), MAP().score(test, scores)))
     np.testing.assert_allclose(np.mean(values, axis=0), published, atol=8e-3)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [({"n_epochs": 0}, "n_epochs must be at least 1"), ({"learning_rate": 0.0}, "learning_rate must be positive")],
-)
-def test_wrong_parameters_are_refused(noisy_data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        fit(noisy_data, **parameters)

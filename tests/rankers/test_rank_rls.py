@@ -129,15 +129,6 @@ def test_query_loss_of_queries_whose_matrices_do_not_fit_is_refused(noisy_data, 
         RankRLS(loss="query").fit_queries(again, np.eye(9, dtype=bool))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [({"alpha": 0.0}, "alpha must be positive"), ({"loss": "hinge"}, "loss must be"), ({"target": "x"}, "target must")],
-)
-def test_wrong_parameters_are_refused(noisy_data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        RankRLS(**parameters).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-
-
 def test_a_grid_for_features_too_small_to_square_is_refused():
     data = RankingData([[1e-200, 0.0], [3e-200, 1e-300]], [0, 1], name="mine")
     with pytest.raises(

@@ -128,10 +128,3 @@ def test_a_matrix_over_the_limit_is_refused_with_its_size():
         fit(data, memory_limit=gib * (1 - 1e-9))
     assert fit(data, memory_limit=gib).weights_.shape == (n,)
     assert KernelRankSVM().memory_limit > 8 * 9219**2 / 2**30, "OHSUMED"
-
-
-@pytest.mark.parametrize("name", ["C", "gamma", "tol", "memory_limit"])
-@pytest.mark.parametrize("value", [0.0, -1.0, np.nan])
-def test_parameters_must_be_positive(noisy_data, name, value):
-    with pytest.raises(ValueError, match=f"{name} must be positive"):
-        fit(noisy_data, **{name: value})

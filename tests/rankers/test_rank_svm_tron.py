@@ -90,16 +90,3 @@ def test_no_convergence_is_told(noisy_data, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         RankSVMTRON(500.0, tol=1e-9).fit(noisy_data)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"C": 0.0}, "C must be positive, not 0.0"),
-        ({"C": np.nan}, "C must be"),
-        ({"tol": -1.0}, "tol must be"),
-    ],
-)
-def test_wrong_parameters_are_refused(noisy_data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        RankSVMTRON(**parameters).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)

@@ -169,15 +169,6 @@ def test_queries_without_pairs_change_nothing(noisy_data):
 
 
 @pytest.mark.parametrize("kind", RANKERS)
-@pytest.mark.parametrize(
-    ("parameters", "message"), [({"n_rounds": 0}, "n_rounds must be"), ({"n_thresholds": 0}, "n_th")]
-)
-def test_wrong_parameters_are_refused(noisy_data, kind, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        fit(kind(**parameters), noisy_data)
-
-
-@pytest.mark.parametrize("kind", RANKERS)
 def test_loss_falls_on_real_data(letor_folder, kind):
     train, _, _ = load_fold(letor_folder / "MQ2008" / "Fold1")
     ranker = fit(kind(100), train)

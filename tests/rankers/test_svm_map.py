@@ -87,12 +87,3 @@ def test_the_loss_bounds_the_average_precision_it_stands_for(noisy_data):
 def test_a_single_relevance_in_every_query_is_refused():
     with pytest.raises(ValueError, match="no query has both relevant documents"):
         SVMMAP().fit([[0.1], [0.4], [0.3]], [1, 2, 1])
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [({"C": -1.0}, "C must be positive"), ({"eps": 0.0}, "eps must be"), ({"max_iter": 0}, "max_iter must be")],
-)
-def test_wrong_parameters_are_refused(noisy_data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        fit(noisy_data, **parameters)

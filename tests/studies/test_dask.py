@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
 
 import pytest
 
@@ -23,9 +22,9 @@ def launch(*arguments):
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
 
 
-@contextmanager
-def launched_scheduler():
-    """A scheduler without workers, and its address."""
+@pytest.fixture(scope="module")
+def scheduler():
+    """The process of a scheduler without workers, and its address."""
     process = launch("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
     address = next(match[0] for line in process.stderr if (match := re.search(r"tcp://127\.0\.0\.1:\d+", line)))
     threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would stop it
@@ -35,19 +34,19 @@ def launched_scheduler():
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    """A client of a scheduler, its process, and those of its two workers, which the tests end one after the other."""
+def cluster(scheduler):
+    """A client of the scheduler, its process, and those of its two workers, which the tests end one after the other."""
+    process, address = scheduler
     options = ("--nthreads", "1", "--no-dashboard", "--no-nanny")
-    with launched_scheduler() as (scheduler, address):
-        workers = [launch("dask_worker", address, "--name", name, *options) for name in ("one", "two")]
-        for process in workers:
-            threading.Thread(target=process.stderr.read, daemon=True).start()
-        with distributed.Client(address, set_as_default=False) as client:  # a study has none but its own
-            client.wait_for_workers(2, timeout=60)
-            yield client, scheduler, workers
-        for process in workers:
-            process.kill()
-            process.wait()
+    workers = [launch("dask_worker", address, "--name", name, *options) for name in ("one", "two")]
+    for worker in workers:
+        threading.Thread(target=worker.stderr.read, daemon=True).start()
+    with distributed.Client(address, set_as_default=False) as client:  # a study has none but its own
+        client.wait_for_workers(2, timeout=60)
+        yield client, process, workers
+    for worker in workers:
+        worker.kill()
+        worker.wait()
 
 
 def finished(study):
@@ -59,6 +58,14 @@ def finished(study):
 def undisturbed(tiny_problem_file, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
     return finished(Study([tiny_problem_file], SOLVERS, folder, folds=[1, 2], seeds=2).run())
+
+
+def test_a_scheduler_without_workers_is_told(scheduler, tiny_problem_file, tmp_path, monkeypatch):
+    _, address = scheduler
+    monkeypatch.setattr("moerank.data.dask.CONNECT", 1)
+    with pytest.raises(OSError) as told:
+        Study([tiny_problem_file], ["rankrls"], tmp_path).run(dask=address)
+    assert f"{address} has no worker; start one: dask worker {address}" in str(told.value)
 
 
 def test_both_workers_take_part_and_change_nothing(cluster, tiny_problem_file, undisturbed, tmp_path):
@@ -97,13 +104,6 @@ def test_a_scheduler_that_goes_away_ends_the_study_in_a_sentence(cluster, tiny_p
         study.run(dask=address, done=lambda *_: process.kill())
     assert "failed" not in study.states().values()
     assert len(study.run().results()) == 8
-
-
-def test_a_scheduler_without_workers_is_told(tiny_problem_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("moerank.data.dask.CONNECT", 1)
-    with launched_scheduler() as (_, address), pytest.raises(OSError) as told:
-        Study([tiny_problem_file], ["rankrls"], tmp_path).run(dask=address)
-    assert f"{address} has no worker; start one: dask worker {address}" in str(told.value)
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense", "http://127.0.0.1:80"])

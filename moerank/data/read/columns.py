@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Integers
 from moerank.checks import check_room, unknown
@@ -25,7 +24,6 @@ __all__ = [
     "begins_again",
     "check_size",
     "choose_columns",
-    "empty_table",
 ]
 
 FilePath = str | os.PathLike[str]
@@ -220,13 +218,3 @@ class QueryRuns:
 def begins_again(column: str) -> str:
     """Return the refusal of a query whose rows are not contiguous."""
     return f"begins again; sort the rows by the column {column!r}, so that those of a query are contiguous"
-
-
-BY_COLUMNS = 2**26
-"""Bytes from which on a table that is read from a file lies by columns."""
-
-
-def empty_table(n_documents: int, n_features: int, dtype: DTypeLike) -> Array:
-    """Return a table (n_documents, n_features) without values, in the order in memory that suits its size."""
-    n_bytes = n_documents * n_features * np.dtype(dtype).itemsize
-    return np.empty((n_documents, n_features), dtype, order="F" if n_bytes >= BY_COLUMNS else "C")

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Array, Floats, Integers, Vector
 from moerank.checks import check_room, memory_limit
-from moerank.data.read.columns import Table, empty_table
+from moerank.data.blocks import empty_table
+from moerank.data.read.columns import Table
 from moerank.data.read.files import CHUNK, LONGEST_LINE, TextChunks
 from moerank.kernels.letor_text import State, count_ends, read_lines
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers
+from moerank.data.blocks import empty_table
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
@@ -24,7 +25,6 @@ from moerank.data.read.columns import (
     WrongValueError,
     check_size,
     choose_columns,
-    empty_table,
 )
 from moerank.data.read.files import (
     READERS,
