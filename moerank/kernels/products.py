@@ -34,8 +34,9 @@ def square(A: Matrix, B: Matrix | None = None) -> Matrix:
     n_features, n_documents = A.shape
     n_vectors = -(-n_features // WIDTH)
     rows = np.zeros((1 if B is None else 2, n_documents, n_vectors * WIDTH))
-    for copy, factor in zip(rows, (A, B), strict=False):
-        copy[:, :n_features] = factor.T
+    rows[0, :, :n_features] = A.T
+    if B is not None:
+        rows[1, :, :n_features] = B.T
     total = np.zeros((n_vectors * WIDTH, n_vectors * WIDTH))
     _add_product(rows[0], rows[-1], n_vectors, total)
     lower = np.tril(total[:n_features, :n_features])
