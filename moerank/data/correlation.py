@@ -12,9 +12,9 @@ from moerank.checks import check_square
 from moerank.data.blocks import add_up, column_block
 from moerank.data.ranking_data import RankingData
 from moerank.data.shards import AnyData
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.columns import columns_seen
 from moerank.kernels.lanes import lanes
+from moerank.kernels.products import product, square
 
 __all__ = ["feature_correlations", "label_correlations"]
 
@@ -100,9 +100,8 @@ def _scatter_of(X: Matrix, mean: Vector, divisor: Vector) -> Matrix:
     """Return the sums of the products of each two features less their means, shape (n_features, n_features)."""
     check_square(X.shape[1])
     scatter = np.zeros((X.shape[1], X.shape[1]))
-    with one_blas_thread():
-        for _, _, centred in _centred_blocks(X, mean, divisor):
-            scatter += centred @ centred.T
+    for _, _, centred in _centred_blocks(X, mean, divisor):
+        scatter += square(centred)
     return scatter
 
 
@@ -115,12 +114,11 @@ def _label_products(
 ) -> tuple[Vector, Vector, float]:
     """Return the sums of feature times label, feature squared and label squared, each less its mean."""
     centred = data.y.astype(np.float64) - mean_label
-    product, length = np.zeros((2, data.n_features))
-    with one_blas_thread():
-        for begin, end, Z in _centred_blocks(data.X, mean, divisor):
-            product += Z @ centred[begin:end]
-            length += (Z * Z).sum(axis=1)
-    return product, length, float((centred * centred).sum())
+    products, length = np.zeros((2, data.n_features))
+    for begin, end, Z in _centred_blocks(data.X, mean, divisor):
+        products += product(Z, centred[begin:end])
+        length += (Z * Z).sum(axis=1)
+    return products, length, float((centred * centred).sum())
 
 
 def _centred_blocks(X: Matrix, mean: Vector, divisor: Vector) -> Iterator[tuple[int, int, Matrix]]:

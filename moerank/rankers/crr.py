@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -13,8 +13,8 @@ from scipy.special import expit
 from moerank.arrays import Matrix
 from moerank.checks import Positive, check_share, check_square
 from moerank.data import RankingData
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.losses import logistic_pass
+from moerank.kernels.products import product, square
 from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE
@@ -81,11 +81,10 @@ class CombinedRegressionRanking(LinearRanker):
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return ridge = 10⁰ … 10⁻⁷, each with alpha = 0, 0.1, … 1."""
-        return [{"ridge": 10.0**-k, "alpha": a / 10} for k, a in product(range(8), range(11))]
+        return [{"ridge": 10.0**-k, "alpha": a / 10} for k, a in itertools.product(range(8), range(11))]
 
     def _weights(self, train: RankingData) -> Matrix:
-        with one_blas_thread():
-            w, b = self._squared(train) if self.loss == "squared" else self._logistic(train)
+        w, b = self._squared(train) if self.loss == "squared" else self._logistic(train)
         self.intercept_ = b if self.alpha > 0 else 0.0
         return w
 
@@ -95,7 +94,7 @@ class CombinedRegressionRanking(LinearRanker):
         A = self.alpha * gram + (1.0 - self.alpha) * pairs.gram
         rhs = self.alpha * moment + (1.0 - self.alpha) * pairs.moment(DIFFERENCE)
         w = solve_positive_definite(A + 0.5 * self.ridge * np.eye(len(rhs)), rhs)
-        return w, float(train.y.mean() - train.X64.mean(axis=0) @ w)
+        return w, float(train.y.mean() - product(train.X64.mean(axis=0), w))
 
     def _logistic(self, train: RankingData) -> tuple[Matrix, float]:
         objective = _LogisticObjective(train, self.alpha, self.ridge)
@@ -124,24 +123,24 @@ class _LogisticObjective:
         w = v[:-1]
         check_square(len(v))
         regularised = np.append(np.full(len(w), self.ridge), 0.0)
-        value, gradient, hessian = 0.5 * self.ridge * w @ w, regularised * v, np.diag(regularised)
+        value, gradient, hessian = 0.5 * self.ridge * product(w, w), regularised * v, np.diag(regularised)
         if self.alpha > 0:
             share = self.alpha / len(self.y)
-            z = self.X @ v
+            z = product(self.X, v)
             p = expit(z)
             value += share * (np.logaddexp(0.0, z) - self.y * z).sum()
-            gradient += share * ((p - self.y) @ self.X)
-            hessian += share * (self.X.T @ ((p * (1.0 - p))[:, None] * self.X))
+            gradient += share * product(self.X.T, p - self.y)
+            hessian += share * square((np.sqrt(p * (1.0 - p))[:, None] * self.X).T)
         else:
             hessian[-1, -1] = 1.0  # no document, no intercept
         if self.alpha < 1:
             pairs, share = self.pairs, (1.0 - self.alpha) / len(self.pairs)
             X, slope, curvature = pairs.X, np.empty(len(pairs.X)), np.empty_like(pairs.X)
             first, winner, worse = pairs.pairs.first, pairs.pairs.winner, pairs.pairs.worse
-            loss = logistic_pass(first, winner, worse, self.pair_labels, X @ w, X, slope, curvature)
+            loss = logistic_pass(first, winner, worse, self.pair_labels, product(X, w), X, slope, curvature)
             value += share * loss
-            gradient[:-1] += share * (slope @ X)
-            hessian[:-1, :-1] += share * (X.T @ curvature)
+            gradient[:-1] += share * product(X.T, slope)
+            hessian[:-1, :-1] += share * square(X.T, curvature.T)
         return _Expansion(float(value), gradient, hessian)
 
 
@@ -150,6 +149,6 @@ def _document_moments(train: RankingData) -> tuple[Matrix, Matrix]:
 
     def compute() -> tuple[Matrix, Matrix]:
         X = train.X64 - train.X64.mean(axis=0)
-        return X.T @ X / len(X), (train.y - train.y.mean()) @ X / len(X)
+        return square(X.T) / len(X), product(X.T, train.y - train.y.mean()) / len(X)
 
     return train.remember("document moments", compute)

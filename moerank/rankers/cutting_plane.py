@@ -11,8 +11,8 @@ import numpy as np
 from moerank.arrays import Matrix
 from moerank.checks import Count, Positive
 from moerank.data import RankingData
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs
+from moerank.kernels.products import product
 from moerank.kernels.ranks import most_violated_rankings
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.arguments import varying_in_queries
@@ -55,8 +55,7 @@ class CuttingPlaneRanker(LinearRanker):
             yield f"stopped within {self.gap_:.3g} of the minimum after {reason}"
 
     def _minimise(self, planes: CuttingPlanes) -> Matrix:
-        with one_blas_thread():
-            return planes.minimise(self.C, self.eps, self.max_iter)
+        return planes.minimise(self.C, self.eps, self.max_iter)
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         """Train the entries of a grid on the same planes, from the smallest C up."""
@@ -125,8 +124,9 @@ class RankSVMStruct(CuttingPlaneRanker):
         pairs = CountedPairs(train.y, train.offsets)
 
         def separate(w: Matrix) -> tuple[Matrix, float]:
-            near = pairs.within_margin(train.X64 @ w)
-            return (near.n_worse - near.n_better) @ train.X64 / train.n_queries, near.n_pairs / train.n_queries
+            near = pairs.within_margin(product(train.X64, w))
+            surplus = (near.n_worse - near.n_better).astype(np.float64)
+            return product(train.X64.T, surplus) / train.n_queries, near.n_pairs / train.n_queries
 
         return separate
 
@@ -193,7 +193,7 @@ class SVMMAP(CuttingPlaneRanker):
         coefficients, losses = np.empty(train.n_documents), np.empty(train.n_queries)
 
         def separate(w: Matrix) -> tuple[Matrix, float]:
-            most_violated_rankings(train.X64 @ w, relevant, train.offsets, coefficients, losses)
-            return coefficients @ train.X64 / n_used, float(losses.sum() / n_used)
+            most_violated_rankings(product(train.X64, w), relevant, train.offsets, coefficients, losses)
+            return product(train.X64.T, coefficients) / n_used, float(losses.sum() / n_used)
 
         return separate

@@ -12,8 +12,8 @@ from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import NotNegative, Positive, check_square
 from moerank.data import AnyData, RankingData, centre_in_queries
 from moerank.data.ranking_data import in_one_piece
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
+from moerank.kernels.products import product, square
 from moerank.rankers.arguments import as_ranking_data, read_masks
 from moerank.rankers.base import Grid, PairBackend
 from moerank.training.counted import CountedProblem
@@ -214,5 +214,4 @@ def _query_loss_system(data: AnyData) -> tuple[Matrix, Matrix]:
 def _query_loss_sums(data: RankingData) -> tuple[Matrix, Matrix]:
     check_square(data.n_features)
     X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
-    with one_blas_thread():
-        return X.T @ X, X.T @ y
+    return square(X.T), product(X.T, y)

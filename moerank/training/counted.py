@@ -18,9 +18,9 @@ from moerank.data import AnyData, RankingData
 from moerank.data.blocks import ByDocument, ByQuery
 from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
 from moerank.kernels import newton
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes, word_type
+from moerank.kernels.products import product
 from moerank.kernels.proximal import VALUE, Terms, advance, begin
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
 from moerank.kernels.tiles import places_of
@@ -150,8 +150,7 @@ class CountedProblem:
             pulled = self._sums(np.float64, np.array([RESIDUALS]), once, w[None], directions[:1])[0][0]
             scale = 2.0 * C / self.n_pairs
             B = np.eye(n_features) + scale * 0.5 * (products + products.T)
-            with one_blas_thread():
-                self._models[C] = QuadraticModel(B, B @ w - (w - scale * pulled), w)
+            self._models[C] = QuadraticModel(B, product(B, w) - (w - scale * pulled), w)
         return self._models[C]
 
     def solve_population(

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from moerank.arrays import Matrix
+from moerank.kernels.products import product, square
 from moerank.training.newton import solve_positive_definite
 
 __all__ = ["CuttingPlanes", "Separation"]
@@ -80,8 +81,8 @@ class CuttingPlanes:
             n_failed = 0 if settled else n_failed + 1
             a, b = self.separate(w)
             self.n_iter_ += 1
-            regularised = 0.5 * float(w @ w)
-            value = regularised + C * float(b - a @ w)
+            regularised = 0.5 * float(product(w, w))
+            value = regularised + C * float(b - product(a, w))
             lower = max(lower, regularised + C * xi)
             if value < best_value:
                 best, best_value = w, value
@@ -103,9 +104,9 @@ class CuttingPlanes:
         active = np.flatnonzero(weights)
         tolerance = max(tolerance, 0.1 * ROUNDING * float(np.abs(b).max()))
         for _ in range(100 + 10 * len(b)):
-            w = C * (weights[active] @ A[active])
-            slack = b - A @ w
-            xi = float(weights[active] @ slack[active])
+            w = C * product(A[active].T, weights[active])
+            slack = b - product(A, w)
+            xi = float(product(weights[active], slack[active]))
             worst = int(slack.argmax())
             if slack[worst] - xi <= tolerance:
                 return w, xi, True
@@ -128,7 +129,7 @@ class CuttingPlanes:
 def _equalising_step(A: Matrix, slack: Matrix, C: float, anchor: int) -> Matrix:
     """Return the change of the planes' weights, with sum 0, after which all of them have the same slack."""
     D = np.delete(A - A[anchor], anchor, axis=0)
-    M = C * (D @ D.T)
+    M = C * square(D)
     # The ridge gives the step a direction where planes depend on each other.
     M[np.diag_indices_from(M)] += 1e-13 * np.trace(M) + LEAST_RIDGE
     step = solve_positive_definite(M, np.delete(slack - slack[anchor], anchor))

@@ -23,6 +23,7 @@ from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.newton import newton_lanes
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
+from moerank.kernels.products import product
 from moerank.training.losses import SQUARED, UNIT, PairLoss, Target
 from moerank.training.newton import DenseExpansion, QuadraticModel
 
@@ -223,7 +224,7 @@ class PairProblem:
         first, winner, worse = self.pairs.first, self.pairs.winner, self.pairs.worse
         hinge_pass(first, winner, worse, kept, scores, self.margin, loss.one_sided, active, documents, slack)
         pull_back(self.X, documents, np.arange(len(w)), np.empty_like(weights), sums)
-        total = self.margin * slack[0] - scores[:, 0] @ documents[:, 0]
+        total = self.margin * slack[0] - product(scores[:, 0], documents[:, 0])
         return float(total), sums[:, 0].copy(), active
 
     def _scatter(self, active: NDArray[np.uint8]) -> Matrix:
@@ -261,7 +262,7 @@ class _Expansion:
     def __init__(self, problem: PairProblem, w: Matrix, scale: float, loss: PairLoss) -> None:
         self._problem, self._w, self._scale = problem, w, scale
         total, self._pull, self._active = problem._residuals(w, loss)
-        self.value = float(0.5 * w @ w + scale * total)
+        self.value = float(0.5 * product(w, w) + scale * total)
 
     @cached_property
     def gradient(self) -> Matrix:

@@ -20,8 +20,8 @@ from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix
 from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import AnyData, RankingData, centre_in_queries
 from moerank.data.blocks import ByDocument, ByQuery, column_block
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.moments import centred_stack, sums_over_queries
+from moerank.kernels.products import product, square
 from moerank.training.losses import Target
 
 __all__ = ["PairMoments", "QueryMoments", "backward_path", "forward_path"]
@@ -141,12 +141,11 @@ def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, int]:
     """Return the sums of gram, unit and difference, and the number of pairs."""
     check_square(data.n_features)
     gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
-    with one_blas_thread():
-        for begin, end in data.query_blocks(BLOCK):
-            stack, sums, excess, label_sum = _stack(data, begin, end)
-            gram += stack @ stack.T
-            unit += sums @ excess
-            difference += sums @ label_sum
+    for begin, end in data.query_blocks(BLOCK):
+        stack, sums, excess, label_sum = _stack(data, begin, end)
+        gram += square(stack)
+        unit += product(sums, excess)
+        difference += product(sums, label_sum)
     return gram, unit, difference, data.n_pairs
 
 
@@ -157,11 +156,10 @@ def _query_moments(data: RankingData, every_pair: bool) -> QueryMoments:
     check_room(f"a matrix of {n_features} × {n_features} for each of {data.n_queries:,} queries", n_bytes)
     packed = np.empty((data.n_queries, len(rows)), dtype)
     unit, difference = np.zeros((2, data.n_queries, n_features))
-    with one_blas_thread():
-        for q in range(data.n_queries):
-            stack, sums, excess, label_sum = (_centred if every_pair else _stack)(data, q, q + 1)
-            packed[q] = (stack @ stack.T)[rows, columns]
-            unit[q], difference[q] = sums @ excess, sums @ label_sum
+    for q in range(data.n_queries):
+        stack, sums, excess, label_sum = (_centred if every_pair else _stack)(data, q, q + 1)
+        packed[q] = square(stack)[rows, columns]
+        unit[q], difference[q] = product(sums, excess), product(sums, label_sum)
     n_pairs = np.ones(data.n_queries, np.int64) if every_pair else data.label_runs.n_pairs_of
     return QueryMoments(packed, unit, difference, n_pairs)
 

@@ -9,6 +9,9 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from moerank.arrays import Matrix, Vector
+from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.cholesky import factorise, solve
+from moerank.kernels.products import product
 
 __all__ = ["DenseExpansion", "Expansion", "Minimum", "NewtonEnd", "QuadraticModel"]
 __all__ += ["dense_newton", "solve_positive_definite", "trust_region_newton"]
@@ -46,7 +49,7 @@ class QuadraticModel:
     @classmethod
     def around(cls, w: Matrix, at: DenseExpansion) -> QuadraticModel:
         """Return the model of the function that is `at` at w."""
-        return cls(at.hessian, at.hessian @ w - at.gradient, w)
+        return cls(at.hessian, product(at.hessian, w) - at.gradient, w)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,7 @@ def dense_newton(expand: Callable[[Matrix], DenseExpansion], start: Matrix, tole
     w, at = start, expand(start)
     for _ in range(MAX_STEPS):
         step: Matrix = -solve_positive_definite(at.hessian, at.gradient)
-        if -at.gradient @ step <= tolerance * at.value:
+        if -product(at.gradient, step) <= tolerance * at.value:
             return NewtonEnd(w, at, step, True)
         for length in 0.5 ** np.arange(MAX_HALVINGS + 1):
             candidate = expand(w + length * step)
@@ -105,13 +108,17 @@ def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
     >>> solve_positive_definite(np.array([[1e18, 1e18], [1e18, 1e18]]), np.array([1e9, 1e9])).round(20).tolist()
     [5e-10, 5e-10]
     """
-    try:
-        return np.asarray(np.linalg.solve(A, b), np.float64)
-    except np.linalg.LinAlgError:
-        scale = np.sqrt(np.diagonal(A))
-        scale = np.where(scale > 0, scale, 1.0)
+    every = np.ones((1, len(b)), np.bool_)
+    factor = factorise(np.ascontiguousarray(A), every)[0]
+    square = np.diagonal(A)
+    if (np.diagonal(factor) ** 2 > len(b) * np.finfo(float).eps * square).all():
+        x = np.empty(len(b))
+        solve(factor, every[0], np.array(b), x)
+        return x
+    scale = np.sqrt(np.where(square > 0, square, 1.0))
+    with one_blas_thread():
         solution = np.linalg.lstsq(A / np.outer(scale, scale), b / scale, rcond=None)[0]
-        return np.asarray(solution / scale, np.float64)
+    return np.asarray(solution / scale, np.float64)
 
 
 Inner: TypeAlias = Callable[[Vector, Vector], float]
@@ -157,7 +164,7 @@ class Minimum:
 
 
 def _plain_product(a: Vector, b: Vector) -> float:
-    return float(np.vdot(a, b))
+    return float(product(a, b))
 
 
 def trust_region_newton(

@@ -12,6 +12,7 @@ from moerank.arrays import Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import CountedPairs, MarginPairs
+from moerank.kernels.products import product
 from moerank.training.newton import Minimum, trust_region_newton
 
 __all__ = ["PairedDocuments", "hessian_diagonal", "no_convergence", "solve_with_features", "solve_with_kernel"]
@@ -52,10 +53,9 @@ def solve_with_features(X: Matrix, pairs: CountedPairs, C: float, tol: float, me
     expand = partial(_FeatureExpansion, X, pairs, C / pairs.n_pairs, metric)
 
     def inner(a: Vector, b: Vector) -> float:
-        return float((metric * a) @ b)
+        return float(product(metric * a, b))
 
-    with one_blas_thread():
-        return trust_region_newton(expand, np.zeros(X.shape[1]), tol=tol, inner=inner)
+    return trust_region_newton(expand, np.zeros(X.shape[1]), tol=tol, inner=inner)
 
 
 def hessian_diagonal(X: Matrix, pairs: CountedPairs, C: float) -> Vector:
@@ -64,7 +64,7 @@ def hessian_diagonal(X: Matrix, pairs: CountedPairs, C: float) -> Vector:
     The sum is that of independent documents in each pair. O(n_documents · n).
     """
     degree = (pairs.n_better + pairs.n_worse).astype(np.float64)
-    square = np.einsum("i,ij,ij->j", degree, X, X) - (degree @ X) ** 2 / degree.sum()
+    square = np.einsum("i,ij,ij->j", degree, X, X) - product(X.T, degree) ** 2 / degree.sum()
     return 1.0 + 2.0 * C / pairs.n_pairs * square.clip(0.0)
 
 
@@ -100,15 +100,15 @@ class _HingeExpansion:
 
 class _FeatureExpansion(_HingeExpansion):
     def __init__(self, X: Matrix, pairs: CountedPairs, scale: float, metric: Vector, w: Vector) -> None:
-        super().__init__(pairs, scale, w, X @ w, float(w @ w))
+        super().__init__(pairs, scale, w, product(X, w), float(product(w, w)))
         self._X, self._metric = X, metric
 
     @cached_property
     def gradient(self) -> Vector:
-        return (self._point + self._scale * (self._near.gradient @ self._X)) / self._metric
+        return (self._point + self._scale * product(self._X.T, self._near.gradient)) / self._metric
 
     def product(self, s: Vector) -> Vector:
-        return (s + self._scale * (self._near.product(self._X @ s) @ self._X)) / self._metric
+        return (s + self._scale * product(self._X.T, self._near.product(product(self._X, s)))) / self._metric
 
 
 class _KernelExpansion(_HingeExpansion):

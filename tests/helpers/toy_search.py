@@ -30,7 +30,7 @@ class WeighedBits(Problem):
 
     def __init__(self, n_var=60):
         super().__init__(n_var=n_var, n_obj=2)
-        self.weight = np.random.default_rng(7).integers(1, 1000, n_var) / 1000
+        self.weight = np.random.default_rng(7).integers(1, 1000, n_var) / 1024  # sums are exact in any order
 
     def _evaluate(self, X, out, *args, **kwargs):
         out["F"] = np.column_stack([X.sum(axis=1), (~X) @ self.weight])
