@@ -73,6 +73,9 @@ def ingest(
     ] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Take responses that are not whole.")] = False,
     missing_as_zero: Annotated[bool, typer.Option("--missing-as-zero", help="Missing values become 0.")] = False,
+    costs_out: Annotated[
+        Path | None, typer.Option(help="Also write what features cost, by the profiles in the log: features.csv.")
+    ] = None,
     no_position: Annotated[
         bool, typer.Option("--no-position", help="The order of hits is none that users saw.")
     ] = False,
@@ -120,6 +123,7 @@ def ingest(
                 unjudged=unjudged,
                 repeats=cast('Literal["first", "last"] | None', repeats),
                 positions=not no_position,
+                costs=costs_out,
                 force=force,
                 options=options,
             )

@@ -1,5 +1,7 @@
 """moerank data ingest: its options, what it says, and its errors in one line."""
 
+import json
+
 import pandas as pd
 import pytest
 from helpers import logs
@@ -42,6 +44,23 @@ def test_options_reach_the_table(command, files, tmp_path):
     assert frame["title_bm25"].tolist() == [2.5, 6.25, 0, 8, 0.75]
     assert frame["position"].isna().all()
     assert "the grades are 'ctr': clicks favour documents that stood above others" in done.stdout
+
+
+def test_profiles_in_a_log_become_costs(command, files, tmp_path):
+    log = tmp_path / "log.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line, slower in zip(lines, (1, 3), strict=True):
+        children = [{"type": "TermQuery", "time_in_nanos": time * slower} for time in (900_000, 250_000, 450_000)]
+        ranker = {"type": "RankerQuery", "time_in_nanos": 2_000_000 * slower, "children": children}
+        line["response"]["profile"] = {"shards": [{"searches": [{"query": [ranker]}]}]}
+    log.write_text("\n".join(map(json.dumps, lines)))
+    arguments = ["data", "ingest", "log.jsonl", "--judgments", "qrels.txt", "--out", "table.parquet"]
+    done = command(*arguments, "--costs-out", "features.csv")
+    assert done.exit_code == 0, done.stderr
+    assert "wrote features.csv: costs of 3 features in µs a query, by the profiles of 2 queries" in done.stdout
+    assert pd.read_csv(tmp_path / "features.csv")["cost"].tolist() == [1800, 500, 900]
+    (tmp_path / "table.parquet").unlink()
+    assert "features.csv exists; choose another file" in command(*arguments, "--costs-out", "features.csv").stderr
 
 
 @pytest.mark.parametrize(

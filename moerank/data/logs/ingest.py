@@ -27,7 +27,8 @@ from moerank.arrays import Floats
 from moerank.checks import check_at_least, check_choice, plain_name
 from moerank.data.logs.engines import ENGINES, Engine, Reading, engine_of, trouble
 from moerank.data.logs.judgments import labels_by, read_judgments
-from moerank.data.logs.responses import FeatureList, Logged, LogOptions, log_files, responses, text_of
+from moerank.data.logs.responses import FeatureList, Logged, LogOptions, log_files, read_names, responses, text_of
+from moerank.data.measured_costs import Profiles
 from moerank.data.read.files import report_reading
 from moerank.data.read.parquet import ROLES
 from moerank.files import cannot_write, replacing
@@ -90,6 +91,7 @@ def ingest(
     unjudged: int | None = None,
     repeats: Literal["first", "last"] | None = None,
     positions: bool = True,
+    costs: str | Path | None = None,
     force: bool = False,
     options: LogOptions | None = None,
 ) -> Ingested:
@@ -118,8 +120,10 @@ def ingest(
         Which values count when a query and document are logged again with others; by default that is an error.
     positions : bool, default True
         Whether the order of hits is one that users saw; it is not after a search for documents by their ids.
+    costs : path-like, optional
+        A table of the features' costs to write, of the profiles in the responses; see `Profiles`.
     force : bool, default False
-        Replace the table if it is there.
+        Replace the tables if they are there.
     options : LogOptions, optional
         How the logs are read.
 
@@ -155,8 +159,9 @@ def ingest(
     path, options = Path(table), options or LogOptions()
     if not path.name.endswith((".parquet", ".csv", ".csv.gz")):
         raise ValueError(f"{path}: the table ends in .parquet, .csv or .csv.gz")
-    if path.exists() and not force:
-        raise FileExistsError(f"{path} exists; choose another file, or replace it with --force")
+    for file in (path, *([] if costs is None else [Path(costs)])):
+        if file.exists() and not force:
+            raise FileExistsError(f"{file} exists; choose another file, or replace it with --force")
     if options.engine is not None:
         check_choice(ENGINES, engine=options.engine)
     check_choice(("query", "id"), join=join or "id")
@@ -167,11 +172,14 @@ def ingest(
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         try:
             job = _Ingestion(database, options, repeats=repeats, ranked=positions, unjudged=unjudged)
+            job.profiles = None if costs is None else Profiles(tuple(read_names(options.names)))
             if judgments is not None:
                 job.take_judgments(Path(judgments), grade)
             job.take_logs(paths)
             job.join(judgments, join, grades)
             inputs = [*paths, *([] if judgments is None else [Path(judgments)])]
+            if costs is not None:
+                job.write_costs(Path(costs))
             job.write(path, inputs, {"grades": grades, "unjudged": unjudged, "repeats": repeats})
         except sqlite3.OperationalError as error:
             raise OSError(f"temporary files: {error}; name a folder with more room by TMPDIR") from None
@@ -193,6 +201,7 @@ class _Ingestion:
         self._database, self._options, self._repeats, self._ranked = database, options, repeats, ranked
         self._reading = Reading(options, Counter())
         self._kind = options.engine
+        self.profiles: Profiles | None = None
         self._features: FeatureList | None = None
         self._paths: list[Path] = []
         self._last: tuple[str, int] | None = None
@@ -290,6 +299,8 @@ class _Ingestion:
             return
         assert self._features is not None
         query, place = self._query(logged), logged.line * len(self._paths) + index
+        if self.profiles is not None:
+            self.profiles.add(str(query), logged.body)
         for number, hit in enumerate(hits, start=1):
             position = number if engine.ranked and self._ranked else None
             doc = hit.doc if self._whole_ids or self._kind != "vespa" else hit.doc.rpartition("::")[2]
@@ -347,6 +358,16 @@ class _Ingestion:
         """Return the file and the line of a hit."""
         line, index = divmod(place, len(self._paths))
         return f"{self._paths[index]}, line {line}"
+
+    def write_costs(self, path: Path) -> None:
+        """Write the costs of the features, of the profiles of all responses."""
+        assert self.profiles is not None
+        found = self.profiles.costs()
+        beside = found.write(path)
+        self._said.append(
+            f"wrote {path}: costs of {len(found.names)} features in µs a query, by the profiles of {found.n_measured} "
+            f"queries; standard errors in {beside.name}"
+        )
 
     # Joining
 
