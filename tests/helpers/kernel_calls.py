@@ -3,7 +3,7 @@
     python tests/helpers/kernel_calls.py [--record]
 
 Prints, as JSON, which kernels a run calls up to its verdict and after it. With --record it also runs all solvers, and
-data in single precision, measures how long each kernel takes to compile, and writes signatures.json.
+data in single precision, measures how long new kernels take to compile, and writes signatures.json.
 """
 
 import json
@@ -79,8 +79,12 @@ def main():
         known = [entry for group in found.values() for entry in group]
         call_others()
         found["others"] = [entry for entry in ahead.called() if entry not in known and "Function" not in entry[1]]
+        before = json.loads(ahead.RECORDED.read_text())
+        times = {(name, types): taken for entries in before.values() for name, types, taken in entries}
         timed = {
-            group: sorted(([*entry, seconds(*entry)] for entry in entries), key=lambda entry: -entry[2])
+            group: sorted(
+                ([*entry, times.get(tuple(entry)) or seconds(*entry)] for entry in entries), key=lambda entry: -entry[2]
+            )
             for group, entries in found.items()
         }
         lines = (
