@@ -105,7 +105,7 @@ def cost_of(S):
         ({"max_cost": 9.0}, lambda S: cost_of(S) <= 9),
         ({"max_cost": 12.0, "include": 3}, lambda S: cost_of(S) <= 12 and 3 in S),
     ],
-    ids=str,
+    ids=lambda value: "" if callable(value) else str(value),
 )
 def test_the_best_subsets_within_limits(seed, limits, keeps):
     data = some_data(seed, 8, COSTS)
@@ -124,7 +124,7 @@ def test_the_best_subsets_within_limits(seed, limits, keeps):
         ({"max_cost": 14.0}, lambda S: cost_of(S) <= 14),
         ({"max_cost": 16.0, "max_features": 4, "include": 2}, lambda S: cost_of(S) <= 16 and len(S) <= 4 and 2 in S),
     ],
-    ids=str,
+    ids=lambda value: "" if callable(value) else str(value),
 )
 def test_the_best_groups(seed, limits, keeps):
     data = some_data(seed, 8, COSTS)
