@@ -10,7 +10,7 @@ import numpy as np
 
 from moerank.arrays import Matrix, Vector
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.cholesky import factorise, solve
+from moerank.kernels.cholesky import LEAST_PIVOT, factorise, solve
 from moerank.kernels.products import product
 
 __all__ = ["DenseExpansion", "Expansion", "Minimum", "NewtonEnd", "QuadraticModel"]
@@ -111,7 +111,8 @@ def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
     every = np.ones((1, len(b)), np.bool_)
     factor = factorise(np.ascontiguousarray(A), every)[0]
     square = np.diagonal(A)
-    if (np.diagonal(factor) ** 2 > len(b) * np.finfo(float).eps * square).all():
+    least = max(len(b) * np.finfo(float).eps, 2.0 * LEAST_PIVOT)  # of a pivot that is not lost in rounding
+    if (np.diagonal(factor) ** 2 > least * square).all():
         x = np.empty(len(b))
         solve(factor, every[0], np.array(b), x)
         return x

@@ -44,10 +44,10 @@ def test_a_log_has_what_was_done_with_times_and_grows(command, tmp_path):
     command("run", "TINY", "--quiet", "--log", "log.txt", "--out", "here")
     first = kept(log)
     assert first[0].startswith("moerank run ")
-    stages = ["baselines", "instance selection", "feature selection", "ensemble"]
-    assert [line.split(":")[0] for line in first[1:5]] == stages
-    assert read_result(tmp_path / "here").verdict.sentence in first[5]
-    assert first[6].startswith("Wrote to here: ")
+    stages = ["baselines", "instance selection", "feature selection", "ensemble", "FSMRank"]
+    assert [line.split(":")[0] for line in first[1:6]] == stages
+    assert read_result(tmp_path / "here").verdict.sentence in first[6]
+    assert first[7].startswith("Wrote to here: ")
     command("study", "TINY", "--solvers", "rankrls", "--folds", "1,2", "--log", "log.txt")
     both = kept(log)
     assert both[: len(first)] == first

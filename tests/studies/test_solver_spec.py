@@ -30,6 +30,7 @@ def test_all_that_mofsrank_takes_beside_its_method_is_refused():
     method = {"adaptive_mutation", "algorithm", "backend", "ensemble", "feature_selection", "final", "metric", "tune"}
     method |= {"instance_selection", "margin", "objectives", "refit"}
     method |= {"include", "exclude", "max_features", "max_cost", "costs", "groups", "group_costs"}
+    method |= {"at_most", "at_least", "requires", "today", "max_changes", "only"}
     assert set(make_solver("mofsrank").get_params(deep=False)) - method <= set(RUN_ARGUMENTS)
 
 
