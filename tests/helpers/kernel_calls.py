@@ -13,6 +13,7 @@ import sys
 import tempfile
 import warnings
 
+import numba
 import numpy as np
 
 import moerank as mr
@@ -72,13 +73,21 @@ def seconds(name, types):
     return round(float(done.stdout or 1.0), 2)
 
 
+def is_plain(types):
+    """Whether the types can be read; those of named tuples and functions cannot."""
+    try:
+        return bool(eval(types, dict(vars(numba.types))))
+    except (SyntaxError, NameError, TypeError):
+        return False
+
+
 def main():
     warnings.simplefilter("ignore")
     found = calls_of_a_run()
     if "--record" in sys.argv:
         known = [entry for group in found.values() for entry in group]
         call_others()
-        found["others"] = [entry for entry in ahead.called() if entry not in known and "Function" not in entry[1]]
+        found["others"] = [entry for entry in ahead.called() if entry not in known and is_plain(entry[1])]
         before = json.loads(ahead.RECORDED.read_text())
         times = {(name, types): taken for entries in before.values() for name, types, taken in entries}
         timed = {
