@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -314,15 +314,15 @@ class StageProgress:
         self._finish_line()
 
 
-@contextmanager
-def compiled(groups: Sequence[str], later: Sequence[str] = ()) -> Iterator[None]:
+def compiled(groups: Sequence[str], later: Sequence[str] = ()) -> AbstractContextManager[None]:
     """Compile kernels that are not on disk, on all processors; see `moerank.kernels.ahead.compiled_ahead`."""
     from loky import cpu_count
 
-    from moerank.kernels.ahead import compiled_ahead, missing
+    from moerank.kernels.ahead import compiled_ahead
 
-    with ExitStack() as stack:
-        with StageProgress() if missing(groups) else nullcontext(lambda *_, **__: None) as progress:
-            report = partial(progress, "compiling kernels", text="once on this machine")
-            stack.enter_context(compiled_ahead(groups, later, cpu_count(), report))
-        yield
+    @contextmanager
+    def progress() -> Iterator[Callable[[float], None]]:
+        with StageProgress() as stages:
+            yield partial(stages, "compiling kernels", text="once on this machine")
+
+    return compiled_ahead(groups, later, cpu_count(), progress)

@@ -154,11 +154,11 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> Featu
                 raise ValueError(f"{place}: {unknown('feature', feature, feature_names)}")
             if feature in rows:
                 raise ValueError(f"{place}: feature {feature} has a row already")
-            rows[feature] = _price(row["cost"], f"{place}: cost"), group
+            rows[feature] = not_negative(row["cost"], f"{place}: cost"), group
             if price := (row.get("group_cost") or "").strip():
                 if group is None:
                     raise ValueError(f"{place}: group_cost is {price}, but the feature is in no group")
-                if shared.setdefault(group, _price(price, f"{place}: group_cost")) != float(price):
+                if shared.setdefault(group, not_negative(price, f"{place}: group_cost")) != float(price):
                     raise ValueError(f"{place}: group {group} costs {price} here, and {shared[group]:g} before")
     except csv.Error as error:
         raise ValueError(f"{name}: line {reader.line_num}: {error}") from None
@@ -170,7 +170,8 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> Featu
     return FeatureCosts.of([price for price, _ in listed], [group for _, group in listed], shared)
 
 
-def _price(text: str, place: str) -> float:
+def not_negative(text: str, place: str) -> float:
+    """Return a cell of a table as a number from 0 on; a ValueError begins with its `place`."""
     try:
         price = float(text)
     except ValueError:

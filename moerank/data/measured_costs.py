@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.data.costs import COLUMNS, FeatureCosts
+from moerank.data.costs import COLUMNS, FeatureCosts, not_negative
 from moerank.files import Json, replace_file
 
 __all__ = ["MeasuredCosts", "Measurements", "Profiles", "estimate_costs", "fewest_runs", "switch_design"]
@@ -158,14 +158,16 @@ class Measurements:
             For other columns, a switch that is neither 0 nor 1, and a time that is no number. The message names the
             line.
         """
-        lines = csv.reader(io.StringIO(text), strict=True, skipinitialspace=True)
-        head = next(lines, [])
+        reader = csv.reader(io.StringIO(text), strict=True, skipinitialspace=True)
+        try:
+            head, lines = next(reader, []), [(f"{name}: line {reader.line_num}", line) for line in reader]
+        except csv.Error as error:
+            raise ValueError(f"{name}: line {reader.line_num}: {error}") from None
         if head[:3] != ["run", "round", "time"] or len(set(head)) < len(head) or len(head) < 4:
             raise ValueError(f"{name}: line 1: the columns must be run, round, time, and one for each feature")
         rows, n_open = [], 0
         groups: list[str | None] = [None] * (len(head) - 3)
-        for line in lines:
-            place = f"{name}: line {lines.line_num}"
+        for place, line in lines:
             if len(line) != len(head):
                 raise ValueError(f"{place}: {len(head)} values are needed, as many as there are columns")
             if line[0] == "group":
@@ -175,22 +177,13 @@ class Measurements:
             elif odd := [cell for cell in line[3:] if cell.strip() not in ("0", "1")]:
                 raise ValueError(f"{place}: a feature is off, 0, or on, 1, not {odd[0]!r}")
             else:
-                rows.append(([cell.strip() == "1" for cell in line[3:]], _time(line[2], place), line[1].strip()))
+                time = not_negative(line[2], f"{place}: time")
+                rows.append(([cell.strip() == "1" for cell in line[3:]], time, line[1].strip()))
         if not rows:
             raise ValueError(f"{name}: no run has a time; write into the column time how long each run took")
         rounds = np.unique([number for *_, number in rows], return_inverse=True)[1]
         runs, times = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
         return cls(tuple(head[3:]), tuple(groups), runs, times, rounds, n_open)
-
-
-def _time(text: str, place: str) -> float:
-    try:
-        time = float(text)
-    except ValueError:
-        time = np.nan
-    if not 0 <= time < np.inf:
-        raise ValueError(f"{place}: time must be a number from 0 on, not {text!r}")
-    return time
 
 
 def design_table(names: Sequence[str], groups: Sequence[str | None], runs: Mask, rounds: int, seed: int = 0) -> str:

@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -35,7 +35,10 @@ REFRESH = 0.1
 
 @contextmanager
 def compiled_ahead(
-    groups: Iterable[str], later: Iterable[str], n_processes: int, progress: Callable[[float], object] | None = None
+    groups: Iterable[str],
+    later: Iterable[str],
+    n_processes: int,
+    progress: Callable[[], AbstractContextManager[Callable[[float], object]]] = lambda: nullcontext(float),
 ) -> Iterator[None]:
     """Compile the kernels of `groups` that are not on disk; inside the context those of `later` are compiled, too.
 
@@ -45,7 +48,8 @@ def compiled_ahead(
         Some of `GROUPS`.
     n_processes : int
     progress : callable, optional
-        Called with the share of the work on `groups` that is done.
+        Returns a context manager, which is entered only if there is work on `groups`; what it gives is called with the
+        share that is done.
 
     Notes
     -----
@@ -61,11 +65,11 @@ def compiled_ahead(
     try:
         costs = {pool.submit(_compile, name, types): seconds for name, types, seconds in first}
         waiting = {pool.submit(_compile, name, types): name for name, types, _ in second}
-        left = set(costs)
-        while left:
-            left = wait(left, REFRESH).not_done
-            if progress is not None:
-                progress(1.0 - sum(costs[future] for future in left) / sum(costs.values()))
+        with progress() if costs else nullcontext(float) as report:
+            left = set(costs)
+            while left:
+                left = wait(left, REFRESH).not_done
+                report(1.0 - sum(costs[future] for future in left) / sum(costs.values()))
         for future, name in waiting.items():
             _kernel(name)._cache.under_way.append(  # type: ignore[attr-defined]
                 partial(wait, [future])
@@ -88,8 +92,13 @@ def missing(groups: Iterable[str]) -> list[Entry]:
     return [entry for group in groups for entry in recorded[group] if not is_on_disk(_kernel(entry[0]))]
 
 
+def argument_types(types: str) -> tuple[numba.types.Type, ...]:
+    """Return the types of arguments as numba writes them."""
+    return eval(types, dict(vars(numba.types)))  # of our own file
+
+
 def _compile(name: str, types: str) -> None:
-    _kernel(name).compile(eval(types, dict(vars(numba.types))))  # the types as numba writes them, from our own file
+    _kernel(name).compile(argument_types(types))
 
 
 def _kernel(name: str) -> Dispatcher:

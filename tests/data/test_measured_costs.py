@@ -149,6 +149,7 @@ def test_tables_go_out_and_come_back(tmp_path):
         ("run,round,time,a\n1,1,soon,1", "m.csv: line 2: time must be a number from 0 on, not 'soon'"),
         ("run,round,time,a\n1,1,2", "m.csv: line 2: 4 values are needed"),
         ("run,round,time,a\n1,1,,1", "m.csv: no run has a time"),
+        ('run,round,time,a\n1,1,"2"3,1', "m.csv: line 2: ',' expected after"),
     ],
 )
 def test_malformed_measurements_are_refused(text, message):
