@@ -69,7 +69,7 @@ def compiled_ahead(
             left = set(costs)
             while left:
                 left = wait(left, REFRESH).not_done
-                report(1.0 - sum(costs[future] for future in left) / sum(costs.values()))
+                report(sum(seconds for future, seconds in costs.items() if future not in left) / sum(costs.values()))
         for future, name in waiting.items():
             _kernel(name)._cache.under_way.append(  # type: ignore[attr-defined]
                 partial(wait, [future])
