@@ -270,9 +270,10 @@ def cell_table(states: Mapping[Cell, str]) -> FittedTable:
 
 def study_table(problem: Problem, results: Results) -> FittedTable:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
-    table = FittedTable(f"{problem.name}: test means over folds and seeds ± standard error over folds")
-    table.add_heads("solver")
     published = any(entry.solver for entry in problem.published)
+    theirs_too = "; published values are means over all folds" if published else ""
+    table = FittedTable(f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}")
+    table.add_heads("solver")
     for head in ("cells", "features", *results.further_objectives, *results.metrics, "seconds"):
         table.add_heads(head, justify="right")
         if head in results.metrics and published:

@@ -217,7 +217,7 @@ def _means(report: Report, problem: Problem) -> Table:
         f"results-{problem.name}",
         f"{problem.name}: test queries, means over folds, after seeds, ± standard error; {best}. "
         "Compared: settings and members that validation queries compared. Times are processor "
-        f"seconds.{on_training}",
+        f"seconds.{on_training}{' Published values are means over all folds.' if published else ''}",
         [*columns, "compared", "training (s)", "tuning (s)"],
         note=f"* differs from {report.reference} on the same queries (paired t test, Holm, {ALPHA:.0%})",
     )

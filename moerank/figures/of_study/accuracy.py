@@ -75,6 +75,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
             ylabel=f"Test {metric}",
             notes=[
                 errors_noted(view.results, metric),
+                "Published values are means over all folds." if published and len(view.results.folds) == 1 else "",
                 named("Some values lie beyond the axis", beyond(values, limits)),
             ],
             strip=0.62 if apart else 0.0,
