@@ -22,6 +22,7 @@ import warnings
 from collections import Counter
 
 import cloudpickle
+import dask
 import numpy as np
 from distributed import LocalCluster
 
@@ -181,6 +182,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="leave out the other stages and backends")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "300 s"})  # a killed worker may take long to start anew
     count_bytes()
     data = make_web(arguments.queries)
     n_bytes = data.X.nbytes / arguments.shards
