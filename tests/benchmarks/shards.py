@@ -24,7 +24,7 @@ from collections import Counter
 import cloudpickle
 import dask
 import numpy as np
-from distributed import LocalCluster
+from distributed import LocalCluster, Status
 
 import moerank as mr
 from moerank.data.dask import DaskCluster, DaskShards
@@ -156,8 +156,11 @@ def kills(train, data, arguments, local):
     def kill(fraction, generation, n_eval):
         seconds.append(time.perf_counter())
         if generation % 4 == 2 and killed[0] < arguments.kills:
-            # A nanny gives up where its worker dies before it has begun.
-            there = [nanny for nanny in local.workers.values() if nanny.worker_address in local.scheduler.workers]
+            # A nanny gives up where its worker dies before it has begun, some time after its registration.
+            while not (
+                there := [n for n in local.workers.values() if n.process and n.process.status == Status.running]
+            ):
+                time.sleep(0.1)
             threading.Timer(rng.random() * 0.1, os.kill, (rng.choice(there).process.process.pid, 9)).start()
             killed[0] += 1
 
