@@ -19,10 +19,14 @@ from .data.dask import DaskCluster as DaskCluster
 from .data.logs.ingest import ingest as ingest
 from .data.logs.responses import LogOptions as LogOptions
 from .exports import export as export
+from .metrics import ERR as ERR
 from .metrics import MAP as MAP
+from .metrics import MRR as MRR
 from .metrics import NDCG as NDCG
+from .metrics import Hit as Hit
 from .metrics import MeanNDCG as MeanNDCG
 from .metrics import Precision as Precision
+from .metrics import Recall as Recall
 from .metrics import make_metric as make_metric
 from .mofsrank import Ensemble as Ensemble
 from .mofsrank import FeatureLimits as FeatureLimits
