@@ -31,6 +31,7 @@ import numba
 from filelock import FileLock
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
+from numba.core.registry import CPUDispatcher
 from platformdirs import user_cache_path
 
 from moerank.files import is_private
@@ -70,8 +71,21 @@ def kernel(function: F) -> F:
             "the kernels of moerank need numba's compiler, which NUMBA_DISABLE_JIT switches off: unset that variable"
         )
     dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True)(function)  # wrappers for C would take a tenth longer
+    dispatcher.__class__ = Kernel
     dispatcher._cache = KernelCache(function)
     return dispatcher
+
+
+class Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function that Ctrl-C ends with KeyboardInterrupt, of which numba makes a SystemError."""
+
+    def __call__(self, *arguments: object) -> Any:
+        try:
+            return super().__call__(*arguments)
+        except SystemError as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
 
 
 class KernelCache(NullCache):  # type: ignore[misc]

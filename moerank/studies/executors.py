@@ -150,8 +150,6 @@ def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = 
             )
         return Outcome(cell, result.to_json())
     except Exception as error:
-        if _is_interrupt(error):
-            raise KeyboardInterrupt from None
         if isinstance(error, OSError) and error.errno in FULL:
             raise OSError(
                 f"{cell.label} cannot write {error.filename or 'its temporary files'}: {error.strerror}; make room, "
@@ -174,13 +172,6 @@ def _outcome(cell: Cell, ended: Ended) -> Outcome:
     for text in texts:
         warnings.warn(text, stacklevel=2)
     return Outcome(cell, result, failure)
-
-
-def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C caused an error: in a compiled kernel it becomes a SystemError."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 class _Here:

@@ -320,6 +320,8 @@ class Result(BaseModel):
         check_format(self.format, self.versions.get("moerank"))
         _check_configuration(self)
         _check_keys("queries", self.queries, PARTS)
+        if len(set(self.feature_names)) < len(self.feature_names):
+            raise ValueError("feature_names must be distinct")
         if self.chosen >= len(self.front):
             raise ValueError(f"chosen is {self.chosen}, but front has {len(self.front)} members, counted from 0")
         if self.certificate and {len(self.certificate.losses), len(self.certificate.least)} != {len(self.front)}:

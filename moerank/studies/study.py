@@ -139,11 +139,15 @@ class Study:
         if not grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
         study._grids = read_grids(study.out, grids)
+        path = study.out / "study.json"
         for solver in study.solvers:
             if solver.given is None and solver_entry(solver.name) is None:
-                raise ValueError(
-                    f"{study.out / 'study.json'} has the solver {solver.name}, which is not installed here"
-                )
+                raise ValueError(f"{path} has the solver {solver.name}, which is not installed here")
+            for problem in study.problems:
+                try:
+                    problem.spec(solver)
+                except ValueError as error:
+                    raise ValueError(f"{path}: {error}") from None
         return study
 
     @property

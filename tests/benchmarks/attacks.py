@@ -4,7 +4,7 @@
 
 clocks    Runs whose clock jumps by up to a day, forwards and back, against an undisturbed run.
 caches    Pairs of processes that fill one empty cache of tables at the same moment, and read the table back.
-memory    Runs under a limit of memory that lets fewer and fewer of them live: each ends well or in a sentence.
+memory    Runs under limits of 4000 to 1000 MiB, in which the libraries just fit: each ends well or in a sentence.
 wide      Every solver on 100 documents with 100,000 features: it ends well, or refuses in a sentence.
 queries   A search on two million queries of two documents: seconds and peak memory.
 notebook  A real kernel of Jupyter: a fit, an interrupt, a resumed fit, and a study of two workers.
@@ -105,7 +105,7 @@ def memory(scratch, rounds):
     (scratch / "tiny.toml").write_text(TINY)
     ended = []
     for number in range(rounds):
-        mebibytes = 4000 - number * 3400 // rounds
+        mebibytes = 4000 - number * 3000 // rounds
         code = f"import resource\nresource.setrlimit(resource.RLIMIT_AS, ({mebibytes} << 20,) * 2)\n"
         process = python(*RUN, f"limit{mebibytes}", folder=scratch, code=code)
         _, errors = process.communicate()
@@ -129,9 +129,9 @@ except (ValueError, MemoryError) as error:
     assert len(str(error)) > 20, repr(error)
     print("refused:", error)
 """
-    from moerank.solvers import solver_names
+    from moerank.solvers import solvers
 
-    for name in solver_names():
+    for name in solvers():
         process = python("-c", code, name, folder=scratch)
         begin = time.monotonic()
         try:
@@ -204,7 +204,7 @@ def notebook(scratch, rounds):
             if failed or again != whole or error not in ("KeyboardInterrupt", None):
                 yield f"interrupt {number} after {time.monotonic() - begin:.1f} s: {error} {failed}"
         study = (
-            "class Mine(mr.RankRLS):\n    pass\n"
+            "class Mine(mr.RankRLS):\n    version = '1'\n"
             "if __name__ == '__main__':\n"
             "    study = mr.Study(['planted'], {'mine': Mine(), 'rankrls': 'rankrls'}, 'study')\n"
             "    print(len(study.run(workers=2).results()))"

@@ -231,3 +231,37 @@ from moerank.kernels.compiled import is_on_disk
 print(outer(1), is_on_disk(outer))
 """
     assert start(code).communicate() == ("2 False\n", "")
+
+
+SPIN = """
+import numpy as np
+from moerank.kernels.compiled import kernel
+
+@kernel
+def spin(x, n):
+    y = 1.0
+    for i in range(n):
+        y = np.sqrt(y + i)
+    return x + y, y
+"""
+
+
+def test_an_interrupt_leaves_a_kernel_as_an_interrupt(package):
+    folder, start = package
+    (folder / "spin.py").write_text(SPIN)
+    code = """
+import os, signal, threading
+import numpy as np
+from moerank.kernels.spin import spin
+signal.signal(signal.SIGINT, signal.default_int_handler)
+x = np.ones(3)
+spin(x, 1)
+timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+timer.start()
+try:
+    while True:
+        spin(x, 30_000_000)
+except BaseException as error:
+    print(type(error).__name__)
+"""
+    assert start(code).communicate() == ("KeyboardInterrupt\n", "")

@@ -107,6 +107,16 @@ def test_a_study_of_another_shape_is_refused_by_its_place(study, tmp_path, chang
         Study.load(tmp_path)
 
 
+def test_a_solver_that_cannot_keep_the_limits_of_a_problem_is_refused_by_name(study, tmp_path):
+    path = tmp_path / "study.json"
+    request = json.loads(path.read_text())
+    request["grids"][0]["problems"][0]["features"]["max_cost"] = 2.0
+    request["grids"][0]["solvers"] = [{"name": "rankrls"}]
+    path.write_text(json.dumps(request))
+    with pytest.raises(ValueError, match=rf"^{path}: rankrls cannot keep \[features\] max_cost"):
+        Study.load(tmp_path)
+
+
 @pytest.mark.parametrize(
     "text",
     [

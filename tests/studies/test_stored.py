@@ -60,6 +60,7 @@ CHANGES = [
     ("baselines/0/per_query/test/MAP", [0.5], r"baselines\.0\.per_query\.test\.MAP has 1 values, but there are 3 que"),
     ("queries/test", DELETED, "queries must have the keys train, validation, test"),
     ("queries/test/0", [1], r"queries\.test\.0"),
+    ("feature_names/1", "relevant 1", "feature_names must be distinct"),
     ("feature_names", ["a"], r"front\.\d\.features has column \d+, but there are 1 features"),
     ("configuration", [], "configuration: "),
     ("configuration/data/source", "x", r"configuration\.data: "),

@@ -288,20 +288,6 @@ def test_a_study_that_is_ended_leaves_no_process_and_goes_on(
     assert contents(study) == contents(slow_undisturbed)
 
 
-def test_an_interrupt_that_a_kernel_makes_something_else_of_is_no_failure(tiny_problem, tmp_path, monkeypatch):
-    def kernel(*_, **__):
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as interrupt:
-            raise SystemError("returned a result with an exception set") from interrupt
-
-    monkeypatch.setattr("moerank.studies.executors.run_fold", kernel)
-    study = Study([tiny_problem], ["rankrls"], tmp_path, folds=[1, 2])
-    with pytest.raises(KeyboardInterrupt):
-        study.run()
-    assert set(study.states().values()) == {"open"}
-
-
 def test_what_a_killed_process_was_writing_is_removed_and_what_another_writes_is_not(tiny_problem, tmp_path):
     dead, alive = (Cell(tiny_problem, fold, Solver(name="rankrls"), 0) for fold in (1, 2))
     with Store(tmp_path):
