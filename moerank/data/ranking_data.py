@@ -274,6 +274,12 @@ class RankingData(AnyData):
         part._register()
         return part
 
+    def with_labels(self, y: ArrayLike) -> RankingData:
+        """Return the same documents with other relevance labels y (n_documents,); errors as of the class."""
+        labels = checked_labels(y, self.n_documents, self.name)
+        labels.setflags(write=False)
+        return self._changed(y=labels, _queries=LabelledQueries(labels, self.offsets))
+
     def _weigh_as(self, other: RankingData, rows: Integers) -> None:
         """Take over ids and weights of the documents of another data set, of which these are some `rows`."""
         if other.documents is not None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.data import RankingData
+from moerank.data import UNSCALED, RankingData
+from moerank.data.trec import read_run, write_qrels, write_run
 from moerank.files import Json, prepare_folder
 from moerank.metrics import Metric
 from moerank.studies.measure import Progress
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
 
 
-__all__ = ["FoldRuns", "compare_members"]
+__all__ = ["FoldRuns", "compare_members", "compare_with_run", "write_trec"]
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,30 @@ def compare_members(
         for number, size in zip((first, second), sizes, strict=True)
     )
     return f"{one[0].upper()}{one[1:]} against {other}: {verdict.outcome}"
+
+
+def compare_with_run(result: Result, run: Path, test: RankingData, metric: Metric, *, margin: float) -> str:
+    """Return in one sentence how the chosen member stands against a TREC run of its test queries.
+
+    Arguments as in `compare_members`; errors as in `read_run`.
+    """
+    size = len(result.best.features)
+    values, reference = _values(result, result.chosen + 1, test, metric), metric.per_query(test, read_run(run, test))
+    verdict = judge(
+        values, reference, "test", metric.name, size, size, can_differ=metric.can_differ(test), margin=margin
+    )
+    return f"{result.solver} ({size} feature{'s' * (size != 1)}) against {run.name}: {verdict.outcome}"
+
+
+def write_trec(result: Result, test: RankingData, folder: Path) -> list[str]:
+    """Write the ranking of the test queries by the chosen member as test.run, and their labels as test.qrels.
+
+    `test` is scaled as it was for the result; returns the names of the files, and raises errors as `write_run`.
+    """
+    model = result.model(result.best).model_copy(update={"scaling": UNSCALED})
+    write_run(folder / "test.run", test, model.scores(test.X), tag=result.solver.replace(" ", ""))
+    write_qrels(folder / "test.qrels", test)
+    return ["test.qrels", "test.run"]
 
 
 def _values(result: Result, number: int, test: RankingData, metric: Metric) -> NDArray[np.float64]:
