@@ -2,7 +2,8 @@
 
 A metric is a small immutable object that carries its conventions. Per-query values are the primitive and the score is
 their mean over all queries: a query without a relevant document counts as 0. A document is relevant if its label is
-greater than 0, and equal scores rank in the order of the rows.
+greater than 0, and equal scores rank in the order of the rows. A query counts by its weight. The weight of a document
+multiplies its gain in NDCG, MeanNDCG and Recall, in the ideal ranking, too; the other metrics look at labels alone.
 
 Where LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl`` differ (precision of short queries), the later holds.
 """
@@ -119,7 +120,10 @@ class Metric(ABC):
     def score(self, data: AnyData, scores: ArrayLike) -> float | Matrix: ...
 
     def score(self, data: AnyData, scores: ArrayLike) -> float | Matrix:
-        """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`."""
+        """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`.
+
+        The weights v of the queries count, Σ v_q m_q / Σ v_q for their values m.
+        """
         checked = checked_scores(scores, data.n_documents, data.name)
         means = self.batch(in_one_piece(data), checked.reshape(data.n_documents, -1))
         return float(means[0]) if checked.ndim == 1 else means
@@ -152,7 +156,7 @@ class Metric(ABC):
         `scores`, of shape (n_documents, n_individuals), is float64, C-contiguous and finite; the result has shape
         (n_individuals,). One thread without the interpreter lock; O(n_individuals · Σ_q n_relevant · n_documents).
         """
-        means: Vector = mean_over_queries(self.values(data, scores))
+        means: Vector = mean_over_queries(data.weighed(self.values(data, scores)))
         return means
 
     def of_linear(self, data: AnyData, W: Matrix, *, workers: int = 1) -> Matrix:
@@ -168,10 +172,11 @@ class Metric(ABC):
 
     def mean_of_linear(self, data: AnyData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
-        return data.total(self._sum_of_linear, W, workers) / data.n_queries
+        return data.total(self._sum_of_linear, W, workers) / data.total_weight
 
     def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
-        sums: Matrix = sum_over_queries(self._of_linear(data, W, workers))
+        values = self._of_linear(data, W, workers)
+        sums: Matrix = sum_over_queries(values if (v := data.query_weights) is None else values * v[:, None])
         return sums
 
 
@@ -266,7 +271,9 @@ class NDCG(_CountedMetric):
 
     def _plan(self, data: RankingData) -> Plan:
         discount = self.discount or ("letor" if self.convention == "letor" else "log2")
-        return _gain_plan(data, _label_gains(data, self.gain), _rank_discounts(data, discount), self._depths)
+        return _gain_plan(
+            data, _weighed(data, _label_gains(data, self.gain)), _rank_discounts(data, discount), self._depths
+        )
 
     def usual(self) -> Metric:
         """Return NDCG at the same rank, with the same gain, by the usual convention."""
@@ -309,7 +316,7 @@ class MeanNDCG(_CountedMetric):
 
     def _plan(self, data: RankingData) -> Plan:
         discount = self.discount or ("letor" if self.convention == "letor" else "log2")
-        gains, discounts = _label_gains(data, self.gain), _rank_discounts(data, discount)
+        gains, discounts = _weighed(data, _label_gains(data, self.gain)), _rank_discounts(data, discount)
         return _gain_plan(data, gains, discounts, lambda best: (len(best), best))
 
 
@@ -389,7 +396,7 @@ class Recall(_CountedMetric):
         _check_cutoff(self.k)
 
     def _plan(self, data: RankingData) -> Plan:
-        relevance = (data.y > 0).astype(np.float64)
+        relevance = _weighed(data, (data.y > 0).astype(np.float64))
         return _gain_plan(data, relevance, np.ones_like(relevance), lambda best: (min(self.k, len(best)), best[-1:]))
 
 
@@ -641,6 +648,11 @@ def _gain_plan(
         np.concatenate([np.empty(0), *ideals]),
         np.cumsum([0, *map(len, ideals)], dtype=np.int64),
     )
+
+
+def _weighed(data: RankingData, gain: Vector) -> Vector:
+    """Return the gain of each document times its weight."""
+    return gain if data.document_weights is None else gain * data.document_weights
 
 
 def _label_gains(data: RankingData, gain: Gain) -> Matrix:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moerank.data import RankingData
+from moerank.data import RankingData, cut_into_shards
 from moerank.metrics import ERR, MAP, MRR, NDCG, Hit, MeanNDCG, Precision, Recall, make_metric
 
 METRICS = [
@@ -392,3 +392,48 @@ def test_threads_that_share_the_queries_change_no_bit(by_columns):
     for workers in (2, 3, 20):
         np.testing.assert_array_equal(NDCG(10).of_linear(data, W, workers=workers), expected)
     np.testing.assert_array_equal(expected, NDCG(10).per_query(data, data.X @ W.T))
+
+
+def repeated(data, times):
+    """The same queries, each so many times."""
+    rows = [np.arange(*data.offsets[q : q + 2]) for q in range(data.n_queries) for _ in range(times[q])]
+    copies = [q for q in range(data.n_queries) for _ in range(times[q])]
+    qid = np.repeat(np.arange(len(copies)), np.diff(data.offsets)[copies])
+    rows = np.concatenate(rows)
+    return RankingData(data.X[rows], data.y[rows], qid), rows
+
+
+@pytest.mark.parametrize("metric", [NDCG(10), NDCG(20), MAP(), ERR()], ids=repr)
+def test_a_query_of_weight_3_counts_as_three_queries(metric):
+    rng = np.random.default_rng(5)
+    data = random_data(5)
+    times = rng.integers(1, 4, data.n_queries)
+    X = rng.standard_normal((data.n_documents, 4))
+    weighted = RankingData(X, data.y, data.qid, query_weights=times)
+    copies, _ = repeated(weighted, times)
+    W = rng.standard_normal((9, 4))
+    expected = metric.score(copies, copies.X @ W.T)
+    np.testing.assert_allclose(metric.score(weighted, X @ W.T), expected, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(metric.mean_of_linear(weighted, W), expected, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(metric.mean_of_linear(cut_into_shards(weighted, 3), W), expected, rtol=0, atol=1e-14)
+    values = metric.of_linear(weighted, W)
+    np.testing.assert_allclose(weighted.weighed(values).mean(axis=0), expected, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(values, metric.of_linear(RankingData(X, data.y, data.qid), W))
+
+
+def test_weights_of_documents_multiply_the_gain():
+    weights = np.array([1.0, 2.0, 4.0, 1.0])
+    data = RankingData(np.zeros((4, 1)), [0, 1, 2, 1], [1] * 4, document_weights=weights)
+    gain = weights / weights.mean() * [0, 1, 3, 1]
+    discount = 1 / np.log2(1 + np.arange(1, 5))
+    ideal = np.sort(gain)[::-1]
+    scores = [4.0, 3.0, 2.0, 1.0]
+    assert NDCG(2).score(data, scores) == pytest.approx(gain[:2] @ discount[:2] / (ideal[:2] @ discount[:2]), abs=1e-15)
+    each = [gain[:k] @ discount[:k] / (ideal[:k] @ discount[:k]) for k in range(1, 5)]
+    assert MeanNDCG().score(data, scores) == pytest.approx(np.mean(each), abs=1e-15)
+    assert Recall(2).score(data, scores) == pytest.approx(2 / 7, abs=1e-15)
+    assert NDCG(4).score(data, gain) == 1.0
+    assert MAP().score(data, scores) == MAP().score(labelled([0, 1, 2, 1], [1] * 4), scores)
+    W = np.eye(1)
+    ranked = RankingData(np.array(scores)[:, None], data.y, data.qid, document_weights=weights)
+    np.testing.assert_array_equal(NDCG(2).of_linear(ranked, W)[:, 0], NDCG(2).per_query(data, scores))

@@ -157,6 +157,7 @@ class RankingData(AnyData):
             self.query_weights = checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
         if document_weights is not None:
             self.document_weights = checked_weights(document_weights, n_documents, "document_weights", name)
+        self.is_weighted = self.query_weights is not None or self.document_weights is not None
         self._fill()
         self._queries = LabelledQueries(self.y, self.offsets)
         self._ends = np.array([0, len(self.offsets) - 1]), np.array([0, n_documents])
@@ -289,6 +290,7 @@ class RankingData(AnyData):
         if other.query_weights is not None:
             queries = np.searchsorted(other.offsets, rows[self.offsets[:-1]], side="right") - 1
             self.query_weights = other.query_weights[queries]
+        self.is_weighted = other.is_weighted
 
     def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
         """Return the same documents with features scaled by a scaling; see `AnyData.scaled_by`."""

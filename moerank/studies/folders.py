@@ -190,7 +190,8 @@ def compare_with_run(result: Result, run: Path, test: RankingData, metric: Metri
     Arguments as in `compare_members`; errors as in `read_run`.
     """
     size = len(result.best.features)
-    values, reference = _values(result, result.chosen + 1, test, metric), metric.per_query(test, read_run(run, test))
+    values = _values(result, result.chosen + 1, test, metric)
+    reference = test.weighed(metric.per_query(test, read_run(run, test)))
     verdict = judge(
         values, reference, "test", metric.name, size, size, can_differ=metric.can_differ(test), margin=margin
     )
@@ -221,4 +222,4 @@ def _values(result: Result, number: int, test: RankingData, metric: Metric) -> N
             f"--member {number}: its ranker has no weights, and of such a front the chosen member alone is kept "
             f"({result.chosen + 1})"
         )
-    return metric.of_linear(test, result.model(member).coef(test.n_features)[None])[:, 0]
+    return test.weighed(metric.of_linear(test, result.model(member).coef(test.n_features)[None])[:, 0])
