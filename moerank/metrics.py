@@ -1,8 +1,9 @@
-"""Ranking metrics: NDCG, MAP, precision and MeanNDCG, by the usual conventions or those of LETOR's scripts.
+"""Ranking metrics: NDCG, MAP, precision, recall, MRR, ERR and others, by the usual conventions or LETOR's scripts.
 
 A metric is a small immutable object that carries its conventions. Per-query values are the primitive and the score is
 their mean over all queries: a query without a relevant document counts as 0. A document is relevant if its label is
-greater than 0, and equal scores rank in the order of the rows.
+greater than 0, and equal scores rank in the order of the rows. A query counts by its weight. The weight of a document
+multiplies its gain in NDCG, MeanNDCG and Recall, in the ideal ranking, too; the other metrics look at labels alone.
 
 Where LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl`` differ (precision of short queries), the later holds.
 """
@@ -20,7 +21,7 @@ from sklearn import config_context
 from sklearn.metrics import make_scorer
 
 from moerank.arrays import Array, Integers, Matrix, Vector
-from moerank.checks import check_choice, most_workers
+from moerank.checks import check_at_least, check_choice, most_workers
 from moerank.data import AnyData, RankingData
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import in_one_piece, labels_alone
@@ -30,11 +31,15 @@ from moerank.kernels.scores import linear_scores, values_by_blocks
 from moerank.solvers import is_code, load_code, plugins
 
 __all__ = [
+    "ERR",
     "MAP",
+    "MRR",
     "NDCG",
+    "Hit",
     "MeanNDCG",
     "Metric",
     "Precision",
+    "Recall",
     "as_metric",
     "check_differing",
     "make_metric",
@@ -115,7 +120,10 @@ class Metric(ABC):
     def score(self, data: AnyData, scores: ArrayLike) -> float | Matrix: ...
 
     def score(self, data: AnyData, scores: ArrayLike) -> float | Matrix:
-        """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`."""
+        """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`.
+
+        The weights v of the queries count, Σ v_q m_q / Σ v_q for their values m.
+        """
         checked = checked_scores(scores, data.n_documents, data.name)
         means = self.batch(in_one_piece(data), checked.reshape(data.n_documents, -1))
         return float(means[0]) if checked.ndim == 1 else means
@@ -148,7 +156,7 @@ class Metric(ABC):
         `scores`, of shape (n_documents, n_individuals), is float64, C-contiguous and finite; the result has shape
         (n_individuals,). One thread without the interpreter lock; O(n_individuals · Σ_q n_relevant · n_documents).
         """
-        means: Vector = mean_over_queries(self.values(data, scores))
+        means: Vector = mean_over_queries(data.weighed(self.values(data, scores)))
         return means
 
     def of_linear(self, data: AnyData, W: Matrix, *, workers: int = 1) -> Matrix:
@@ -164,10 +172,11 @@ class Metric(ABC):
 
     def mean_of_linear(self, data: AnyData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
-        return data.total(self._sum_of_linear, W, workers) / data.n_queries
+        return data.total(self._sum_of_linear, W, workers) / data.total_weight
 
     def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
-        sums: Matrix = sum_over_queries(self._of_linear(data, W, workers))
+        values = self._of_linear(data, W, workers)
+        sums: Matrix = sum_over_queries(values if (v := data.query_weights) is None else values * v[:, None])
         return sums
 
 
@@ -185,9 +194,10 @@ class _CountedMetric(Metric):
     @property
     def name(self) -> str:  # type: ignore[override]
         """How tables and figures call the metric, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are not named."""
-        others = [f for f in fields(self) if f.default is not MISSING and getattr(self, f.name) != f.default]
+        defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]
+        others = [f for f in defaults if getattr(self, f.name) != f.default]
         said = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
-        return self._title.format_map(vars(self)) + (f" ({', '.join(said)})" if said else "")
+        return self._title.format_map(vars(self)).removesuffix("@None") + (f" ({', '.join(said)})" if said else "")
 
     @abstractmethod
     def _plan(self, data: RankingData) -> Plan:
@@ -261,7 +271,9 @@ class NDCG(_CountedMetric):
 
     def _plan(self, data: RankingData) -> Plan:
         discount = self.discount or ("letor" if self.convention == "letor" else "log2")
-        return _gain_plan(data, _label_gains(data, self.gain), _rank_discounts(data, discount), self._depths)
+        return _gain_plan(
+            data, _weighed(data, _label_gains(data, self.gain)), _rank_discounts(data, discount), self._depths
+        )
 
     def usual(self) -> Metric:
         """Return NDCG at the same rank, with the same gain, by the usual convention."""
@@ -304,7 +316,7 @@ class MeanNDCG(_CountedMetric):
 
     def _plan(self, data: RankingData) -> Plan:
         discount = self.discount or ("letor" if self.convention == "letor" else "log2")
-        gains, discounts = _label_gains(data, self.gain), _rank_discounts(data, discount)
+        gains, discounts = _weighed(data, _label_gains(data, self.gain)), _rank_discounts(data, discount)
         return _gain_plan(data, gains, discounts, lambda best: (len(best), best))
 
 
@@ -359,6 +371,159 @@ class MAP(_CountedMetric):
         return _queries_with_relevant_documents(data), (data.y > 0).astype(np.float64)
 
 
+@dataclass(frozen=True)
+class Recall(_CountedMetric):
+    """Share of a query's relevant documents that are among the first k; 0 for a query without a relevant document.
+
+    Parameters
+    ----------
+    k : int
+        The last rank that counts, from 1; anything else is a ValueError.
+
+    Examples
+    --------
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> Recall(1).score(data, [0.1, 0.2, 0.3]), Recall(2).score(data, [0.1, 0.2, 0.3])
+    (0.5, 1.0)
+    """
+
+    _title = "Recall@{k}"
+    _kernel = staticmethod(normalised_gain)
+
+    k: int
+
+    def __post_init__(self) -> None:
+        _check_cutoff(self.k)
+
+    def _plan(self, data: RankingData) -> Plan:
+        relevance = _weighed(data, (data.y > 0).astype(np.float64))
+        return _gain_plan(data, relevance, np.ones_like(relevance), lambda best: (min(self.k, len(best)), best[-1:]))
+
+
+@dataclass(frozen=True)
+class _Cascade(_CountedMetric):
+    """Base of the metrics of a user who reads from the top and stops at a document i with probability Rᵢ.
+
+    The value is Σ_{j ≤ k} v(j) R_j Π_{i < j} (1 − R_i), with v(j) the value of a stop at rank j.
+    O(n_individuals · n_documents · log n_documents).
+    """
+
+    _of_rank: ClassVar[bool] = True
+    """Whether v(j) = 1 / j; else it is 1."""
+
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            _check_cutoff(self.k)
+
+    def _plan(self, data: RankingData) -> Plan:
+        return _queries_with_relevant_documents(data), self._stops(data)
+
+    def _stops(self, data: RankingData) -> Vector:
+        """Return the probability (n_documents,) that a user stops at each document."""
+        return (data.y > 0).astype(np.float64)
+
+    def _kernel(self, scores: Matrix, offsets: Integers, query: Integers, stops: Vector) -> Matrix:  # type: ignore[override]
+        values = np.zeros((len(offsets) - 1, scores.shape[1]))
+        for q in query:
+            rows = slice(offsets[q], offsets[q + 1])
+            stop = stops[rows][np.argsort(-scores[rows], axis=0, kind="stable")[: self.k]]
+            reached = np.cumprod(np.vstack([np.ones(stop.shape[1]), 1.0 - stop[:-1]]), axis=0)
+            terms = reached * stop / (np.arange(1, len(stop) + 1)[:, None] if self._of_rank else 1.0)
+            values[q] = np.cumsum(terms, axis=0)[-1]  # the order of a sum may depend on the number of columns
+        return values
+
+
+@dataclass(frozen=True)
+class MRR(_Cascade):
+    """Mean reciprocal rank: one over the rank of a query's first relevant document, 0 if it is beyond rank k.
+
+    Parameters
+    ----------
+    k : int, optional
+        The last rank that counts, from 1, by default that of the last document; anything else is a ValueError.
+
+    Examples
+    --------
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> MRR().score(data, [0.3, 0.2, 0.1]), MRR(1).score(data, [0.3, 0.2, 0.1])
+    (0.5, 0.0)
+    """
+
+    _title = "MRR@{k}"
+
+
+@dataclass(frozen=True)
+class Hit(_Cascade):
+    """Share of the queries with a relevant document among the first k.
+
+    Parameters
+    ----------
+    k : int
+        The last rank that counts, from 1; anything else is a ValueError.
+
+    Examples
+    --------
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> Hit(1).score(data, [0.3, 0.2, 0.1]), Hit(2).score(data, [0.3, 0.2, 0.1])
+    (0.0, 1.0)
+    """
+
+    _title = "Hit@{k}"
+    _of_rank = False
+
+    def __post_init__(self) -> None:
+        _check_cutoff(self.k)
+
+
+@dataclass(frozen=True)
+class ERR(_Cascade):
+    """Expected reciprocal rank of the document at which a user stops, who is content with probability R.
+
+    R = (2^y − 1) / 2^max_label, and ERR@k = Σ_{j ≤ k} 1/j R_j Π_{i < j} (1 − R_i).
+
+    Parameters
+    ----------
+    k : int, optional
+        The last rank that counts, from 1, by default that of the last document; anything else is a ValueError.
+    max_label : int, default 4
+        The largest label that there can be, from 1 to 62. The default is that of the paper and of TREC's ``gdeval``.
+
+    Raises
+    ------
+    ValueError
+        On use, for a label above `max_label`.
+
+    References
+    ----------
+    O. Chapelle, D. Metzler, Y. Zhang, P. Grinspan: Expected reciprocal rank for graded relevance. CIKM, 2009.
+
+    Examples
+    --------
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> ERR(max_label=2).score(data, [0.3, 0.2, 0.1]), ERR(1, max_label=2).score(data, [0.1, 0.3, 0.2])
+    (0.3958333333333333, 0.75)
+    """
+
+    _title = "ERR@{k}"
+
+    max_label: int = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_at_least(1, LARGEST_EXP2_LABEL, max_label=self.max_label)
+
+    def _stops(self, data: RankingData) -> Vector:
+        row = int(data.y.argmax())
+        if data.y[row] > self.max_label:
+            raise ValueError(
+                f"{data.name}: y[{row}] is {data.y[row]}, above the largest label {self.max_label} of ERR; use "
+                f"ERR(k, max_label={data.y[row]}), or fewer levels of relevance"
+            )
+        return np.ldexp(_label_gains(data, "exp2"), -self.max_label)
+
+
 MOST_INDIFFERENT = 0.2
 """Share of queries that cannot differ, above which a run says so."""
 
@@ -397,7 +562,8 @@ def make_metric(name: str, **conventions: str) -> Metric:
     Parameters
     ----------
     name : str
-        "NDCG@k", "P@k", "MAP" or "MeanNDCG", in any case, with a number for k; or the name of an entry point
+        "NDCG@k", "P@k", "Recall@k", "Hit@k", "MRR", "MRR@k", "ERR", "ERR@k", "MAP" or "MeanNDCG", in any case, with a
+        number for k; or the name of an entry point
         ``moerank.metrics`` of an installed package, a class or function that returns the metric, with @k if it takes k;
         or ``package.module:name`` of such a class or function, see `moerank.solvers.allow_code`.
     **conventions
@@ -422,7 +588,10 @@ def make_metric(name: str, **conventions: str) -> Metric:
     if (make := load_code(text) if is_code(text) else plugins("moerank.metrics").get(text)) is not None:
         made: Metric = make(int(k), **conventions) if k.isdecimal() else make(**conventions)
         return made
-    raise ValueError(f"unknown metric {name!r}; choose one of NDCG@k, P@k, MAP and MeanNDCG, with a rank for k")
+    raise ValueError(
+        f"unknown metric {name!r}; choose one of NDCG@k, P@k, Recall@k, Hit@k, MRR@k, ERR@k, MRR, ERR, MAP and "
+        "MeanNDCG, with a rank for k"
+    )
 
 
 def as_metric(value: Metric | str | None, default: Metric | None = None, *, name: str = "metric") -> Metric:
@@ -447,8 +616,8 @@ def as_metric(value: Metric | str | None, default: Metric | None = None, *, name
         raise ValueError(f"{name} must be a Metric or the name of one: {error}") from None
 
 
-_WITH_CUTOFF: dict[str, Callable[..., Metric]] = {"ndcg": NDCG, "p": Precision}
-_WITHOUT_CUTOFF: dict[str, Callable[..., Metric]] = {"map": MAP, "meanndcg": MeanNDCG}
+_WITH_CUTOFF: dict[str, Callable[..., Metric]] = dict(ndcg=NDCG, p=Precision, recall=Recall, hit=Hit, mrr=MRR, err=ERR)
+_WITHOUT_CUTOFF: dict[str, Callable[..., Metric]] = {"map": MAP, "meanndcg": MeanNDCG, "mrr": MRR, "err": ERR}
 
 
 def _queries_with_relevant_documents(data: RankingData) -> Integers:
@@ -479,6 +648,11 @@ def _gain_plan(
         np.concatenate([np.empty(0), *ideals]),
         np.cumsum([0, *map(len, ideals)], dtype=np.int64),
     )
+
+
+def _weighed(data: RankingData, gain: Vector) -> Vector:
+    """Return the gain of each document times its weight."""
+    return gain if data.document_weights is None else gain * data.document_weights
 
 
 def _label_gains(data: RankingData, gain: Gain) -> Matrix:
@@ -515,7 +689,7 @@ def _settle(metric: NDCG | MeanNDCG, **choices: tuple[str, str]) -> None:
             object.__setattr__(metric, name, None)
 
 
-def _check_cutoff(k: int) -> None:
+def _check_cutoff(k: int | None) -> None:
     if not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k is {k!r}; the last rank that counts is an integer from 1")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moerank.data import RankingData
-from moerank.metrics import MAP, NDCG, MeanNDCG, Precision, make_metric
+from moerank.data import RankingData, cut_into_shards
+from moerank.metrics import ERR, MAP, MRR, NDCG, Hit, MeanNDCG, Precision, Recall, make_metric
 
 METRICS = [
     NDCG(1),
@@ -24,6 +24,13 @@ METRICS = [
     MeanNDCG(gain="linear", discount="letor"),
     Precision(1),
     Precision(10),
+    Recall(1),
+    Recall(10),
+    MRR(),
+    MRR(5),
+    Hit(3),
+    ERR(),
+    ERR(10, max_label=5),
     MAP(),
 ]
 
@@ -67,6 +74,16 @@ def letor_ndcg(metric, labels, k):
     return letor_dcg(metric, labels[:k]) / ideal if ideal > 0 else 0.0
 
 
+def expected_reciprocal_rank(metric, labels):
+    """The mean of 1 / rank over all readers: at each document a share of those who have come there stops."""
+    readers, value = 1.0, 0.0
+    for rank, label in enumerate(labels, start=1):
+        stopped = readers * (2**label - 1) / 2**metric.max_label
+        value += stopped / rank
+        readers -= stopped
+    return value
+
+
 def letor_value(metric, labels):
     if isinstance(metric, NDCG):
         if metric.convention == "letor" and metric.short_queries is None and len(labels) < metric.k:
@@ -77,6 +94,14 @@ def letor_value(metric, labels):
     if isinstance(metric, Precision):
         return sum(label > 0 for label in labels[: metric.k]) / metric.k
     ranks = [rank for rank, label in enumerate(labels, start=1) if label > 0]
+    if isinstance(metric, Recall):
+        return sum(rank <= metric.k for rank in ranks) / max(len(ranks), 1)
+    if isinstance(metric, Hit):
+        return float(ranks[:1] <= [metric.k]) if ranks else 0.0
+    if isinstance(metric, MRR):
+        return 1 / ranks[0] if ranks and ranks[0] <= (metric.k or ranks[0]) else 0.0
+    if isinstance(metric, ERR):
+        return expected_reciprocal_rank(metric, labels[: metric.k])
     return sum(found / rank for found, rank in enumerate(ranks, start=1)) / max(len(ranks), 1)
 
 
@@ -188,6 +213,9 @@ TREC_GAINS = {label: 2**label - 1 for label in range(5)}
         (Precision(10), ir_measures.P @ 10),
         (NDCG(10), ir_measures.nDCG(dcg="log2", gains=TREC_GAINS) @ 10),
         (NDCG(5, gain="linear"), ir_measures.nDCG(dcg="log2") @ 5),
+        (Recall(10), ir_measures.R @ 10),
+        (MRR(), ir_measures.RR),
+        (Hit(3), ir_measures.Success @ 3),
     ],
     ids=str,
 )
@@ -203,6 +231,16 @@ def test_agrees_with_trec_eval_where_conventions_coincide(metric, measure):
     assert len(theirs) == 20
     assert ours.max() > 0
     np.testing.assert_allclose(ours, [theirs[query] for query in range(20)], rtol=0, atol=1e-12)
+
+
+def test_err_is_that_of_gdeval_to_its_five_decimals():
+    data = random_data(13, n_queries=20)
+    scores = random_scores(data, 1, 14)[:, 0]
+    rows = list(zip(data.qid.astype(str), map(str, range(data.n_documents)), data.y.tolist(), scores, strict=True))
+    qrels = [ir_measures.Qrel(q, d, label) for q, d, label, _ in rows]
+    run = [ir_measures.ScoredDoc(q, d, score) for q, d, _, score in rows]
+    theirs = {int(m.query_id): m.value for m in ir_measures.gdeval.iter_calc([ir_measures.ERR @ 10], qrels, run)}
+    np.testing.assert_allclose(ERR(10).per_query(data, scores), [theirs[q] for q in range(20)], rtol=0, atol=6e-6)
 
 
 @pytest.fixture(scope="module")
@@ -278,11 +316,16 @@ def test_labels_too_large_for_the_exponential_gain():
         (lambda: NDCG(5, short_queries="own"), "'own_length', 'zero'"),
         (lambda: NDCG(5, convention="trec"), "convention must be one of 'usual', 'letor', not 'trec'"),
         (lambda: MeanNDCG(discount="ln"), "discount must be one of .*, not 'ln'"),
-        (lambda: make_metric("ERR@10"), "unknown metric 'ERR@10'; choose one of NDCG@k, P@k, MAP and MeanNDCG"),
+        (lambda: make_metric("RBP@10"), "unknown metric 'RBP@10'; choose one of NDCG@k, P@k, Recall@k, Hit@k"),
         (lambda: make_metric("NDCG"), "unknown metric"),
         (lambda: make_metric("NDCG@"), "unknown metric"),
         (lambda: make_metric("MAP@5"), "unknown metric"),
         (lambda: make_metric("P@0"), "k is 0"),
+        (lambda: make_metric("Hit"), "unknown metric 'Hit'"),
+        (lambda: MRR(0), "k is 0"),
+        (lambda: Hit(None), "k is None"),
+        (lambda: ERR(max_label=63), "max_label .* 62"),
+        (lambda: ERR(5, max_label=1).score(labelled([0, 2], [1, 1]), [1, 2]), r"y\[1\] is 2, above .* max_label=2"),
     ],
 )
 def test_unknown_names_and_conventions_are_refused(make, message):
@@ -290,7 +333,9 @@ def test_unknown_names_and_conventions_are_refused(make, message):
         make()
 
 
-@pytest.mark.parametrize("metric", [NDCG(10), Precision(5), MAP(), MeanNDCG()], ids=repr)
+@pytest.mark.parametrize(
+    "metric", [NDCG(10), Precision(5), MAP(), MeanNDCG(), Recall(5), Hit(1), MRR(), MRR(10), ERR(), ERR(20)], ids=repr
+)
 def test_names_lead_back_to_the_metric(metric):
     for name in (metric.name, metric.name.lower(), f" {metric.name.upper()} "):
         assert make_metric(name) == metric
@@ -308,7 +353,17 @@ def test_conventions_are_part_of_name_and_identity():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(
     "metric",
-    [NDCG(1), NDCG(10), NDCG(16), NDCG(17), NDCG(5, short_queries="own_length"), MAP(), Precision(3), MeanNDCG()],
+    [
+        NDCG(1),
+        NDCG(10),
+        NDCG(16),
+        NDCG(17),
+        NDCG(5, short_queries="own_length"),
+        MAP(),
+        Precision(3),
+        MeanNDCG(),
+        ERR(7),
+    ],
 )
 def test_values_under_linear_rankers_are_those_of_their_scores(metric, dtype):
     rng = np.random.default_rng(17)
@@ -337,3 +392,48 @@ def test_threads_that_share_the_queries_change_no_bit(by_columns):
     for workers in (2, 3, 20):
         np.testing.assert_array_equal(NDCG(10).of_linear(data, W, workers=workers), expected)
     np.testing.assert_array_equal(expected, NDCG(10).per_query(data, data.X @ W.T))
+
+
+def repeated(data, times):
+    """The same queries, each so many times."""
+    rows = [np.arange(*data.offsets[q : q + 2]) for q in range(data.n_queries) for _ in range(times[q])]
+    copies = [q for q in range(data.n_queries) for _ in range(times[q])]
+    qid = np.repeat(np.arange(len(copies)), np.diff(data.offsets)[copies])
+    rows = np.concatenate(rows)
+    return RankingData(data.X[rows], data.y[rows], qid), rows
+
+
+@pytest.mark.parametrize("metric", [NDCG(10), NDCG(20), MAP(), ERR()], ids=repr)
+def test_a_query_of_weight_3_counts_as_three_queries(metric):
+    rng = np.random.default_rng(5)
+    data = random_data(5)
+    times = rng.integers(1, 4, data.n_queries)
+    X = rng.standard_normal((data.n_documents, 4))
+    weighted = RankingData(X, data.y, data.qid, query_weights=times)
+    copies, _ = repeated(weighted, times)
+    W = rng.standard_normal((9, 4))
+    expected = metric.score(copies, copies.X @ W.T)
+    np.testing.assert_allclose(metric.score(weighted, X @ W.T), expected, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(metric.mean_of_linear(weighted, W), expected, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(metric.mean_of_linear(cut_into_shards(weighted, 3), W), expected, rtol=0, atol=1e-14)
+    values = metric.of_linear(weighted, W)
+    np.testing.assert_allclose(weighted.weighed(values).mean(axis=0), expected, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(values, metric.of_linear(RankingData(X, data.y, data.qid), W))
+
+
+def test_weights_of_documents_multiply_the_gain():
+    weights = np.array([1.0, 2.0, 4.0, 1.0])
+    data = RankingData(np.zeros((4, 1)), [0, 1, 2, 1], [1] * 4, document_weights=weights)
+    gain = weights / weights.mean() * [0, 1, 3, 1]
+    discount = 1 / np.log2(1 + np.arange(1, 5))
+    ideal = np.sort(gain)[::-1]
+    scores = [4.0, 3.0, 2.0, 1.0]
+    assert NDCG(2).score(data, scores) == pytest.approx(gain[:2] @ discount[:2] / (ideal[:2] @ discount[:2]), abs=1e-15)
+    each = [gain[:k] @ discount[:k] / (ideal[:k] @ discount[:k]) for k in range(1, 5)]
+    assert MeanNDCG().score(data, scores) == pytest.approx(np.mean(each), abs=1e-15)
+    assert Recall(2).score(data, scores) == pytest.approx(2 / 7, abs=1e-15)
+    assert NDCG(4).score(data, gain) == 1.0
+    assert MAP().score(data, scores) == MAP().score(labelled([0, 1, 2, 1], [1] * 4), scores)
+    W = np.eye(1)
+    ranked = RankingData(np.array(scores)[:, None], data.y, data.qid, document_weights=weights)
+    np.testing.assert_array_equal(NDCG(2).of_linear(ranked, W)[:, 0], NDCG(2).per_query(data, scores))

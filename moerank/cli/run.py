@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,6 +54,8 @@ moerank run web --dask tcp://scheduler:8786
 moerank run digits --resume
 
 moerank run digits --member 3 --member 7
+
+moerank run mq2008 --trec --against bm25.run
 """
 
 SUMMARY = "summary.json"
@@ -97,6 +99,13 @@ def run(
             "other: --member 3 --member 7. A finished run is not repeated.",
         ),
     ] = None,
+    trec: Annotated[
+        bool, typer.Option("--trec", help="Write the ranking of the test queries as test.run, and test.qrels.")
+    ] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="TREC run of another tool to compare with the chosen member on the test queries."),
+    ] = None,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
     log: Log = None,
@@ -135,17 +144,21 @@ def run(
         folds = _folds(fold, chosen.n_folds(data))
         several = len(folds) > 1
         _check_members(member or [], several=several, as_json=as_json)
+        if against is not None and (several or as_json):
+            raise ValueError("--against compares the member of a single fold in words; omit --fold all and --json")
         label = chosen.name if solver == "mofsrank" else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign(folders.values(), out)
-        again = resume or (bool(member) and (out / RESULT).exists())
+        again = resume or (bool(member or against) and (out / RESULT).exists())
         runs = FoldRuns(chosen, asked, folders, seed, data)
         with connected(dask) as cluster:
             results, written, undrawn = _run(runs, workers if cluster is None else 1, cluster, resume=again)
-        _show(chosen, results, out, written, as_json=as_json, compared=bool(member))
-        if member:
-            _compare(chosen, results[0], member, data)
+        if trec:
+            written = sorted({*written, *_write_trec(chosen, results, folders, data)})
+        _show(chosen, results, out, written, as_json=as_json, compared=bool(member or against))
+        if member or against:
+            _compare(chosen, results[0], member or [], against, data)
         if undrawn:
             notice(undrawn)
             raise typer.Exit(1)
@@ -178,16 +191,31 @@ def _refuse_foreign(folders: Iterable[Path], out: Path) -> None:
             )
 
 
-def _compare(problem: Problem, result: Result, members: list[int], data: Path | None) -> None:
-    """Print the comparison of a member with another, or with the chosen one."""
+def _compare(problem: Problem, result: Result, members: list[int], run: Path | None, data: Path | None) -> None:
+    """Print the comparison of a member with another, or with the chosen one, and of that with a TREC run."""
     from moerank.cli.tables import output, say
-    from moerank.studies.folders import compare_members
+    from moerank.studies.folders import compare_members, compare_with_run
 
-    first, second = members if len(members) == 2 else (members[0], result.chosen + 1)
     _, _, test = problem.load_limited_fold(result.fold, data)[0]
-    sentence = compare_members(result, first, second, test, problem.metric.make(), margin=problem.search.margin)
-    keep(sentence)
-    say(output(), f"{sentence}.")
+    metric, margin = problem.metric.make(), problem.search.margin
+    sentences = []
+    if members:
+        first, second = members if len(members) == 2 else (members[0], result.chosen + 1)
+        sentences.append(compare_members(result, first, second, test, metric, margin=margin))
+    if run is not None:
+        sentences.append(compare_with_run(result, run, test, metric, margin=margin))
+    for sentence in sentences:
+        keep(sentence)
+        say(output(), f"{sentence}.")
+
+
+def _write_trec(problem: Problem, results: list[Result], folders: dict[int, Path], data: Path | None) -> Iterator[str]:
+    """Write the TREC files of each fold; yield their names."""
+    from moerank.studies.folders import write_trec
+
+    for result in results:
+        _, _, test = problem.load_limited_fold(result.fold, data)[0]
+        yield from write_trec(result, test, folders[result.fold])
 
 
 def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]:

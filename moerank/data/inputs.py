@@ -27,10 +27,12 @@ __all__ = [
     "arrow_numbers",
     "as_labels",
     "as_table",
+    "checked_documents",
     "checked_features",
     "checked_labels",
     "checked_names",
     "checked_queries",
+    "checked_weights",
     "checked_scores",
     "column_mask",
     "column_names",
@@ -415,6 +417,35 @@ def _is_missing(values: Array) -> Mask:
     if values.dtype.kind in "biuUSV":
         return np.zeros(len(values), np.bool_)
     return np.asarray(pd.isna(values), np.bool_)
+
+
+def checked_weights(weights: ArrayLike, size: int, what: str, name: str) -> Vector | None:
+    """Return weights (size,) divided by their mean, and None for equal ones, which weigh nothing.
+
+    Raises
+    ------
+    ValueError
+        For another number of weights, and for weights that are not positive and finite.
+    """
+    try:
+        found = np.asarray(weights, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: {what} must be numbers") from None
+    if found.shape != (size,):
+        raise ValueError(f"{name}: {what} has shape {found.shape}; give {size:,} numbers")
+    right = (found > 0) & np.isfinite(found)
+    if not right.all():
+        wrong = int(right.argmin())
+        raise ValueError(f"{name}: {what}[{wrong}] is {found[wrong]:g}; weights are positive and finite")
+    return None if np.ptp(found) == 0 else found / found.mean()
+
+
+def checked_documents(documents: ArrayLike, size: int, name: str) -> Array:
+    """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
+    found = np.asarray(documents).astype(np.str_)
+    if found.shape != (size,):
+        raise ValueError(f"{name}: documents has shape {found.shape}; give the ids of {size:,} documents")
+    return found
 
 
 def query_offsets(qid: Array, name: str) -> Integers:

@@ -14,10 +14,12 @@ from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.data.blocks import blocks
 from moerank.data.costs import FeatureCosts
 from moerank.data.inputs import (
+    checked_documents,
     checked_features,
     checked_labels,
     checked_names,
     checked_queries,
+    checked_weights,
     column_names,
     extremes_of,
     is_frozen,
@@ -57,6 +59,13 @@ class RankingData(AnyData):
         The rule that replaces NaN; see `fill_missing`. By default NaN is refused.
     costs : FeatureCosts or array-like, shape (n_features,), optional
         The costs of the features, for the objective "cost".
+    documents : array-like, shape (n_documents,), optional
+        The ids of the documents.
+    query_weights : array-like, shape (n_queries,), optional
+        How much each query counts, > 0: in the mean of a metric, and in the loss of a ranker.
+    document_weights : array-like, shape (n_documents,), optional
+        How much each document counts, > 0, as the inverse propensity of a click. A preference pair counts by the
+        product of the weights of its two documents and of its query; NDCG, MeanNDCG and Recall weigh the gain.
 
     Attributes
     ----------
@@ -78,6 +87,9 @@ class RankingData(AnyData):
     scaling : Scaling
         The scaling of the features as far as it is known; see `fit_scaling`.
     costs : FeatureCosts or None
+    documents : ndarray of str, shape (n_documents,), or None
+    query_weights, document_weights : ndarray or None
+        Divided by their mean; None if they are equal, so that equal weights are as none.
 
     Raises
     ------
@@ -116,6 +128,9 @@ class RankingData(AnyData):
         name: str = "data",
         missing: MissingRule | None = None,
         costs: FeatureCosts | ArrayLike | None = None,
+        documents: ArrayLike | None = None,
+        query_weights: ArrayLike | None = None,
+        document_weights: ArrayLike | None = None,
     ) -> None:
         if missing is not None:
             check_missing_rule(missing)
@@ -136,6 +151,13 @@ class RankingData(AnyData):
         self.missing = missing
         self.scaling = UNSCALED
         self.costs = None if costs is None else self._checked_costs(costs)
+        self.documents = None if documents is None else checked_documents(documents, n_documents, name)
+        self.query_weights = self.document_weights = None
+        if query_weights is not None:
+            self.query_weights = checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
+        if document_weights is not None:
+            self.document_weights = checked_weights(document_weights, n_documents, "document_weights", name)
+        self.is_weighted = self.query_weights is not None or self.document_weights is not None
         self._fill()
         self._queries = LabelledQueries(self.y, self.offsets)
         self._ends = np.array([0, len(self.offsets) - 1]), np.array([0, n_documents])
@@ -246,11 +268,29 @@ class RankingData(AnyData):
         X = X if by_rows else X.T
         part = RankingData(X, self.y[rows], self.qid[rows], self.given_names, name=name or self.name)
         part.missing, part.scaling, part.costs = self.missing, self.scaling, self.costs
+        part._weigh_as(self, rows)
         if self._missing_bits is not None:
             part._missing_bits = self._missing_bits[rows]
             part.n_missing = part.is_missing.sum(axis=0)
         part._register()
         return part
+
+    def with_labels(self, y: ArrayLike) -> RankingData:
+        """Return the same documents with other relevance labels y (n_documents,); errors as of the class."""
+        labels = checked_labels(y, self.n_documents, self.name)
+        labels.setflags(write=False)
+        return self._changed(y=labels, _queries=LabelledQueries(labels, self.offsets))
+
+    def _weigh_as(self, other: RankingData, rows: Integers) -> None:
+        """Take over ids and weights of the documents of another data set, of which these are some `rows`."""
+        if other.documents is not None:
+            self.documents = other.documents[rows]
+        if other.document_weights is not None:
+            self.document_weights = other.document_weights[rows]
+        if other.query_weights is not None:
+            queries = np.searchsorted(other.offsets, rows[self.offsets[:-1]], side="right") - 1
+            self.query_weights = other.query_weights[queries]
+        self.is_weighted = other.is_weighted
 
     def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
         """Return the same documents with features scaled by a scaling; see `AnyData.scaled_by`."""

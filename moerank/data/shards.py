@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAl
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moerank.arrays import Integers, Mask
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
 from moerank.data.blocks import add_up, shares
 from moerank.data.costs import FeatureCosts
@@ -44,7 +44,7 @@ Step: TypeAlias = "Callable[[RankingData], RankingData]"
 
 FACTS = attrgetter(
     *("n_documents", "n_queries", "n_pairs", "feature_names", "given_names", "missing", "scaling"),
-    *("n_missing", "costs", "_extremes.moderate"),
+    *("n_missing", "costs", "_extremes.moderate", "query_weights", "is_weighted"),
 )
 """Attributes of a shard that this process knows."""
 
@@ -110,8 +110,10 @@ class AnyData(ABC):
 
     Attributes
     ----------
-    name, feature_names, given_names, missing, n_missing, scaling, costs
+    name, feature_names, given_names, missing, n_missing, scaling, costs, query_weights
         See `RankingData`.
+    is_weighted : bool
+        Whether some queries or documents count more than others.
     """
 
     in_shards: ClassVar[bool]
@@ -124,6 +126,8 @@ class AnyData(ABC):
     n_missing: Integers
     scaling: Scaling
     costs: FeatureCosts | None
+    query_weights: Vector | None
+    is_weighted: bool
     _ends: tuple[Integers, Integers]  # the queries, and the documents, at which shards begin and end
     _memory: dict[Hashable, Any]
     _lock: threading.RLock
@@ -151,6 +155,21 @@ class AnyData(ABC):
     @abstractmethod
     def n_pairs(self) -> int:
         """Number of preference pairs."""
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of the queries, by default their number."""
+        return self.n_queries if self.query_weights is None else float(self.query_weights.sum())
+
+    def weighed(self, values: Matrix) -> Matrix:
+        """Return values (n_queries, …) of the queries times their weights, so that the plain mean is the weighted one.
+
+        Data without weights return `values` itself.
+        """
+        if self.query_weights is None:
+            return values
+        weights = self.query_weights / self.query_weights.mean()
+        return values * weights.reshape(-1, *[1] * (values.ndim - 1))
 
     @property
     def n_shards(self) -> int:
@@ -302,9 +321,8 @@ class ShardedData(AnyData):
     def __init__(self, holder: ShardHolder, name: str = "data") -> None:
         self.name = name
         self._shards = holder
-        documents, queries, pairs, names, given_names, missing, scalings, n_missing, costs, moderate = zip(
-            *holder.map(FACTS, []), strict=True
-        )
+        facts = zip(*holder.map(FACTS, []), strict=True)
+        documents, queries, pairs, names, given_names, missing, scalings, n_missing, costs, moderate, *weights = facts
         for what, values in (("names", names), ("missing", missing), ("scaling", scalings)):
             for i, value in enumerate(values):
                 if value != values[0]:
@@ -317,6 +335,9 @@ class ShardedData(AnyData):
         self.n_missing = np.sum(n_missing, axis=0)
         self._n_pairs, self._moderate = sum(pairs), all(moderate)
         self._ends = np.append(0, np.cumsum(queries)), np.append(0, np.cumsum(documents))
+        of_queries, weighted = weights
+        self.is_weighted = any(weighted)
+        self.query_weights = None if of_queries[0] is None else np.concatenate(of_queries)
         self._memory, self._lock = {}, threading.RLock()
 
     @property

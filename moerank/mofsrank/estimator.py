@@ -207,6 +207,7 @@ class MOFSRank(RankingEstimator):
     """
 
     on_shards = True
+    _takes_weights = True
 
     backend: FitnessBackend | AnyRanker | None = None
     metric: Metric | str | None = None
@@ -372,7 +373,7 @@ class MOFSRank(RankingEstimator):
         data = in_one_piece(X if isinstance(X, AnyData) else as_ranking_data(X, y, qid, name="test data"))
         table = self._table(data)
         scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
-        selection, reference = self._scored_by.per_query(data, scores).T
+        selection, reference = data.weighed(self._scored_by.per_query(data, scores)).T
         return self._judged(selection, reference, data, "test")
 
     def _judged(self, selection: Vector, reference: Vector, data: RankingData, part: Part) -> Verdict:

@@ -261,7 +261,7 @@ class Risk(Objective):
         """Return the metric of the baseline on each query, remembered with the data."""
         data, metric, backend = candidates.data, candidates.metric, candidates.backend
         if self.baseline is not None:
-            return metric.per_query(data, self.baseline)
+            return data.weighed(metric.per_query(data, self.baseline))
         if backend is None:
             raise ValueError('the objective "risk" needs a backend to compare with, or Risk(baseline=scores)')
 
@@ -324,11 +324,11 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
 
 
 def values_of(data: AnyData, metric: Metric, population: Population) -> Matrix:
-    """Return the metric of each ranker of a population on each query, shape (n_queries, n_individuals)."""
+    """Return the metric of each ranker of a population on each query, `weighed`, shape (n_queries, n_individuals)."""
     if population.coefs is None:
         data = in_one_piece(data)
-        return metric.per_query(data, population.scores(data.X))
-    return metric.of_linear(data, population.coefs)  # without all scores in memory
+        return data.weighed(metric.per_query(data, population.scores(data.X)))
+    return data.weighed(metric.of_linear(data, population.coefs))  # without all scores in memory
 
 
 def errors_of(data: AnyData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:

@@ -110,6 +110,9 @@ class RankingEstimator(_Estimator):
     __metadata_request__fit: ClassVar = dict.fromkeys(("qid", "validation", "X_val", "y_val", "qid_val"), True)
     __metadata_request__score: ClassVar = {"qid": True}
 
+    _takes_weights: ClassVar[bool] = False
+    """Whether training weighs queries and documents."""
+
     _by_thresholds: ClassVar[bool] = False
     """Whether nothing but the order of a feature's values matters, as to trees: scales do not, then."""
 
@@ -167,6 +170,8 @@ class RankingEstimator(_Estimator):
         -----
         ConstantFeatureWarning
             If constant features are left out.
+        UserWarning
+            If the data have weights of queries or documents, and the training does not take them.
         ScaleWarning
             If the scales of unscaled features differ by a factor of more than 10,000, and it matters; if the validation
             data seem to be scaled otherwise than training data that are an array, as behind a scaler.
@@ -186,6 +191,12 @@ class RankingEstimator(_Estimator):
             warn_of_constant_features(train, self.varying_, self._constant_in)
         if self._scales_matter():
             warn_of_scales(train)
+        if train.is_weighted and not self._weighs():
+            warnings.warn(
+                f"{train.name}: {type(self).__name__} is trained without the weights of queries and documents; "
+                "RankRLS, RankSVM and LambdaMART take them",
+                stacklevel=2,
+            )
         if held_out is not None and train is not X:
             warn_of_other_scales(train, held_out)
         self._fit(train, held_out)
@@ -300,6 +311,11 @@ class RankingEstimator(_Estimator):
         if inner is None:
             return not self._by_thresholds
         return isinstance(inner, RankingEstimator) and inner._scales_matter()
+
+    def _weighs(self) -> bool:
+        """Whether training weighs queries and documents; of an estimator around a ranker, whether that does."""
+        inner = getattr(self, "ranker", None) or getattr(self, "backend", None)
+        return inner._weighs() if isinstance(inner, RankingEstimator) else self._takes_weights
 
     def _learn(self, train: RankingData, validation: RankingData | None = None) -> Self:
         """Fit on checked data, without a warning."""

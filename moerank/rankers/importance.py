@@ -17,7 +17,6 @@ from moerank.data import AnyData, RankingData
 from moerank.data.correlation import feature_correlations, label_correlations
 from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.ranks import sum_over_queries
 from moerank.metrics import Metric, as_metric, make_metric
 
 __all__ = [
@@ -175,7 +174,7 @@ def single_feature_values(data: AnyData, metric: Metric) -> Matrix:
     """
 
     def compute() -> Matrix:
-        return (data.total(_sums, metric) / data.n_queries).reshape(2, -1)
+        return (data.total(_sums, metric) / data.total_weight).reshape(2, -1)
 
     return data.remember((metric, "of single features"), compute)
 
@@ -186,7 +185,8 @@ def _sums(data: RankingData, metric: Metric) -> Matrix:
     for block in range(-(-data.n_features // AT_ONCE)):
         part = copy(data).with_features(np.arange(data.n_features) // AT_ONCE == block)
         alone = np.eye(part.n_features)
-        values.append(sum_over_queries(metric.of_linear(part, np.vstack([alone, -alone]))).reshape(2, -1))
+        sums = metric._sum_of_linear(part, np.vstack([alone, -alone]), 1)
+        values.append(sums.reshape(2, -1))
     return np.hstack(values).ravel()
 
 

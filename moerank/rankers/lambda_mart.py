@@ -93,6 +93,8 @@ class LambdaMART(Ranker):
 
     LightGBM's NDCG has the gain 2^y − 1, like LETOR's, but the discount 1 / log₂(1 + j) at rank j, where LETOR's is 1
     at ranks 1 and 2 and 1 / log₂(j) from 3 on: what is optimised is not quite what the tables report. LightGBM also
+    weighs the documents, by the weight of the document times that of its query: λ and second derivatives of a document
+    are multiplied by it, in the pairs of the document on both sides. And LightGBM
     evens out queries: it divides the λ of a query by their sum S and multiplies them by log₂(1 + S). All scores start
     equal, so the first tree finds each query ranked in the order of its rows.
 
@@ -119,6 +121,7 @@ class LambdaMART(Ranker):
 
     _additive = False
     _by_thresholds = True
+    _takes_weights = True
     _size = "n_trees"
 
     def default_grid(self, train: RankingData) -> Grid:
@@ -214,7 +217,10 @@ def boosted_trees(
         "force_col_wise": True,
         "verbosity": -1,
     }
-    data = lightgbm.Dataset(train.X, label=train.y, group=np.diff(train.offsets), params=fixed | parameters)
+    sizes, weights = np.diff(train.offsets), train.document_weights
+    if train.query_weights is not None:
+        weights = np.repeat(train.query_weights, sizes) * (1.0 if weights is None else weights)
+    data = lightgbm.Dataset(train.X, label=train.y, group=sizes, weight=weights, params=fixed | parameters)
     watching: Parameters = {}
     if watched is not None:
         value = value or MAP().score
@@ -379,6 +385,7 @@ class BaggedLambdaMART(Ranker):
 
     _additive = False
     _by_thresholds = True
+    _takes_weights = True
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         train = train.with_features(self.varying_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,8 +20,9 @@ from moerank.rankers.base import Grid, PairBackend
 from moerank.training.counted import CountedProblem
 from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
-from moerank.training.moments import PairMoments, QueryMoments
+from moerank.training.moments import PairMoments, QueryMoments, centred
 from moerank.training.newton import solve_positive_definite
+from moerank.training.weighted import pairs_of, solve_weighted
 
 __all__ = ["RankRLS"]
 
@@ -42,7 +44,9 @@ class RankRLS(PairBackend):
 
         Σ_Q 1/(2|Q|) Σ_{i,j ∈ Q} ((yᵢ − yⱼ) − wᵀ(xᵢ − xⱼ))² + alpha ‖w‖².
 
-    The second is the paper's; it equals ridge regression after centring X and y in every query.
+    The second is the paper's; it equals ridge regression after centring X and y in every query. With weights v of
+    queries and u of documents a pair has the weight ω = v_q uᵢ uⱼ: the first sum is Σ ω (…)² / Σ ω, and in the second
+    query Q has the factor v_Q, uᵢ uⱼ stand before the squares, and Σ u for |Q|.
 
     Parameters
     ----------
@@ -87,6 +91,8 @@ class RankRLS(PairBackend):
     target: Target = "unit"
     tol: NotNegative = 1e-7
 
+    _takes_weights = True
+
     def fit_population(
         self,
         train: AnyData,
@@ -109,11 +115,18 @@ class RankRLS(PairBackend):
         target = TARGETS[self.target]
         if subset is None and pairs is None:
             return self._closed_form(PairMoments.of(train), features)
+        kept = subset if pairs is None else pairs
+        if train.is_weighted and kept is not None:
+            return self._weighted(train, np.broadcast_to(kept, (len(features), train.n_pairs)), features)
         problem = PairProblem.of(train, subset, target)
         if pairs is None:
             return ridge_subsets(problem.gram + self.alpha * np.eye(train.n_features), problem.moment, features)
         C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
         return self._solve_population(problem, problem.model(C, SQUARED), C, SQUARED, pairs, features, start)
+
+    def _weighted(self, train: AnyData, pair_masks: Iterable[Mask], features: Mask) -> Matrix:
+        Cs = np.full(len(features), 0.5 / self.alpha)
+        return solve_weighted(train, SQUARED, TARGETS[self.target], Cs, pair_masks, features)
 
     def _closed_form(self, moments: PairMoments, features: Mask) -> Matrix:
         """Train on the pairs that all individuals share, by their moments."""
@@ -141,6 +154,8 @@ class RankRLS(PairBackend):
             documents = np.repeat(queries, np.concatenate(train.map(_lengths)), axis=1)
         if documents is not None and shared:
             return self._closed_form(PairMoments.of_documents(train, documents[0]), features)
+        if train.is_weighted:
+            return self._weighted(train, pairs_of(train, **mask), features)
         problem = CountedProblem.of(train, SQUARED, TARGETS[self.target])
         C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
         return self._told(*problem.solve_population(C, features, tolerance=self.tol, **mask))
@@ -188,9 +203,16 @@ class RankRLS(PairBackend):
             )
         return [{"alpha": scale * 10.0**k} for k in range(1, -6, -1)]
 
-    def _normal_equations(self, data: RankingData, q: int) -> tuple[Matrix, Matrix, int]:
-        """One query's share of Σ d dᵀ and Σ t d, and its number of terms."""
+    def _normal_equations(self, data: RankingData, q: int) -> tuple[Matrix, Matrix, float]:
+        """One query's share of Σ d dᵀ and Σ t d, and its number of terms, or their weight."""
         check_square(data.n_features)
+        if data.is_weighted:
+            moments = QueryMoments.of(data, every_pair=self.loss == "query")
+            kept = np.arange(data.n_queries)[None] == q
+            packed, b, n = moments.sums(kept, DIFFERENCE if self.loss == "query" else TARGETS[self.target])
+            A = np.zeros((data.n_features, data.n_features))
+            A[np.tril_indices(data.n_features)] = packed[0]
+            return A + np.tril(A, -1).T, b[0], n[0, 0]
         rows = slice(data.offsets[q], data.offsets[q + 1])
         X, y = data.X[rows], data.y[rows].astype(float)
         if self.loss == "query":
@@ -213,5 +235,8 @@ def _query_loss_system(data: AnyData) -> tuple[Matrix, Matrix]:
 
 def _query_loss_sums(data: RankingData) -> tuple[Matrix, Matrix]:
     check_square(data.n_features)
+    if data.is_weighted:
+        stack, sums, _, label = centred(data, 0, data.n_queries)
+        return square(stack), product(sums, label)
     X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
     return square(X.T), product(X.T, y)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from moerank.arrays import Mask, Matrix
@@ -16,9 +17,10 @@ from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import Grid, LinearRanker, PairBackend
 from moerank.training.counted import LONGEST_LIST, CountedProblem
 from moerank.training.listed import PairProblem
-from moerank.training.losses import SQUARED_HINGE
+from moerank.training.losses import SQUARED_HINGE, UNIT
 from moerank.training.newton import MAX_STEPS
 from moerank.training.sorted import PairedDocuments, no_convergence, solve_with_features
+from moerank.training.weighted import pairs_of, solve_weighted
 
 __all__ = ["RankSVM", "RankSVMTRON"]
 
@@ -34,7 +36,8 @@ class RankSVM(PairBackend):
 
         ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))²
 
-    The loss is a mean, so a subset of the pairs does not change the regularisation.
+    The loss is a mean, so a subset of the pairs does not change the regularisation. With weights v of queries and u of
+    documents a pair of query q has the weight ω = v_q uᵢ uⱼ, and the loss is C Σ ω (…)² / Σ ω.
 
     Parameters
     ----------
@@ -52,7 +55,8 @@ class RankSVM(PairBackend):
     Newton steps without a Hessian, by conjugate gradients. `fit` starts at the solution for the squared loss, a
     population at the minimum of a quadratic model of the problem with all pairs (or, with a shared pair subset, all
     features): about four passes over the data and the pairs. Pairs are listed for a `pair_mask`,
-    and for a population where they are few for each document.
+    and for a population where they are few for each document. With weights pairs are always listed, and individuals are
+    trained one by one.
 
     References
     ----------
@@ -70,6 +74,8 @@ class RankSVM(PairBackend):
     C: Positive = 1.0
     tol: NotNegative = 1e-7
 
+    _takes_weights = True
+
     def fit_population(
         self,
         train: AnyData,
@@ -81,6 +87,10 @@ class RankSVM(PairBackend):
         """Train one ranker for each row of the masks; see `FitnessBackend`."""
         self._check_parameters()
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
+        if train.is_weighted:
+            own = subset if pairs is None else pairs
+            kept = np.ones(train.n_pairs, np.bool_) if own is None else own
+            return self._weighted(train, np.broadcast_to(kept, (len(features), train.n_pairs)), features)
         if subset is not None:
             listed = PairProblem.of(train, subset)
             model = listed.model(self.C, SQUARED_HINGE)
@@ -94,7 +104,13 @@ class RankSVM(PairBackend):
         listed = PairProblem.of(train)
         return self._solve_population(listed, counted.model(self.C), self.C, SQUARED_HINGE, pairs, features, start)
 
+    def _weighted(self, train: AnyData, pair_masks: Iterable[Mask], features: Mask) -> Matrix:
+        return solve_weighted(train, SQUARED_HINGE, UNIT, [self.C] * len(features), pair_masks, features)
+
     def _fit_counted(self, train: AnyData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+        if train.is_weighted:
+            kept = list(pairs_of(train, **mask))
+            return self._weighted(train, kept * len(features) if shared else kept, features)
         return self._told(*CountedProblem.of(train).solve_population(self.C, features, tolerance=self.tol, **mask))
 
     def default_grid(self, train: AnyData) -> Grid:
@@ -103,6 +119,8 @@ class RankSVM(PairBackend):
 
     def _fit_candidates(self, train: AnyData, candidates: list[Self]) -> Matrix:
         read_masks(train, None, None)
+        if train.is_weighted:
+            return np.concatenate([candidate.fit_population(train) for candidate in candidates])
         return self._minima(CountedProblem.of(train), [candidate.C for candidate in candidates])
 
     def _minima(self, problem: CountedProblem, Cs: list[float]) -> Matrix:

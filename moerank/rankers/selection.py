@@ -89,7 +89,7 @@ class Selection(Ranker):
             ranker = ranker.tune(train, validation)
         reference = train_on_subsets(ranker, train, np.ones((1, train.n_features), bool))
         scores = np.column_stack([self.predict(test), reference.scores(self._table(test))[:, 0]])
-        with_some, with_all = measure.per_query(test, scores).T
+        with_some, with_all = test.weighed(measure.per_query(test, scores)).T
         return judge(
             with_some,
             with_all,

@@ -137,6 +137,7 @@ class BestSubset(Selection, LinearRanker):
 
     _size = "n_features_to_select"
     on_shards: ClassVar[bool] = True
+    _takes_weights = True
 
     @property
     def gaps_(self) -> Vector:

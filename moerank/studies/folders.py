@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.data import RankingData
+from moerank.data import UNSCALED, RankingData
+from moerank.data.trec import read_run, write_qrels, write_run
 from moerank.files import Json, prepare_folder
 from moerank.metrics import Metric
 from moerank.studies.measure import Progress
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
 
 
-__all__ = ["FoldRuns", "compare_members"]
+__all__ = ["FoldRuns", "compare_members", "compare_with_run", "write_trec"]
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,31 @@ def compare_members(
     return f"{one[0].upper()}{one[1:]} against {other}: {verdict.outcome}"
 
 
+def compare_with_run(result: Result, run: Path, test: RankingData, metric: Metric, *, margin: float) -> str:
+    """Return in one sentence how the chosen member stands against a TREC run of its test queries.
+
+    Arguments as in `compare_members`; errors as in `read_run`.
+    """
+    size = len(result.best.features)
+    values = _values(result, result.chosen + 1, test, metric)
+    reference = test.weighed(metric.per_query(test, read_run(run, test)))
+    verdict = judge(
+        values, reference, "test", metric.name, size, size, can_differ=metric.can_differ(test), margin=margin
+    )
+    return f"{result.solver} ({size} feature{'s' * (size != 1)}) against {run.name}: {verdict.outcome}"
+
+
+def write_trec(result: Result, test: RankingData, folder: Path) -> list[str]:
+    """Write the ranking of the test queries by the chosen member as test.run, and their labels as test.qrels.
+
+    `test` is scaled as it was for the result; returns the names of the files, and raises errors as `write_run`.
+    """
+    model = result.model(result.best).model_copy(update={"scaling": UNSCALED})
+    write_run(folder / "test.run", test, model.scores(test.X), tag=result.solver.replace(" ", ""))
+    write_qrels(folder / "test.qrels", test)
+    return ["test.qrels", "test.run"]
+
+
 def _values(result: Result, number: int, test: RankingData, metric: Metric) -> NDArray[np.float64]:
     """Return the metric of each test query."""
     if not 1 <= number <= len(result.front):
@@ -196,4 +222,4 @@ def _values(result: Result, number: int, test: RankingData, metric: Metric) -> N
             f"--member {number}: its ranker has no weights, and of such a front the chosen member alone is kept "
             f"({result.chosen + 1})"
         )
-    return metric.of_linear(test, result.model(member).coef(test.n_features)[None])[:, 0]
+    return test.weighed(metric.of_linear(test, result.model(member).coef(test.n_features)[None])[:, 0])

@@ -132,9 +132,9 @@ class Measure:
     def _per_query(self, rows: AnyData, rankers: Population) -> dict[str, NDArray[np.float64]]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
         if rankers.coefs is not None:
-            return {metric.name: metric.of_linear(rows, rankers.coefs) for metric in self.metrics}
+            return {metric.name: rows.weighed(metric.of_linear(rows, rankers.coefs)) for metric in self.metrics}
         scores = np.ascontiguousarray(rankers.scores(in_one_piece(rows).X))
-        return {metric.name: metric.per_query(rows, scores) for metric in self.metrics}
+        return {metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in self.metrics}
 
 
 def every_metric(metric: Metric) -> list[Metric]:
@@ -160,7 +160,7 @@ def every_metric(metric: Metric) -> list[Metric]:
 def _all_values(rows: RankingData, population: Population, metrics: Sequence[Metric]) -> NDArray[np.float64]:
     """Return the values (n_metrics, n_queries, n_rankers) of some documents, which are scored once."""
     scores = np.ascontiguousarray(population.scores(rows.X))
-    return np.stack([metric.per_query(rows, scores) for metric in metrics])
+    return np.stack([rows.weighed(metric.per_query(rows, scores)) for metric in metrics])
 
 
 @dataclass(frozen=True)

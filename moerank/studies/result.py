@@ -63,7 +63,8 @@ class Member(BaseModel):
     scores : dict
         Part ("train", "validation", "test"), then metric, then the mean over queries.
     per_query : dict
-        The same with the values of all queries; empty for members that were not chosen.
+        The same with the values of all queries, times their weights if they have any, so that the plain mean is the
+        score; empty for members that were not chosen.
     further : dict
         Part, then each metric that is not in `scores`, then the mean over queries; empty for members that were not
         chosen.

@@ -124,7 +124,7 @@ Fold: TypeAlias = tuple[AnyData, RankingData, RankingData]
 
 Precision: TypeAlias = Literal["float32", "float64"]
 
-INDIFFERENT = {"origin", "scaled"}
+INDIFFERENT = {"origin", "scaled", "document"}
 """Settings that decide no result."""
 
 MOST_SHARDS = 10_000
@@ -402,6 +402,8 @@ class TableData(FileData):
         The names of the columns of relevance labels and query ids; a table of ``moerank data ingest`` tells them.
     features : list of str, optional
         The names of the feature columns; by default those that the table tells, or all others.
+    document, query_weight, document_weight : str, optional
+        The names of the columns of document ids and weights, see `load_table`.
     """
 
     readers: ClassVar[Readers] = Readers(table_paths, load_table_fold, load_table, table_shard)
@@ -410,9 +412,18 @@ class TableData(FileData):
     label: str | None = None
     query: str | None = None
     features: tuple[str, ...] | None = None
+    document: str | None = None
+    query_weight: str | None = None
+    document_weight: str | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return all settings that can decide results; weights that are not given are none."""
+        absent = {name for name in ("query_weight", "document_weight") if getattr(self, name) is None}
+        return self.model_dump(mode="json", exclude=INDIFFERENT | absent)
 
     def _reading(self, names: Sequence[str] = ()) -> dict[str, Any]:
-        columns = {"label": self.label, "query": self.query, "features": names or self.features}
+        columns = self.model_dump(include={"label", "query", "document", "query_weight", "document_weight"})
+        columns["features"] = names or self.features
         return super()._reading() | columns
 
 

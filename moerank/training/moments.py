@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix
+from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import AnyData, RankingData, centre_in_queries
 from moerank.data.blocks import ByDocument, ByQuery, column_block
@@ -24,7 +24,7 @@ from moerank.kernels.moments import centred_stack, sums_over_queries
 from moerank.kernels.products import product, square
 from moerank.training.losses import Target
 
-__all__ = ["PairMoments", "QueryMoments", "backward_path", "forward_path"]
+__all__ = ["PairMoments", "QueryMoments", "backward_path", "centred", "forward_path"]
 
 BLOCK = 2048
 """Documents, about, of a block: large enough for the product to take most of the time."""
@@ -40,6 +40,7 @@ Order = Integers
 class PairMoments:
     """Moments of the differences xᵢ − xⱼ over all preference pairs (i, j)."""
 
+    # Means over the pairs, by their weights v_q u_i u_j if queries or documents have any.
     gram: Matrix  # (n_features, n_features), mean of (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ
     unit: Matrix  # (n_features,), mean of xᵢ − xⱼ
     difference: Matrix  # (n_features,), mean of (yᵢ − yⱼ)(xᵢ − xⱼ)
@@ -77,7 +78,7 @@ class QueryMoments:
     packed: Floats  # (n_queries, n_features · (n_features + 1) / 2), lower triangles of Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ, by rows
     unit: Matrix  # (n_queries, n_features), Σ (xᵢ − xⱼ)
     difference: Matrix  # (n_queries, n_features), Σ (yᵢ − yⱼ)(xᵢ − xⱼ)
-    n_pairs: Integers  # (n_queries,)
+    n_pairs: Integers | Vector  # (n_queries,), or the sums of the weights of the pairs
 
     @classmethod
     def of(cls, data: RankingData, *, every_pair: bool = False) -> QueryMoments:
@@ -108,7 +109,7 @@ class QueryMoments:
         squares[:, rows, columns] = squares[:, columns, rows] = packed / n_pairs
         return squares, sums / n_pairs
 
-    def sums(self, query_mask: Mask, target: Target) -> tuple[Matrix, Matrix, Integers]:
+    def sums(self, query_mask: Mask, target: Target) -> tuple[Matrix, Matrix, Integers | Vector]:
         """Return the sums of the pairs of each subset of the queries, and their number.
 
         Shapes (n_individuals, n_features · (n_features + 1) / 2), (n_individuals, n_features) and (n_individuals, 1).
@@ -122,23 +123,23 @@ class QueryMoments:
 
 def _sums_of_subsets(
     data: RankingData, query_mask: Mask, target: Target, every_pair: bool
-) -> tuple[Matrix, Matrix, Integers]:
+) -> tuple[Matrix, Matrix, Integers | Vector]:
     return QueryMoments.of(data, every_pair=every_pair).sums(query_mask, target)
 
 
-def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: int) -> PairMoments:
+def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: float) -> PairMoments:
     return PairMoments(gram / n_pairs, unit / n_pairs, difference / n_pairs)
 
 
-def _sums_among(data: RankingData, kept: Mask) -> tuple[Matrix, Matrix, Matrix, int]:
+def _sums_among(data: RankingData, kept: Mask) -> tuple[Matrix, Matrix, Matrix, float]:
     """Return the sums over the pairs among the documents `kept` (n_documents,), even if there are none."""
     if kept.any():
         return _sums(data.with_rows(np.flatnonzero(kept)))
     return np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features)), 0
 
 
-def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, int]:
-    """Return the sums of gram, unit and difference, and the number of pairs."""
+def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, float]:
+    """Return the sums of gram, unit and difference, and the number of pairs, or the sum of their weights."""
     check_square(data.n_features)
     gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
     for begin, end in data.query_blocks(BLOCK):
@@ -146,7 +147,20 @@ def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, int]:
         gram += square(stack)
         unit += product(sums, excess)
         difference += product(sums, label_sum)
-    return gram, unit, difference, data.n_pairs
+    return gram, unit, difference, _weight_of_pairs(data).sum() if data.is_weighted else data.n_pairs
+
+
+def _weight_of_pairs(data: RankingData) -> Vector:
+    """Return Σ v_q u_i u_j over the pairs of each query, shape (n_queries,)."""
+    u = _ones_without(data.document_weights, data.n_documents)
+    runs = data.label_runs
+    of_run = np.bincount(runs.run, u, len(runs.n_worse))
+    of_query, squares = (np.add.reduceat(values, runs.first[:-1]) for values in (of_run, of_run**2))
+    return _ones_without(data.query_weights, data.n_queries) * (of_query**2 - squares) / 2.0
+
+
+def _ones_without(weights: Vector | None, size: int) -> Vector:
+    return np.ones(size) if weights is None else weights
 
 
 def _query_moments(data: RankingData, every_pair: bool) -> QueryMoments:
@@ -157,10 +171,12 @@ def _query_moments(data: RankingData, every_pair: bool) -> QueryMoments:
     packed = np.empty((data.n_queries, len(rows)), dtype)
     unit, difference = np.zeros((2, data.n_queries, n_features))
     for q in range(data.n_queries):
-        stack, sums, excess, label_sum = (_centred if every_pair else _stack)(data, q, q + 1)
+        stack, sums, excess, label_sum = (centred if every_pair else _stack)(data, q, q + 1)
         packed[q] = square(stack)[rows, columns]
         unit[q], difference[q] = product(sums, excess), product(sums, label_sum)
-    n_pairs = np.ones(data.n_queries, np.int64) if every_pair else data.label_runs.n_pairs_of
+    n_pairs: Integers | Vector = np.ones(data.n_queries, np.int64)
+    if not every_pair:
+        n_pairs = _weight_of_pairs(data) if data.is_weighted else data.label_runs.n_pairs_of
     return QueryMoments(packed, unit, difference, n_pairs)
 
 
@@ -180,8 +196,11 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     The product of `stack` (n_features, n_documents + n_runs) with its transpose is the sum of squares. The sums of x
     over each run (n_features, n_runs) are multiplied by two vectors (n_runs,): for Σ (xᵢ − xⱼ) by the worse documents
     of each document less the better ones, and for Σ (yᵢ − yⱼ)(xᵢ − xⱼ) = Σ n_q yᵢ xᵢ − (Σ y)(Σ x), in which Σ x is 0,
-    by n_q y.
+    by n_q y. With weights, numbers of documents are sums of their weights u, x is centred by these, and the factors of
+    a query get the root of its weight.
     """
+    if data.is_weighted:
+        return _weighted_stack(data, begin, end)
     runs = data.label_runs
     rows = slice(data.offsets[begin], data.offsets[end])
     of_block = slice(runs.first[begin], runs.first[end])
@@ -199,9 +218,49 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     return stack, sums, (n_worse - n_better).astype(np.float64), label * size
 
 
-def _centred(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """Return the factors of the moments of all document pairs, as `_stack` does."""
+def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    """Return the factors of `_stack` for weighted pairs."""
+    runs, rows = data.label_runs, slice(data.offsets[begin], data.offsets[end])
+    first = runs.first[begin : end + 1] - runs.first[begin]
+    run, n_runs = data.label_runs.run[rows] - runs.first[begin], int(first[-1])
+    X, u, root = _weighted_rows(data, begin, end)
+    weight = np.bincount(run, u, n_runs)
+    query = np.repeat(np.arange(end - begin), np.diff(first))
+    worse = np.cumsum(weight) - weight
+    worse -= worse[first[:-1]][query]
+    whole = np.add.reduceat(weight, first[:-1])[query]
+    better = whole - worse - weight
+    order = np.argsort(run, kind="stable")
+    sums = np.add.reduceat((u[:, None] * X)[order], np.searchsorted(run[order], np.arange(n_runs)), axis=0)
+    of_run = root[query]
+    of_row = np.sqrt(u * (worse + better)[run]) * of_run[run]
+    stack = np.vstack([of_row[:, None] * X, of_run[:, None] * sums]).T
+    label = np.empty(n_runs)
+    label[run] = data.y[rows]
+    return stack, stack[:, len(run) :], of_run * (worse - better), of_run * label * whole
+
+
+def _weighted_rows(data: RankingData, begin: int, end: int) -> tuple[Matrix, Vector, Vector]:
+    """Return features centred by weights, the weights of the documents, and the roots of those of the queries."""
+    rows, offsets = slice(data.offsets[begin], data.offsets[end]), data.offsets[begin : end + 1] - data.offsets[begin]
+    u = _ones_without(data.document_weights, data.n_documents)[rows]
+    X = data.X[rows].astype(np.float64)
+    means = np.add.reduceat(u[:, None] * X, offsets[:-1], axis=0) / np.add.reduceat(u, offsets[:-1])[:, None]
+    root = np.sqrt(_ones_without(data.query_weights, data.n_queries)[begin:end])
+    return X - np.repeat(means, np.diff(offsets), axis=0), u, root
+
+
+def centred(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    """Return the factors of the moments of all document pairs of the queries `begin` to `end`, as for labelled pairs.
+
+    A query Q counts as Σ_Q v / (2 Σu) Σ uᵢ uⱼ (…), which is v Σ uᵢ (…) of centred documents.
+    """
     rows = slice(data.offsets[begin], data.offsets[end])
+    if data.is_weighted:
+        X, u, root = _weighted_rows(data, begin, end)
+        of_row = np.sqrt(u) * np.repeat(root, np.diff(data.offsets[begin : end + 1]))
+        stack = (of_row[:, None] * X).T
+        return stack, stack, np.zeros(len(u)), of_row * data.y[rows]
     stack = centre_in_queries(data.X[rows], data.offsets[begin : end + 1] - rows.start).T
     return stack, stack, np.zeros(stack.shape[1]), data.y[rows].astype(np.float64)
 

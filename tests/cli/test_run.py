@@ -2,6 +2,8 @@ import json
 import pickle
 from pathlib import Path
 
+import ir_measures
+import numpy as np
 import pytest
 
 import moerank
@@ -270,3 +272,46 @@ def test_help_teaches_and_version_is_told(command):
     text = command("run", "--help").stdout
     for example in ("run mq2008 --data ~/letor --fold all", "--set feature_selection.generations=200", "--resume"):
         assert example in text
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A problem of tables, with ids of documents."""
+    rng = np.random.default_rng(3)
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    for part, first in (("train", 0), ("vali", 20), ("test", 40)):
+        rows = ["qid,label,doc,good,noise"]
+        for query in range(first, first + 20):
+            for doc in rng.permutation(6):
+                label = int(rng.integers(0, 3))
+                rows.append(f"{query},{label},p{doc},{label + rng.random():.3f},{rng.random():.3f}")
+        (folder / f"{part}.csv").write_text("\n".join(rows))
+    path = tmp_path / "shop.toml"
+    path.write_text(
+        'name = "shop"\n[data]\nsource = "table"\nfolder = "shop"\nlabel = "label"\nquery = "qid"\ndocument = "doc"\n'
+    )
+    return path
+
+
+def test_runs_of_trec_go_out_and_come_in(command, tmp_path, shop):
+    out = tmp_path / "results" / "shop-rankrls-fold1-seed0"
+    first = command("run", shop, "--solver", "rankrls", "--trec")
+    assert first.exit_code == 0, first.stderr
+    assert "test.qrels, test.run" in " ".join(first.stdout.split())
+    result = Result.from_json((out / "result.json").read_text())
+    qrels, run = (read(str(out / name)) for read, name in READERS)
+    theirs = ir_measures.calc_aggregate([ir_measures.AP], list(qrels), list(run))[ir_measures.AP]
+    assert theirs == pytest.approx(result.best.score("test", "MAP"), abs=1e-12)
+    reversed_run = tmp_path / "worst.run"
+    lines = [line.split() for line in (out / "test.run").read_text().splitlines()]
+    reversed_run.write_text("".join(f"{q} Q0 {d} {r} {-float(s)} worst\n" for q, _, d, r, s, _ in lines))
+    second = command("run", shop, "--solver", "rankrls", "--against", reversed_run)
+    said = " ".join(second.stdout.split())
+    assert second.exit_code == 0, second.stderr
+    assert "rankrls (2 features) against worst.run: estimated gain" in said
+    assert command("run", shop, "--solver", "rankrls", "--against", out / "no.run").exit_code == 2
+    assert command("run", shop, "--against", reversed_run, "--json").exit_code == 2
+
+
+READERS = ((ir_measures.read_trec_qrels, "test.qrels"), (ir_measures.read_trec_run, "test.run"))

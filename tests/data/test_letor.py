@@ -198,3 +198,21 @@ def test_name(load, tmp_path):
 def test_real_file_equals_the_format_restated(letor_folder, part):
     path = letor_folder / part
     assert_same_documents(load_letor(path), path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("content", "documents"),
+    [
+        (b"1 qid:1 1:1 #docid = GX-1 inc = 1\n0 qid:1 1:2 # docid=b # c\n", ["GX-1", "b"]),
+        (b"# two\n1 qid:1 1:1 # a trail shoes\r\n\r\n0 qid:1 1:2 #\xc3\xa9\r\n", ["a", "é"]),
+        (b"1 qid:1 1:1 # a\r0 qid:1 1:2 # b", ["a", "b"]),
+        (b"1 qid:1 1:1 # a # b\n0 qid:1 1:2\n", None),
+        (b"1 qid:1 1:1 # a\n0 qid:1 1:2 #\n", None),
+        (b"1 qid:1 1:1\n0 qid:1 1:2\n", None),
+    ],
+)
+def test_comments_name_the_documents(tmp_path, content, documents):
+    path = tmp_path / "train.txt"
+    path.write_bytes(content)
+    found = load_letor(path, cache=False).documents
+    assert (found if found is None else found.tolist()) == documents

@@ -173,3 +173,41 @@ def test_values_too_large_to_compute_with_are_named_when_they_are_to_be_moderate
 def test_ids_that_differ_by_a_nul_are_two():
     data = RankingData(np.arange(4.0)[:, None], [0, 1, 0, 1], ["a", "a", "a\0", "a\0"])
     assert data.n_queries == 2
+
+
+def test_ids_and_weights_go_with_their_documents():
+    data = RankingData(
+        np.arange(6.0)[:, None],
+        [0, 1, 0, 1, 2, 0],
+        [7, 7, 8, 8, 8, 9],
+        documents=["a", "b", "a", "d", "e", "f"],
+        query_weights=[1, 2, 3],
+        document_weights=[1, 2, 3, 4, 5, 3],
+    )
+    assert data.query_weights.tolist() == [0.5, 1.0, 1.5]
+    part = data.with_rows(np.array([5, 3, 2]))
+    assert (part.documents.tolist(), part.query_weights.tolist()) == (["f", "d", "a"], [1.5, 1.0])
+    np.testing.assert_array_equal(part.document_weights, np.array([3, 4, 3]) / 3)
+    scaled = data.with_costs([1.0]).with_features(np.array([True]))
+    assert scaled.query_weights is data.query_weights
+    assert scaled.documents is data.documents
+
+
+def test_equal_weights_are_none():
+    data = RankingData([[0.1], [0.9]], [0, 1], [1, 2], query_weights=[0.3, 0.3], document_weights=[7, 7])
+    assert data.query_weights is data.document_weights is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"query_weights": [1.0]}, r"data: query_weights has shape \(1,\); give 2 numbers"),
+        ({"document_weights": [1.0, 0.0]}, r"data: document_weights\[1\] is 0; weights are positive"),
+        ({"document_weights": [np.inf, 1.0]}, r"data: document_weights\[0\] is inf"),
+        ({"query_weights": ["a", "b"]}, "data: query_weights must be numbers"),
+        ({"documents": ["a"]}, r"data: documents has shape \(1,\); give the ids of 2 documents"),
+    ],
+)
+def test_wrong_ids_and_weights_are_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        RankingData([[0.1], [0.9]], [0, 1], [1, 2], **given)

@@ -292,3 +292,49 @@ def test_a_package_adds_a_format_by_one_function(tmp_path, monkeypatch):
     data = load_table(tmp_path / "train.npy", label="label", query="qid", features=["b", "a"])
     assert (data.X.tolist(), data.y.tolist(), data.qid.tolist()) == ([[2, 0.5], [3, 0.25]], [1, 0], [7, 7])
     assert load_table_fold(tmp_path, label="label", query="qid")[2].feature_names == ("a", "b")
+
+
+NOTED = "query,label,price,id,use,click\nshoes,2,59.9,p1,3,2\nshoes,0,120,p2,3,1\nhats,1,1,p1,1,3\n"
+COLUMNS = {"document": "id", "query_weight": "use", "document_weight": "click"}
+
+
+@pytest.mark.parametrize("name", ["train.csv", "train.parquet"])
+def test_ids_and_weights_have_columns_of_their_own(tmp_path, name):
+    path = tmp_path / name
+    rows = pd.read_csv(io.StringIO(NOTED))
+    (rows.to_csv if name.endswith("csv") else rows.to_parquet)(path, index=False)
+    data = load_table(path, label="label", query="query", **COLUMNS)
+    assert data.feature_names == ("price",)
+    assert data.documents.tolist() == ["p1", "p2", "p1"]
+    assert data.query_weights.tolist() == [1.5, 0.5]
+    assert data.document_weights.tolist() == [1.0, 0.5, 1.5]
+
+
+def test_ids_and_weights_are_kept_in_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOERANK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("moerank.data.read.table.LARGE", 0)
+    monkeypatch.setattr("moerank.data.read.cache.SETTLED", 0.0)
+    path = tmp_path / "train.csv"
+    path.write_text(NOTED)
+    for _ in range(2):
+        data = load_table(path, label="label", query="query", **COLUMNS)
+        assert data.documents.tolist() == ["p1", "p2", "p1"]
+        assert data.document_weights.tolist() == [1.0, 0.5, 1.5]
+        monkeypatch.setattr("moerank.data.read.table.read_table", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (NOTED.replace("p2,3,1", "p2,4,1"), {}, "row 2: another weight in the column 'use' than in the first row"),
+        (NOTED.replace("p2,3,1", "p2,3,0"), {}, "row 2: the weight 0 in the column 'click' is not a positive number"),
+        (NOTED.replace("p2,3,1", "p2,3,"), {}, "row 2: the weight nan in the column 'click'"),
+        (NOTED.replace("p2,3", ",3"), {}, "row 2: no document id in the column 'id'"),
+        (NOTED, {"document": "doc"}, "column 'doc'.*document= names the column of the document"),
+        (NOTED, {"document_weight": "use"}, "'use' cannot be both query_weight and document_weight"),
+        (NOTED, {"features": ["price", "use"]}, "the column 'use' is the query_weight, no feature"),
+    ],
+)
+def test_wrong_ids_and_weights_are_refused_by_place(table, text, options, message):
+    with pytest.raises(ValueError, match=message):
+        table(text, **COLUMNS | options)

@@ -474,7 +474,7 @@ class _Ingestion:
         names, single = self._features.names, ENGINES[self._kind].precision == "f"
         number = pa.float32() if single and path.suffix == ".parquet" else pa.float64()
         about = {
-            "roles": {"label": "label", "query": "qid", "features": names},
+            "roles": {"label": "label", "query": "qid", "document": "doc", "features": names},
             "engine": self._kind,
             "options": {key: value for key, value in (asdict(self._options) | rules).items() if value},
             "sha256": {str(source): _digest(source) for source in inputs if str(source) != "-"},

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from moerank.arrays import Array, Integers
+from moerank.arrays import Array, Integers, Vector
 from moerank.checks import check_room, unknown
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
 
 __all__ = [
+    "FURTHER",
     "MISSING_REMEDY",
     "MOST_LABEL",
     "Columns",
@@ -49,11 +50,17 @@ class Columns:
     features: tuple[str, ...]
     remedy: str = "make numbers of it"
     """For a feature that holds no numbers."""
+    further: Mapping[str, str] = field(default_factory=dict)
+    """The columns of `FURTHER` arrays, by their names."""
 
     @property
     def all(self) -> tuple[str, ...]:
         """Label, query and features."""
         return (self.label, self.query, *self.features)
+
+
+FURTHER = ("documents", "query_weights", "document_weights")
+"""Arrays that a table may have beside features, labels and queries, by the names of arguments of `RankingData`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +78,10 @@ class Table:
         Query q has the rows ``offsets[q]`` to ``offsets[q + 1]``.
     names : tuple of str, optional
         The names of the features.
+    documents : ndarray of str, shape (n_documents,), optional
+        The ids of the documents.
+    query_weights, document_weights : ndarray, optional
+        As in `RankingData`.
     """
 
     X: Array
@@ -78,6 +89,9 @@ class Table:
     ids: Array
     offsets: Integers
     names: tuple[str, ...] | None = None
+    documents: Array | None = None
+    query_weights: Vector | None = None
+    document_weights: Vector | None = None
 
     @property
     def qid(self) -> Array:
@@ -87,7 +101,8 @@ class Table:
     def as_data(self, name: str, missing: MissingRule | None) -> RankingData:
         """Return the documents as ranking data without a copy of the features."""
         self.X.setflags(write=False)
-        return RankingData(self.X, self.y, self.qid, self.names, name=name, missing=missing)
+        further = {name: getattr(self, name) for name in FURTHER}
+        return RankingData(self.X, self.y, self.qid, self.names, name=name, missing=missing, **further)
 
     def widened(self, n_features: int, where: object) -> Table:
         """Return the documents with zeros for further features; `where` is how messages call them."""
@@ -102,7 +117,8 @@ class Table:
     def as_arrays(self) -> dict[str, Array]:
         """Return everything as arrays by name."""
         names = np.frombuffer(json.dumps(self.names).encode(), np.uint8)
-        return {"X": self.X, "y": self.y, "ids": self.ids, "offsets": self.offsets, "names": names}
+        further = {name: array for name in FURTHER if (array := getattr(self, name)) is not None}
+        return {"X": self.X, "y": self.y, "ids": self.ids, "offsets": self.offsets, "names": names, **further}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array]) -> Table:
@@ -121,23 +137,36 @@ class Table:
             raise ValueError("the arrays do not fit together")
         if offsets[0] != 0 or offsets[-1] != len(y) or np.any(np.diff(offsets) <= 0):
             raise ValueError("the arrays do not fit together")
-        return cls(X, y, ids, offsets, None if names is None else tuple(map(str, names)))
+        sizes = (("documents", len(y)), ("query_weights", len(ids)), ("document_weights", len(y)))
+        if any(arrays[name].shape != (size,) for name, size in sizes if name in arrays):
+            raise ValueError("the arrays do not fit together")
+        further = {name: arrays.get(name) for name in FURTHER}
+        return cls(X, y, ids, offsets, None if names is None else tuple(map(str, names)), **further)
 
 
 def choose_columns(
-    path: FilePath, present: Sequence[str], label: str, query: str, features: Iterable[str] | None
+    path: FilePath,
+    present: Sequence[str],
+    label: str,
+    query: str,
+    features: Iterable[str] | None,
+    further: Mapping[str, str],
 ) -> Columns:
     """Return the columns that are read; refuse a name that is not there, or there twice."""
     for number, name in enumerate(present):
         if name in present[:number]:
             raise ValueError(f"{path}: two columns are called {name!r}; give the columns distinct names")
-    for what, name in (("label", label), ("query", query)):
+    singular = {role.removesuffix("s"): name for role, name in further.items()}
+    own = {"label": label, "query": query, **singular}
+    for what, name in own.items():
         if name not in present:
             raise ValueError(f"{path}: {unknown('column', name, present)}; {what}= names the column of the {what}")
-    if label == query:
-        raise ValueError(f"{path}: the column {label!r} cannot be both label and query")
+    roles = {name: what for what, name in own.items()}
+    for what, name in own.items():
+        if roles[name] != what:
+            raise ValueError(f"{path}: the column {name!r} cannot be both {what} and {roles[name]}")
     if features is None:
-        chosen = tuple(name for name in present if name not in (label, query))
+        chosen = tuple(name for name in present if name not in roles)
         for name in chosen:
             if name in ("", "__index_level_0__"):
                 raise ValueError(
@@ -148,7 +177,7 @@ def choose_columns(
             raise ValueError(
                 f"{path}: there is no column beside {label!r} and {query!r}; at least one feature is needed"
             )
-        return Columns(label, query, chosen, "list the columns that are features, or make numbers of it")
+        return Columns(label, query, chosen, "list the columns that are features, or make numbers of it", further)
     chosen = tuple(features)
     if not chosen:
         raise ValueError(f"{path}: features is empty; at least one column is needed")
@@ -157,11 +186,11 @@ def choose_columns(
             raise ValueError(
                 f"{path}: {unknown('column', str(name), present)}; features= names the columns of features"
             )
-        if name in (label, query):
-            raise ValueError(f"{path}: the column {name!r} is the {'label' if name == label else 'query'}, no feature")
+        if name in roles:
+            raise ValueError(f"{path}: the column {name!r} is the {roles[name]}, no feature")
         if name in chosen[:number]:
             raise ValueError(f"{path}: features names the column {name!r} twice")
-    return Columns(label, query, chosen)
+    return Columns(label, query, chosen, further=further)
 
 
 def check_size(path: FilePath, n_rows: int, n_features: int, itemsize: int) -> None:

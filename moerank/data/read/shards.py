@@ -18,7 +18,7 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.read.files import find_query_file, reader_of
 from moerank.data.read.letor import as_precision, load_letor
 from moerank.data.read.letor_parser import parse_letor
-from moerank.data.read.table import column_roles, load_table, read_table, table_offsets
+from moerank.data.read.table import column_roles, further_columns, load_table, read_table, table_offsets
 from moerank.data.shards import parts_of, shard_ends
 
 __all__ = ["letor_shard", "table_shard", "widened"]
@@ -66,14 +66,17 @@ def letor_shard(
 def table_shard(path: Path, number: int, n_shards: int, **reading: Any) -> RankingData:
     """Read a shard of a table; `reading` are arguments of `load_table`."""
     reader = reader_of(path)
-    if reader is None or not reader.columnar:
+    further = further_columns(path, *(reading.get(role) for role in ("document", "query_weight", "document_weight")))
+    if reader is None or not reader.columnar or further.keys() - {"documents"}:  # weights are relative to all rows
         return parts_of(load_table(path, **reading), n_shards)[number]
     label, query, features = column_roles(path, *(reading.get(role) for role in ("label", "query", "features")))
     offsets = table_offsets(path, query)
     begin, end = offsets[shard_ends(offsets, n_shards)][number : number + 2].tolist()
     missing = reading.get("missing")
     dtype = reading.get("dtype", np.float64)
-    table = read_table(path, label, query, features, dtype=dtype, missing=missing is not None, rows=(begin, end))
+    table = read_table(
+        path, label, query, features, further, dtype=dtype, missing=missing is not None, rows=(begin, end)
+    )
     return table.as_data(f"{path}, rows {begin + 1:,} to {end:,}", missing)
 
 
@@ -86,6 +89,7 @@ def widened(data: RankingData, n_features: int) -> RankingData:
     X[:, :width] = data.X
     X.setflags(write=False)  # so that it is not copied
     wide = RankingData(X, data.y, data.qid, name=data.name, missing=data.missing)
+    wide._weigh_as(data, np.arange(data.n_documents))
     wide.n_missing = np.append(data.n_missing, np.zeros(n_features - width, np.int64))
     if data.n_missing.any():
         wide._missing_bits = np.packbits(

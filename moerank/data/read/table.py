@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from moerank.arrays import Array, Floats, Integers
+from moerank.arrays import Array, Floats, Integers, Vector
 from moerank.data.blocks import empty_table
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.cache import remembered
 from moerank.data.read.columns import (
+    FURTHER,
     MISSING_REMEDY,
     MOST_LABEL,
     Columns,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "column_roles",
     "find_part",
+    "further_columns",
     "guess_columns",
     "load_table",
     "load_table_fold",
@@ -70,6 +72,9 @@ def load_table(
     label: str | None = None,
     query: str | None = None,
     features: Iterable[str] | None = None,
+    document: str | None = None,
+    query_weight: str | None = None,
+    document_weight: str | None = None,
     missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
     name: str | None = None,
@@ -89,6 +94,10 @@ def load_table(
     features : sequence of str, optional
         The names of the feature columns, in the order of the result; by default those that the file tells, or all
         others, which must hold numbers.
+    document : str, optional
+        The name of the column of document ids; a table of `moerank.ingest` tells it.
+    query_weight, document_weight : str, optional
+        The names of columns of weights > 0, see `RankingData`; all rows of a query have the same query weight.
     missing : float, "query-min", "query-mean" or "query-worst", optional
         What missing values become, see `RankingData`; by default a table with any is refused. In CSV an empty field is
         missing, and so are NA, N/A, NULL, NaN and None.
@@ -135,11 +144,12 @@ def load_table(
     if isinstance(features, str):
         raise ValueError(f"features must be a list of names of columns, not the text {features!r}")
     label, query, chosen = column_roles(path, label, query, features)
+    further = further_columns(path, document, query_weight, document_weight)
 
     def read() -> Table:
-        return read_table(path, label, query, chosen, dtype=dtype, missing=missing is not None)
+        return read_table(path, label, query, chosen, further, dtype=dtype, missing=missing is not None)
 
-    reading = f"table {[label, query, chosen]} {np.dtype(dtype)} {missing is not None}"
+    reading = f"table {[label, query, chosen, further]} {np.dtype(dtype)} {missing is not None}"
     table = remembered(path, reading, Table, read) if cache and path.stat().st_size >= LARGE else read()
     return table.as_data(name or str(path), missing)
 
@@ -150,6 +160,9 @@ def load_table_fold(
     label: str | None = None,
     query: str | None = None,
     features: Iterable[str] | None = None,
+    document: str | None = None,
+    query_weight: str | None = None,
+    document_weight: str | None = None,
     missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[RankingData, RankingData, RankingData]:
@@ -160,7 +173,7 @@ def load_table_fold(
     directory : path-like
         The folder with ``train``, ``vali`` and ``test`` (or ``valid``, or ``validation``), each ``.parquet``, ``.pq``,
         ``.csv``, ``.csv.gz`` or ``.tsv``. The first found in this order is read.
-    label, query, features, missing, dtype
+    label, query, features, document, query_weight, document_weight, missing, dtype
         As in `load_table`.
 
     Returns
@@ -178,12 +191,15 @@ def load_table_fold(
     paths = table_paths(Path(directory))
     label, query, chosen = column_roles(paths[0], label, query, features)
     told = chosen is not None
+    further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
     parts: list[RankingData] = []
     for path in paths:
         if parts and not told:
-            _require_same_columns(path, paths[0], {label, query, *parts[0].feature_names})
+            own = {name for name in (label, query, *further.values()) if name is not None}
+            _require_same_columns(path, paths[0], {*own, *parts[0].feature_names})
             chosen = list(parts[0].feature_names)
-        parts.append(load_table(path, label=label, query=query, features=chosen, missing=missing, dtype=dtype))
+        reading: dict[str, Any] = {"missing": missing, "dtype": dtype, **further}
+        parts.append(load_table(path, label=label, query=query, features=chosen, **reading))
     return parts[0], parts[1], parts[2]
 
 
@@ -207,6 +223,15 @@ def column_roles(
     if features is None:
         features = [name for name in roles.get("features", ()) if name not in (label, query)] or None
     return label, query, None if features is None else list(features)
+
+
+def further_columns(
+    path: Path, document: str | None = None, query_weight: str | None = None, document_weight: str | None = None
+) -> dict[str, str]:
+    """Return the columns of document ids and weights that are given, or told by the file, by the names of arrays."""
+    document = document or _table_reader(path).roles_in(path).get("document")
+    found = zip(FURTHER, (document, query_weight, document_weight), strict=True)
+    return {array: column for array, column in found if column is not None}
 
 
 def table_paths(directory: Path) -> list[Path]:
@@ -287,6 +312,7 @@ def read_table(
     label: str,
     query: str,
     features: Sequence[str] | None,
+    further: Mapping[str, str],
     *,
     dtype: DTypeLike,
     missing: bool,
@@ -299,7 +325,8 @@ def read_table(
     import pyarrow as pa
 
     reader = _table_reader(path)
-    columns = choose_columns(path, reader.names(path, [label, query]), label, query, features)
+    present = reader.names(path, [label, query, *further.values()])
+    columns = choose_columns(path, present, label, query, features, further)
     try:
         return _read(reader, path, columns, np.dtype(dtype), missing, rows)
     except (WrongValueError, pa.ArrowException) as error:
@@ -330,11 +357,16 @@ def _read(
     shares = np.linspace(0.0, 0.999, len(groups) + 2).tolist()
     report_reading(path, 0.0)
     queries, labels = QueryRuns(path, columns.query), []
+    further: dict[str, list[Array]] = {name: [] for name in columns.further}
+    texts = [columns.query, *(name for array, name in columns.further.items() if array == "documents")]
     with part_of_reading(*shares[:2]):
-        for batch in reader.batches(path, [columns.label, columns.query], [columns.query], rows):
+        for batch in reader.batches(path, [*columns.all[:2], *columns.further.values()], texts, rows):
             row = first + queries.n_rows
             labels.append(_labels(batch.column(columns.label), path, columns.label, row))
             queries.add(_ids(batch.column(columns.query), path, columns.query, row))
+            for array, name in columns.further.items():
+                told = batch.column(name), path, name, row
+                further[array].append(_ids(*told, "document") if array == "documents" else _weights(*told))
             check_size(path, queries.n_rows, n_features, dtype.itemsize)
     if not queries.n_rows:
         raise WrongValueError(f"{path}: the table has no row")
@@ -355,7 +387,20 @@ def _read(
             raise ValueError(f"{path}: it changed while it was read; read it again")
         place += len(group)
     report_reading(path, 1.0)
-    return Table(X, np.concatenate(labels), queries.ids(), queries.offsets(), columns.features)
+    y, offsets = np.concatenate(labels), queries.offsets()
+    found = {array: np.concatenate(parts) for array, parts in further.items()}
+    if "documents" in found:
+        found["documents"] = found["documents"].astype(np.str_)
+    if (weights := found.get("query_weights")) is not None:
+        same = weights == np.repeat(weights[offsets[:-1]], np.diff(offsets))
+        if not same.all():
+            name, wrong = columns.further["query_weights"], first + int(same.argmin()) + 1
+            raise WrongValueError(
+                f"{path}, row {wrong:,}: another weight in the column {name!r} than in the first row of the query; "
+                "give all rows of a query its weight"
+            )
+        found["query_weights"] = weights[offsets[:-1]]
+    return Table(X, y, queries.ids(), offsets, columns.features, **found)
 
 
 def _labels(column: pa.Array, path: Path, name: str, row: int) -> Integers:
@@ -373,24 +418,39 @@ def _labels(column: pa.Array, path: Path, name: str, row: int) -> Integers:
     return values.astype(np.int64)
 
 
-def _ids(column: pa.Array, path: Path, name: str, row: int) -> Array:
-    """Return the query ids of the rows from `row` on: integers or texts."""
+def _weights(column: pa.Array, path: Path, name: str, row: int) -> Vector:
+    """Return the weights of the rows from `row` on."""
+    _check_type(path, name, column.type, remedy="make numbers of it")
+    values = np.asarray(arrow_numbers(column), np.float64)
+    right = (values > 0) & np.isfinite(values)
+    if not right.all():
+        wrong = int(right.argmin())
+        raise WrongValueError(
+            f"{path}, row {row + wrong + 1:,}: the weight {values[wrong]:g} in the column {name!r} is not a positive "
+            "number; leave the row out, or give it a weight"
+        )
+    return values
+
+
+def _ids(column: pa.Array, path: Path, name: str, row: int, what: str = "query") -> Array:
+    """Return the ids of queries or documents in the rows from `row` on: integers or texts."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
-        raise ValueError(f"{path}: the column {name!r} holds {column.type}, which are no ids of queries; make texts")
+        plural = {"query": "queries"}.get(what, "documents")
+        raise ValueError(f"{path}: the column {name!r} holds {column.type}, which are no ids of {plural}; make texts")
     if column.null_count:
         wrong = row + column.is_null().to_numpy(zero_copy_only=False).argmax() + 1
-        raise WrongValueError(f"{path}, row {wrong:,}: no query id in the column {name!r}; every row needs one")
+        raise WrongValueError(f"{path}, row {wrong:,}: no {what} id in the column {name!r}; every row needs one")
     if pa.types.is_floating(column.type):
         numbers = column.to_numpy(zero_copy_only=False)
         if not (exact := np.abs(numbers) < LARGEST_EXACT).all():
             wrong = int(exact.argmin())
             raise WrongValueError(
-                f"{path}, row {row + wrong + 1:,}: the query id {numbers[wrong]:g} in the column {name!r} is NaN, or a "
-                "float that stands for several integers; make integers or texts"
+                f"{path}, row {row + wrong + 1:,}: the {what} id {numbers[wrong]:g} in the column {name!r} is NaN, or "
+                "a float that stands for several integers; make integers or texts"
             )
     if not pa.types.is_integer(column.type):
         column = column.cast(pa.string())

@@ -1,0 +1,119 @@
+"""TREC files against ir-measures, which reads and scores them with code of its own."""
+
+import gzip
+
+import ir_measures
+import numpy as np
+import pytest
+
+from moerank.data import RankingData
+from moerank.data.trec import read_qrels, read_run, write_qrels, write_run
+from moerank.metrics import MAP, MRR, NDCG, Recall
+
+
+def judged(seed=0, n_queries=15):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 30, n_queries)
+    qid = np.repeat([f"q{number}" for number in range(n_queries)], sizes)
+    documents = [f"d{number}" for number in rng.permutation(len(qid))]
+    return RankingData(np.zeros((len(qid), 1)), rng.integers(0, 3, len(qid)), qid, documents=documents)
+
+
+def small(**changes):
+    return RankingData([[0.1], [0.9]], **{"y": [0, 1], "qid": [7, 7], "documents": ["a", "b"]} | changes)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-12, 1e300], ids=["ties", "equal in single precision", "beyond it"])
+def test_other_tools_compute_our_metrics_of_the_files(tmp_path, scale):
+    data = judged()
+    scores = 1.0 + scale * np.random.default_rng(1).integers(-3, 4, data.n_documents)
+    write_run(tmp_path / "test.run", data, scores)
+    write_qrels(tmp_path / "test.qrels", data)
+    ours = {"AP": MAP(), "RR": MRR(), "R@5": Recall(5), "nDCG@10": NDCG(10, gain="linear")}
+    measures = [ir_measures.AP, ir_measures.RR, ir_measures.R @ 5, ir_measures.nDCG @ 10]
+    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "test.qrels")))
+    run = list(ir_measures.read_trec_run(str(tmp_path / "test.run")))
+    found = list(ir_measures.iter_calc(measures, qrels, run))
+    queries = data.qid[data.offsets[:-1]].tolist()
+    for name, metric in ours.items():
+        theirs = {entry.query_id: entry.value for entry in found if str(entry.measure) == name}
+        np.testing.assert_allclose(
+            metric.per_query(data, scores), [theirs[query] for query in queries], rtol=0, atol=1e-12
+        )
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    data, scores = judged(), np.random.default_rng(2).standard_normal(judged().n_documents)
+    write_run(tmp_path / "test.run", data, scores)
+    write_qrels(tmp_path / "test.qrels", data)
+    read = read_run(tmp_path / "test.run", data)
+    np.testing.assert_array_equal(read.astype(np.float32), scores.astype(np.float32))
+    alone = read_qrels(tmp_path / "test.qrels")
+    assert (alone.documents.tolist(), alone.qid.tolist()) == (data.documents.tolist(), data.qid.tolist())
+    np.testing.assert_array_equal(alone.y, data.y)
+    blank = RankingData(data.X, np.ones_like(data.y), data.qid, documents=data.documents)
+    labelled = read_qrels(tmp_path / "test.qrels", blank)
+    np.testing.assert_array_equal(labelled.y, data.y)
+    assert labelled.n_pairs == data.n_pairs > blank.n_pairs == 0
+
+
+def test_documents_of_only_one_side(tmp_path):
+    data = RankingData(np.zeros((4, 1)), [0, 1, 2, 1], [7] * 4, documents=list("abcd"))
+    path = tmp_path / "bm25.run.gz"
+    path.write_bytes(gzip.compress(b"7 Q0 d 1 -2.5 bm25\n\n7 Q0 x 2 -3 bm25\n7 Q0 b 3 -4 bm25\n8 Q0 a 1 9 bm25\n"))
+    assert np.argsort(-read_run(path, data), kind="stable").tolist() == [3, 1, 0, 2]
+    qrels = tmp_path / "qrels"
+    qrels.write_text("7 0 a 3\n7 0 x 1\n7 0 b -2\n")
+    assert read_qrels(qrels, data).y.tolist() == [3, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"documents": None}, "the documents have no ids; give documents="),
+        ({"documents": ["a", "a"]}, "document a is twice in query 7"),
+        ({"documents": ["a", "b c"]}, r"\('7', 'b c'\) holds a space"),
+        ({"documents": ["a", ""]}, r"\('7', ''\) holds a space"),
+        ({"qid": ["red shoes"] * 2}, "red shoes.* holds a space"),
+    ],
+)
+def test_data_that_no_file_can_name_are_refused(tmp_path, changes, message):
+    data = small(**changes)
+    (tmp_path / "file").write_text("7 Q0 a 1 0.5 x")
+    for use in (lambda path: write_run(path, data, [1, 2]), lambda path: read_run(path, data)):
+        with pytest.raises(ValueError, match=message):
+            use(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("7 Q0 a 1 0.5 x\n7 Q0 b 0.5 x", r"line 2: '7 Q0 b 0.5 x' is not like 'q1 Q0 p7 1 12.5 bm25'"),
+        ("7 Q0 a 1 nan x", "line 1: .* with a finite score"),
+        ("7 Q0 a 1 1 x\n7 Q0 a 2 0.5 x", "line 2: document a is twice in query 7"),
+        ("8 Q0 a 1 0.5 x", "none of its documents is in data, whose first is 'a' of query 7"),
+    ],
+)
+def test_wrong_runs_are_refused_by_line(tmp_path, text, message):
+    (tmp_path / "wrong.run").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_run(tmp_path / "wrong.run", small())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("7 0 a 0.5", "line 1: the label 0.5 is not an integer"),
+        ("7 0 a 1\n7 0 a 2", "line 2: a second label of document a in query 7"),
+        ("8 0 a 1", "none of its documents is in data"),
+    ],
+)
+def test_wrong_qrels_are_refused_by_line(tmp_path, text, message):
+    (tmp_path / "qrels").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_qrels(tmp_path / "qrels", small())
+
+
+def test_a_run_has_one_ranking(tmp_path):
+    with pytest.raises(ValueError, match=r"scores has shape \(2, 1\); a run has one ranking"):
+        write_run(tmp_path / "run", small(), [[1.0], [2.0]])

@@ -1,0 +1,263 @@
+"""Weights of queries and documents, against explicit pairs, copies of queries and documents, and SciPy."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.base import clone
+
+from moerank.data import RankingData, cut_into_shards
+from moerank.metrics import NDCG
+from moerank.mofsrank import MOFSRank
+from moerank.rankers import BaggedLambdaMART, FSMRank, LambdaMART, ListNet, RankRLS, RankSVM
+from moerank.training.moments import PairMoments
+
+
+def weighted_data(seed=0, n_queries=9, *, queries=True, documents=True):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 9, n_queries)
+    qid = np.repeat(np.arange(n_queries), sizes)
+    weights = {
+        "query_weights": rng.integers(1, 4, n_queries) if queries else None,
+        "document_weights": rng.integers(1, 4, len(qid)) if documents else None,
+    }
+    return RankingData(rng.standard_normal((len(qid), 4)) + 3.0, rng.integers(0, 3, len(qid)), qid, **weights)
+
+
+def explicit_pairs(data):
+    """Differences, differences of the labels, and weights of all pairs, one by one."""
+    u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
+    v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
+    found = [
+        (data.X[i] - data.X[j], data.y[i] - data.y[j], v[q] * u[i] * u[j], i, j, q)
+        for q in range(data.n_queries)
+        for i in range(data.offsets[q], data.offsets[q + 1])
+        for j in range(data.offsets[q], data.offsets[q + 1])
+        if data.y[i] > data.y[j]
+    ]
+    D, t, omega, i, j, q = (np.array(column) for column in zip(*found, strict=True))
+    return D, t, omega, i, j, q
+
+
+KINDS = [{"documents": False}, {"queries": False}, {}]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["queries", "documents", "both"])
+@pytest.mark.parametrize("target", ["unit", "difference"])
+def test_rankrls_is_weighted_least_squares(kind, target):
+    data = weighted_data(**kind)
+    D, t, omega, i, j, q = explicit_pairs(data)
+    t = np.ones(len(t)) if target == "unit" else t
+    rng = np.random.default_rng(1)
+    ranker = RankRLS(alpha=0.3, target=target)
+
+    def expected(kept, features):
+        root = np.sqrt(omega[kept] / omega[kept].sum())
+        A = np.vstack([root[:, None] * D[kept][:, features], np.sqrt(0.3) * np.eye(features.sum())])
+        w = np.zeros(4)
+        w[features] = np.linalg.lstsq(A, np.append(root * t[kept], np.zeros(features.sum())))[0]
+        return w
+
+    features = rng.random((5, 4)) < 0.6
+    features[:, 0] = True
+    everything = np.ones(len(t), bool)
+    np.testing.assert_allclose(ranker.fit(data).coef_, expected(everything, np.ones(4, bool)), rtol=1e-9, atol=1e-12)
+    pairs, documents = rng.random((5, len(t))) < 0.5, rng.random((5, data.n_documents)) < 0.8
+    queries = rng.random((5, data.n_queries)) < 0.7
+    order = np.lexsort((j, i))
+    assert (data.pairs.better[0], data.pairs.worse[0]) == (i[order][0], j[order][0])
+    assert data.pairs.better.tolist() == i.tolist()
+    cases = [
+        (ranker.fit_population(data, feature_mask=features), [everything] * 5),
+        (ranker.fit_population(data, pair_mask=pairs, feature_mask=features), pairs),
+        (ranker.fit_population(data, pair_mask=pairs[0], feature_mask=features), [pairs[0]] * 5),
+        (ranker.fit_documents(data, documents, features), documents[:, i] & documents[:, j]),
+        (ranker.fit_documents(data, documents[0], features), [documents[0, i] & documents[0, j]] * 5),
+        (ranker.fit_queries(data, queries, features), queries[:, q]),
+        (ranker.fit_queries(data, queries[0], features), [queries[0, q]] * 5),
+    ]
+    for found, kept in cases:
+        by_hand = np.array([expected(mask, own) for mask, own in zip(kept, features, strict=True)])
+        np.testing.assert_allclose(found, by_hand, rtol=1e-8, atol=1e-11)
+
+
+def test_the_query_loss_weighs_queries_and_documents():
+    data, alpha = weighted_data(3), 0.7
+    A, b = alpha * np.eye(4), np.zeros(4)
+    for q in range(data.n_queries):
+        rows = range(data.offsets[q], data.offsets[q + 1])
+        u = data.document_weights
+        for i in rows:
+            for j in rows:
+                factor = data.query_weights[q] * u[i] * u[j] / (2 * sum(u[k] for k in rows))
+                A += factor * np.outer(data.X[i] - data.X[j], data.X[i] - data.X[j])
+                b += factor * (data.y[i] - data.y[j]) * (data.X[i] - data.X[j])
+    ranker = RankRLS(alpha=alpha, loss="query")
+    expected = np.linalg.solve(A, b)
+    np.testing.assert_allclose(ranker.fit(data).coef_, expected, rtol=1e-9)
+    every = np.ones((1, data.n_queries), bool)
+    np.testing.assert_allclose(ranker.fit_queries(data, every)[0], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["pair", "query"])
+def test_leaving_a_query_out_is_training_without_it(loss):
+    data = weighted_data(4)
+    ranker = RankRLS(alpha=0.2, loss=loss)
+    scores = ranker.leave_query_out(data)
+    for q in range(data.n_queries):
+        rows = np.arange(*data.offsets[q : q + 2])
+        rest = data.with_rows(np.setdiff1d(np.arange(data.n_documents), rows))
+        np.testing.assert_allclose(scores[rows], data.X[rows] @ ranker.fit(rest).coef_, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["queries", "documents", "both"])
+def test_ranksvm_minimises_the_weighted_loss(kind):
+    data = weighted_data(5, **kind)
+    D, _, omega, i, j, q = explicit_pairs(data)
+    rng = np.random.default_rng(2)
+    pairs, documents = rng.random((3, len(D))) < 0.6, rng.random((3, data.n_documents)) < 0.8
+    queries = rng.random((3, data.n_queries)) < 0.8
+    features = rng.random((3, 4)) < 0.7
+    features[:, 1] = True
+    ranker = RankSVM(C=2.0)
+
+    def objective(w, kept):
+        slack = np.maximum(0, 1 - D[kept] @ w)
+        share = omega[kept] / omega[kept].sum()
+        return w @ w / 2 + 2.0 * share @ slack**2, w - 4.0 * D[kept].T @ (share * slack)
+
+    def expected(kept, own):
+        def within(v):
+            w = np.zeros(4)
+            w[own] = v
+            value, gradient = objective(w, kept)
+            return value, gradient[own]
+
+        w = np.zeros(4)
+        w[own] = minimize(within, np.zeros(own.sum()), jac=True, method="BFGS", options={"gtol": 1e-10}).x
+        return w
+
+    every, whole = np.ones(len(D), bool), np.ones(4, bool)
+    np.testing.assert_allclose(ranker.fit(data).coef_, expected(every, whole), atol=1e-7)
+    cases = [
+        (ranker.fit_population(data, feature_mask=features), [every] * 3),
+        (ranker.fit_population(data, pair_mask=pairs, feature_mask=features), pairs),
+        (ranker.fit_documents(data, documents, features), documents[:, i] & documents[:, j]),
+        (ranker.fit_documents(data, documents[0], features), [documents[0, i] & documents[0, j]] * 3),
+        (ranker.fit_queries(data, queries, features), queries[:, q]),
+    ]
+    for found, kept in cases:
+        by_hand = np.array([expected(mask, own) for mask, own in zip(kept, features, strict=True)])
+        np.testing.assert_allclose(found, by_hand, atol=1e-7)
+    candidates = [RankSVM(C=C) for C in (0.5, 2.0)]
+    np.testing.assert_array_equal(ranker._fit_candidates(data, candidates)[1], ranker.fit(data).coef_)
+
+
+def copies(data, queries, documents):
+    """The same data with whole numbers of copies of the queries and documents."""
+    rows, qid = [], []
+    for q, times in enumerate(queries):
+        own = np.repeat(np.arange(*data.offsets[q : q + 2]), documents[slice(*data.offsets[q : q + 2])])
+        for _ in range(times):
+            qid += [len(qid) and qid[-1] + 1] * len(own)
+            rows += own.tolist()
+    return RankingData(data.X[rows], data.y[rows], np.array(qid))
+
+
+@pytest.mark.parametrize("ranker", [RankRLS(alpha=0.1), RankSVM(C=3.0)], ids=repr)
+def test_a_weight_of_3_is_three_copies(ranker):
+    rng = np.random.default_rng(7)
+    plain = weighted_data(7, queries=False, documents=False)
+    queries, documents = rng.integers(1, 4, plain.n_queries), rng.integers(1, 4, plain.n_documents)
+    data = RankingData(plain.X, plain.y, plain.qid, query_weights=queries, document_weights=documents)
+    expected = ranker.fit(copies(plain, queries, documents)).coef_
+    np.testing.assert_allclose(ranker.fit(data).coef_, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_moments_of_shards_add_up(dtype):
+    data = weighted_data(8, 30)
+    data = RankingData(
+        data.X.astype(dtype),
+        data.y,
+        data.qid,
+        query_weights=data.query_weights,
+        document_weights=data.document_weights,
+    )
+    D, t, omega, *_ = explicit_pairs(data)
+    share = omega / omega.sum()
+    for held in (data, cut_into_shards(data, 4)):
+        moments = PairMoments.of(held)
+        np.testing.assert_allclose(
+            moments.gram, (share[:, None] * D).T @ D, rtol=1e-5 if dtype == np.float32 else 1e-11
+        )
+        np.testing.assert_allclose(moments.unit, share @ D, rtol=1e-4 if dtype == np.float32 else 1e-10)
+        np.testing.assert_allclose(moments.difference, (share * t) @ D, rtol=1e-4 if dtype == np.float32 else 1e-10)
+
+
+def test_trees_weigh_queries_as_copies():
+    rng = np.random.default_rng(9)
+    plain = weighted_data(9, 20, queries=False, documents=False)
+    times = rng.integers(1, 4, plain.n_queries)
+    data = RankingData(plain.X, plain.y, plain.qid, query_weights=times)
+    ranker = LambdaMART(n_trees=10, n_leaves=4)
+    expected = ranker.fit(copies(plain, times, np.ones(plain.n_documents, int))).predict(plain.X)
+    np.testing.assert_allclose(ranker.fit(data).predict(plain.X), expected, rtol=1e-6)
+    assert np.abs(ranker.fit(plain).predict(plain.X) - expected).max() > 1e-3
+    heavy = RankingData(plain.X, plain.y, plain.qid, document_weights=rng.integers(1, 9, plain.n_documents))
+    assert np.abs(ranker.fit(heavy).predict(plain.X) - ranker.fit(plain).predict(plain.X)).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "ranker", [RankRLS(), RankSVM(), LambdaMART(n_trees=3), BaggedLambdaMART(n_bags=2, n_trees=3, random_state=0)]
+)
+def test_equal_weights_give_the_same_bits_as_none(ranker):
+    plain = weighted_data(11, 20, queries=False, documents=False)
+    equal = RankingData(
+        plain.X,
+        plain.y,
+        plain.qid,
+        query_weights=np.full(plain.n_queries, 0.3),
+        document_weights=np.full(plain.n_documents, 7),
+    )
+    np.testing.assert_array_equal(ranker.fit(equal).predict(plain.X), ranker.fit(plain).predict(plain.X))
+
+
+def test_others_say_that_they_take_no_weights(recwarn):
+    data = weighted_data(12)
+    ListNet().fit(data)
+    assert "ListNet is trained without the weights of queries and documents" in str(recwarn[-1].message)
+    recwarn.clear()
+    for ranker in (RankRLS(), RankSVM(), LambdaMART(n_trees=2), MOFSRank(**SHORT), MOFSRank(RankSVM(), **SHORT)):
+        ranker.fit(data)
+    assert not [entry for entry in recwarn if "weights" in str(entry.message)]
+    with pytest.warns(UserWarning, match="MOFSRank is trained without the weights"):
+        MOFSRank(FSMRank(), **SHORT).fit(data)
+
+
+SHORT = {
+    "instance_selection": {"generations": 2, "population": 8},
+    "feature_selection": {"generations": 2, "population": 8},
+    "ensemble": {"generations": 2, "population": 8},
+    "random_state": 0,
+}
+
+
+@pytest.mark.parametrize("unit", ["pair", "query", "document"])
+@pytest.mark.parametrize("backend", [RankRLS(), RankSVM()], ids=repr)
+def test_searches_minimise_the_weighted_error(unit, backend):
+    data, validation = weighted_data(13, 40), weighted_data(14, 40)
+    stage = SHORT["instance_selection"] | {"unit": unit}
+    solver = MOFSRank(backend, **SHORT | {"instance_selection": stage}, workers=2)
+    solver.fit(data, validation=validation)
+    for w, member in zip(solver.front_coefs_, solver.front_.itertuples(), strict=True):
+        values = NDCG(10).per_query(data, data.X @ w)
+        expected = values @ data.query_weights / data.query_weights.sum()
+        assert 1 - member.error == pytest.approx(expected, abs=1e-12)
+    one = clone(solver).set_params(workers=1).fit(data, validation=validation)
+    np.testing.assert_array_equal(one.front_coefs_, solver.front_coefs_)
+    chosen = NDCG(10).per_query(validation, solver.predict(validation))
+    verdict = solver.verdict(validation)
+    reference = NDCG(10).per_query(validation, solver._reference.scores(validation.X)[:, 0])
+    share = validation.query_weights / validation.query_weights.mean()
+    differs = NDCG(10).can_differ(validation)
+    np.testing.assert_allclose(verdict.differences, (share * (chosen - reference))[differs], atol=1e-12)
