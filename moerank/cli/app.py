@@ -16,6 +16,7 @@ from moerank.cli.costs import COSTS_EXAMPLES, DESIGN_EXAMPLES, costs, design
 from moerank.cli.data import DESCRIBE_EXAMPLES, cache, describe
 from moerank.cli.export import EXPORT_EXAMPLES, export
 from moerank.cli.ingest import INGEST_EXAMPLES, ingest
+from moerank.cli.init import INIT_EXAMPLES, init
 from moerank.cli.messages import escape_what_cannot_be_written, notice
 from moerank.cli.options import AsJson
 from moerank.cli.report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
@@ -81,6 +82,7 @@ def _add(to: typer.Typer, command: Callable[..., None], examples: str | None = N
     to.command(name, help="\n\n".join(" ".join(text.split("\n")) for text in paragraphs), epilog=examples)(command)
 
 
+_add(app, init, INIT_EXAMPLES)
 _add(app, run, RUN_EXAMPLES)
 _add(app, study, STUDY_EXAMPLES)
 _add(app, merge, MERGE_EXAMPLES)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from moerank.metrics import Metric
     from moerank.studies.problem import Problem
 
-__all__ = ["DESCRIBE_EXAMPLES", "cache", "describe"]
+__all__ = ["DESCRIBE_EXAMPLES", "as_rule", "cache", "describe", "names_of"]
 
 DESCRIBE_EXAMPLES = """\
 Examples:
@@ -28,7 +28,7 @@ moerank data describe MQ2008/Fold1
 
 moerank data describe MQ2008/Fold1/train.txt --json
 
-moerank data describe shop.csv --label clicks --query session --missing query-worst
+moerank data describe shop.csv --label clicks --query session --missing query-worst --exclude title,added
 
 moerank data describe my_problem.toml --fold 2
 
@@ -46,6 +46,10 @@ def describe(
         str | None,
         typer.Option(help="Replace missing values by a number, query-min, query-mean or query-worst; else an error."),
     ] = None,
+    features: Annotated[
+        str, typer.Option(metavar="NAME,NAME", help="Columns of features; by default all others.")
+    ] = "",
+    exclude: Annotated[str, typer.Option(metavar="NAME,NAME", help="Columns that are no features.")] = "",
     fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder of folds.")] = 1,
     data: Data = None,
     dask: Annotated[
@@ -68,10 +72,10 @@ def describe(
             metric: Metric = NDCG(10)
             if what.endswith(".toml") or not Path(what).exists():
                 metric = _problem(what, {}).metric.make()
+            options = dict(label=label, query=query, missing=missing, features=features, exclude=exclude)
             if cluster is None:
-                parts = _read(what, label, query, missing, fold, data)
+                parts = _read(what, options, fold, data)
             else:
-                options = {"--label": label, "--query": query, "--missing": missing}
                 parts = _problem(what, options, dask).load_limited_fold(fold, data, cluster)[0]
             descriptions = [describe_data(part) for part in parts]
         if as_json:
@@ -94,18 +98,15 @@ def _differing(metric: Metric, data: AnyData) -> str:
         return str(error)
 
 
-def _read(
-    what: str, label: str | None, query: str | None, missing: str | None, fold: int, data: Path | None
-) -> Sequence[AnyData]:
+def _read(what: str, options: dict[str, str | None], fold: int, data: Path | None) -> Sequence[AnyData]:
     """Return the data of a file, or the parts of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds
     from moerank.data.read.files import part_paths, reader_of
     from moerank.data.read.table import find_part, guess_columns
 
-    path, rule = Path(what), cast("MissingRule | None", _rule(missing))  # the readers check its name
+    path, rule = Path(what), cast("MissingRule | None", as_rule(options["missing"]))  # the readers check its name
     if path.suffix == ".toml" or not path.exists():
-        options = {"--label": label, "--query": query, "--missing": missing}
         return _problem(what, options).load_fold(fold, data)
     if path.is_dir() and (n_folds := count_folds(path)):
         if fold > n_folds:
@@ -121,26 +122,32 @@ def _read(
         if len(part_paths(path, drawn=True)) == 2:
             notice("no validation part: a fifth of the training queries is drawn, as by split = {validation = 0.2}")
         return load_fold(path, missing=rule, validation=0.2)
-    columns = guess_columns(first, label, query)
-    if label is None or query is None:
-        notice(f"label: column {columns[0]!r}, query: column {columns[1]!r}")
-    if path.is_dir():
-        return load_table_fold(path, label=columns[0], query=columns[1], missing=rule)
-    return [load_table(path, label=columns[0], query=columns[1], missing=rule)]
+    label, query = guess_columns(first, options["label"], options["query"])
+    if options["label"] is None or options["query"] is None:
+        notice(f"label: column {label!r}, query: column {query!r}")
+    features, exclude = names_of(options["features"] or ""), names_of(options["exclude"] or "")
+    load = load_table_fold if path.is_dir() else load_table
+    read = load(path, label=label, query=query, features=features or None, exclude=exclude, missing=rule)
+    return read if isinstance(read, tuple) else [read]
 
 
 def _problem(what: str, options: dict[str, str | None], dask: str | None = None) -> Problem:
     """Return a problem, with shards for a Dask cluster; options of data files are a ValueError."""
     from moerank.studies.problem import load_problem
 
-    given = [name for name, value in options.items() if value is not None]
+    given = [name for name, value in options.items() if value]
     if given:
-        raise ValueError(f"{given[0]} is for data files; in a problem, set it in the problem file")
+        raise ValueError(f"--{given[0]} is for data files; in a problem, set it in the problem file")
     problem = load_problem(what)
     return problem if dask is None else problem.in_shards()
 
 
-def _rule(missing: str | None) -> float | str | None:
+def names_of(listed: str) -> list[str]:
+    """Return the names of a list with commas."""
+    return [name for part in listed.split(",") if (name := part.strip())]
+
+
+def as_rule(missing: str | None) -> float | str | None:
     """Return --missing as a number, or as the name of a rule."""
     try:
         return None if missing is None else float(missing)

@@ -71,8 +71,12 @@ def run(
     data: Data = None,
     fold: Annotated[str, typer.Option(help="A number from 1, or all.")] = "1",
     solver: Annotated[
-        str, typer.Option(help="Name of a solver; moerank solvers lists them.", autocompletion=complete_solver)
-    ] = "mofsrank",
+        str | None,
+        typer.Option(
+            help="Name of a solver; moerank solvers lists them. By default that of the problem, else mofsrank.",
+            autocompletion=complete_solver,
+        ),
+    ] = None,
     backend: Annotated[
         str | None, typer.Option(help="Ranker that evaluates individuals, instead of that of the problem.")
     ] = None,
@@ -140,13 +144,13 @@ def run(
         if dask is not None:
             chosen = chosen.in_shards()
         make_backend(chosen.backend.name, **chosen.backend.parameters)
-        asked = Solver.parse(solver)
+        asked = Solver.parse(solver or chosen.solver.name)
         folds = _folds(fold, chosen.n_folds(data))
         several = len(folds) > 1
         _check_members(member or [], several=several, as_json=as_json)
         if against is not None and (several or as_json):
             raise ValueError("--against compares the member of a single fold in words; omit --fold all and --json")
-        label = chosen.name if solver == "mofsrank" else f"{chosen.name}-{solver}"
+        label = chosen.name if asked.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign(folders.values(), out)

@@ -249,8 +249,8 @@ def _is_unknown(value: object) -> bool:
 
 def _no_numbers(name: str, what: str) -> str:
     return (
-        f"column {name!r} of X holds {what}, and a feature is a number; leave it out, turn it into numbers if it "
-        f"holds some (X[{name!r}].astype(float)), or into one column of 0 and 1 per value (pandas.get_dummies)"
+        f"column {name!r} of X holds {what}, and a feature is a number; leave it out, turn it into numbers, or into "
+        "one column of 0 and 1 per value (pandas.get_dummies)"
     )
 
 

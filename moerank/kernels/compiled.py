@@ -83,7 +83,10 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
         try:
             return super().__call__(*arguments)
         except SystemError as error:
-            if isinstance(error.__cause__, KeyboardInterrupt):
+            cause: BaseException | None = error
+            while isinstance(cause, SystemError):
+                cause = cause.__cause__
+            if isinstance(cause, KeyboardInterrupt):
                 raise KeyboardInterrupt from None
             raise
 

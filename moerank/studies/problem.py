@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, cast, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     Field,
     PrivateAttr,
@@ -25,6 +26,7 @@ from pydantic import (
 from moerank.checks import Parameters, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
+from moerank.data.read.files import reader_of
 from moerank.data.shards import NOT_ON_SHARDS
 from moerank.files import Json, read_text
 from moerank.metrics import Metric, make_metric
@@ -220,12 +222,15 @@ class SolverSection(Section):
 
     Attributes
     ----------
+    name : str
+        The solver of ``moerank run``, with its parameters in brackets, as "mofsrank-staircase[ensemble=false]".
     parameters : dict
         Arguments of the solver; what is given here is not chosen by validation data.
     tune : bool
         Whether validation MAP chooses among the solver's published grid.
     """
 
+    name: Annotated[str, AfterValidator(lambda name: Solver.parse(name).label)] = "mofsrank"
     parameters: PlainParameters = Field(default_factory=dict)
     tune: bool = True
 
@@ -520,6 +525,8 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
 
 def _document(path: Path) -> Json:
     """Return what stands in a TOML file."""
+    if (reader := reader_of(path)) is not None and reader.tabular:
+        raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     text = read_text(path, MOST_BYTES_OF_PROBLEM_FILES)
     for number, line in enumerate(text.splitlines(), start=1):
         if len(line) > LONGEST_LINE:

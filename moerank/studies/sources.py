@@ -402,6 +402,8 @@ class TableData(FileData):
         The names of the columns of relevance labels and query ids; a table of ``moerank data ingest`` tells them.
     features : list of str, optional
         The names of the feature columns; by default those that the table tells, or all others.
+    exclude : list of str
+        The names of columns that are no features, such as texts and dates.
     document, query_weight, document_weight : str, optional
         The names of the columns of document ids and weights, see `load_table`.
     """
@@ -412,19 +414,20 @@ class TableData(FileData):
     label: str | None = None
     query: str | None = None
     features: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
     document: str | None = None
     query_weight: str | None = None
     document_weight: str | None = None
 
     def settings(self) -> dict[str, Any]:
-        """Return all settings that can decide results; weights that are not given are none."""
-        absent = {name for name in ("query_weight", "document_weight") if getattr(self, name) is None}
+        """Return all settings that can decide results, without those that do nothing."""
+        absent = {name for name in ("exclude", "query_weight", "document_weight") if not getattr(self, name)}
         return self.model_dump(mode="json", exclude=INDIFFERENT | absent)
 
     def _reading(self, names: Sequence[str] = ()) -> dict[str, Any]:
         columns = self.model_dump(include={"label", "query", "document", "query_weight", "document_weight"})
         columns["features"] = names or self.features
-        return super()._reading() | columns
+        return super()._reading() | columns | ({} if names else {"exclude": self.exclude})
 
 
 InMemory: TypeAlias = RankingData | Fold | Sequence[Fold]

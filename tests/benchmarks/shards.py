@@ -185,7 +185,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="leave out the other stages and backends")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    dask.config.set({"distributed.deploy.lost-worker-timeout": "300 s"})  # a killed worker may take long to start anew
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"})  # else one that has died twice is left out
     count_bytes()
     data = make_web(arguments.queries)
     n_bytes = data.X.nbytes / arguments.shards

@@ -177,7 +177,7 @@ def choose_columns(
             raise ValueError(
                 f"{path}: there is no column beside {label!r} and {query!r}; at least one feature is needed"
             )
-        return Columns(label, query, chosen, "list the columns that are features, or make numbers of it", further)
+        return Columns(label, query, chosen, "leave it out (exclude), or make numbers of it", further)
     chosen = tuple(features)
     if not chosen:
         raise ValueError(f"{path}: features is empty; at least one column is needed")

@@ -27,7 +27,7 @@ from moerank.data.read.columns import MISSING_REMEDY, MOST_LABEL, Columns, begin
 from moerank.data.read.files import report_reading
 from moerank.files import open_regular
 
-__all__ = ["MISSING", "csv_names", "opened", "read_csv", "refuse_csv", "text_lines"]
+__all__ = ["MISSING", "REMEDIES", "csv_names", "kind_of", "opened", "read_csv", "refuse_csv", "text_lines"]
 
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
 """How files write that a value is missing."""
@@ -194,10 +194,38 @@ def _mistake(text: str, largest: float, *, missing: bool) -> str | None:
             return None
         return "the value of {1} is missing ({0}); " + MISSING_REMEDY
     if not _NUMBER.fullmatch(text):
-        return "the value {0} of {1} is not a number; list the columns that are features, or make numbers of them"
+        return "the value {0} of {1} is not a number; " + REMEDIES[kind_of(text)]
     if abs(float(text)) > largest:
         return "the value {0} of {1} is too large for the precision of the features"
     return None
+
+
+KINDS = {
+    "numbers": _NUMBER,
+    "decimal commas": re.compile(r"[ \t]*[+-]?[0-9]*,[0-9]+[ \t]*"),
+    "switches": re.compile(r"(?i)[ \t]*(?:true|false|yes|no)[ \t]*"),
+    "dates": re.compile(r"[ \t]*[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[ \t]*[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}.*"),
+    "texts": re.compile(r"(?s).*"),
+}
+"""Patterns of the values of columns, the most particular first."""
+
+REMEDIES = {
+    "decimal commas": 'write decimals with a point, as pandas.read_csv(path, sep=";", decimal=",").to_csv(…) does',
+    "switches": "write 1 for true and 0 for false",
+    "dates": "leave the column out (exclude), or write a number of days",
+    "texts": "leave the column out (exclude), or make numbers of it",
+}
+
+
+def kind_of(*texts: str) -> str:
+    """Return which of `KINDS` all these texts are.
+
+    Examples
+    --------
+    >>> kind_of("1", "2.5"), kind_of("1,5"), kind_of("1", "true"), kind_of("2024-02-29"), kind_of("TRUE", "false")
+    ('numbers', 'decimal commas', 'texts', 'dates', 'switches')
+    """
+    return next(kind for kind, pattern in KINDS.items() if all(map(pattern.fullmatch, texts)))
 
 
 def _quoted(text: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Vector
+from moerank.checks import unknown
 from moerank.data.blocks import empty_table
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
 from moerank.data.missing import MissingRule, check_missing_rule
@@ -48,6 +49,7 @@ __all__ = [
     "guess_columns",
     "load_table",
     "load_table_fold",
+    "sample_table",
     "read_table",
     "table_offsets",
     "table_paths",
@@ -72,6 +74,7 @@ def load_table(
     label: str | None = None,
     query: str | None = None,
     features: Iterable[str] | None = None,
+    exclude: Iterable[str] = (),
     document: str | None = None,
     query_weight: str | None = None,
     document_weight: str | None = None,
@@ -94,6 +97,8 @@ def load_table(
     features : sequence of str, optional
         The names of the feature columns, in the order of the result; by default those that the file tells, or all
         others, which must hold numbers.
+    exclude : sequence of str, optional
+        The names of columns that are no features, such as texts and dates.
     document : str, optional
         The name of the column of document ids; a table of `moerank.ingest` tells it.
     query_weight, document_weight : str, optional
@@ -141,10 +146,11 @@ def load_table(
         raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
-    if isinstance(features, str):
-        raise ValueError(f"features must be a list of names of columns, not the text {features!r}")
-    label, query, chosen = column_roles(path, label, query, features)
+    for argument, names in (("features", features), ("exclude", exclude)):
+        if isinstance(names, str):
+            raise ValueError(f"{argument} must be a list of names of columns, not the text {names!r}")
     further = further_columns(path, document, query_weight, document_weight)
+    label, query, chosen = column_roles(path, label, query, features, exclude, further.values())
 
     def read() -> Table:
         return read_table(path, label, query, chosen, further, dtype=dtype, missing=missing is not None)
@@ -160,6 +166,7 @@ def load_table_fold(
     label: str | None = None,
     query: str | None = None,
     features: Iterable[str] | None = None,
+    exclude: Iterable[str] = (),
     document: str | None = None,
     query_weight: str | None = None,
     document_weight: str | None = None,
@@ -173,7 +180,7 @@ def load_table_fold(
     directory : path-like
         The folder with ``train``, ``vali`` and ``test`` (or ``valid``, or ``validation``), each ``.parquet``, ``.pq``,
         ``.csv``, ``.csv.gz`` or ``.tsv``. The first found in this order is read.
-    label, query, features, document, query_weight, document_weight, missing, dtype
+    label, query, features, exclude, document, query_weight, document_weight, missing, dtype
         As in `load_table`.
 
     Returns
@@ -189,9 +196,9 @@ def load_table_fold(
         As `load_table`, and by default for a part that has other columns than the training table.
     """
     paths = table_paths(Path(directory))
-    label, query, chosen = column_roles(paths[0], label, query, features)
-    told = chosen is not None
     further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
+    label, query, chosen = column_roles(paths[0], label, query, features, exclude, further.values())
+    told = chosen is not None
     parts: list[RankingData] = []
     for path in paths:
         if parts and not told:
@@ -204,16 +211,21 @@ def load_table_fold(
 
 
 def column_roles(
-    path: Path, label: str | None = None, query: str | None = None, features: Iterable[str] | None = None
+    path: Path,
+    label: str | None = None,
+    query: str | None = None,
+    features: Iterable[str] | None = None,
+    exclude: Iterable[str] = (),
+    further: Iterable[str | None] = (),
 ) -> tuple[str, str, list[str] | None]:
     """Return the columns of label, query and features: those given, else those that the file tells.
 
-    None stands for all other columns as features.
+    None stands for all columns as features but those of `further` roles.
 
     Raises
     ------
     ValueError
-        If label or query are neither given nor told.
+        If label or query are neither given nor told, or a column to exclude is not there.
     """
     roles = _table_reader(path).roles_in(path)
     label, query = label or roles.get("label"), query or roles.get("query")
@@ -222,6 +234,12 @@ def column_roles(
         raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
     if features is None:
         features = [name for name in roles.get("features", ()) if name not in (label, query)] or None
+    if left_out := set(exclude):
+        present = _table_reader(path).names(path, [label, query, *left_out])
+        if absent := sorted(left_out - set(present)):
+            raise ValueError(f"{path}: {unknown('column', absent[0], present)}; exclude= names columns to leave out")
+        left_out |= {label, query, *filter(None, further)}
+        features = [name for name in features or present if name not in left_out]
     return label, query, None if features is None else list(features)
 
 
@@ -288,6 +306,23 @@ def guess_columns(path: Path, label: str | None = None, query: str | None = None
     label, query = label or roles.get("label"), query or roles.get("query")
     present = reader.names(path, [name for name in (label, query) if name is not None])
     return _guessed(path, "label", label, LABELS, present), _guessed(path, "query", query, QUERIES, present)
+
+
+def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
+    """Return the first rows of all columns of a table, those of a CSV file as texts."""
+    import pyarrow as pa
+
+    reader, batches, size = _table_reader(path), [], 0
+    names = reader.names(path)
+    for batch in reader.batches(path, names, names):
+        batches.append(batch)
+        size += batch.num_rows
+        if size >= n_rows:
+            break
+    if not size:
+        raise ValueError(f"{path}: the table has no row")
+    table = pa.Table.from_batches(batches)
+    return {name: table.column(name).slice(0, n_rows) for name in names}
 
 
 def _guessed(path: Path, what: str, given: str | None, usual: tuple[str, ...], present: list[str]) -> str:
@@ -474,9 +509,9 @@ def _fill(block: Floats, batch: pa.RecordBatch, names: Sequence[str], where: str
             target[...] = values
         if np.isfinite(target).all():
             continue
-        unknown = np.isnan(target)
-        if unknown.any() and not missing:
-            wrong = row + int(unknown.argmax()) + 1
+        absent = np.isnan(target)
+        if absent.any() and not missing:
+            wrong = row + int(absent.argmax()) + 1
             raise WrongValueError(f"{where.format(wrong)}the value of {name!r} is missing; {MISSING_REMEDY}")
         if (infinite := np.isinf(target)).any():
             wrong = int(infinite.argmax())

@@ -1,0 +1,245 @@
+"""A first problem file for a table: which columns are the label, the query and features, and why."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from moerank.checks import unknown
+from moerank.data.read.csv import MISSING, REMEDIES, kind_of
+from moerank.data.read.table import LABELS, QUERIES, find_part, sample_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Draft", "draft_problem"]
+
+MOST_GRADES = 10
+"""Different values of a column that may hold relevance labels."""
+
+LARGEST_EXPONENT = 15
+"""Largest label y whose gain 2^y − 1 leaves the others a say."""
+
+DOCUMENTS = ("doc", "docid", "doc_id", "document", "document_id", "item_id", "product_id", "prop_id", "sku", "asin")
+"""Usual names of the column of document ids."""
+
+SEARCH = "mofsrank-staircase[instance_selection=false]"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A problem file that is not written yet.
+
+    Attributes
+    ----------
+    table : Path
+        The table, or a folder of such.
+    n_rows : int
+        Rows that were looked at.
+    label, query : str
+        The columns that were given or guessed.
+    why : (str, str)
+        The reasons for label and query.
+    document : str or None
+        The column of document ids.
+    left_out : dict of str to str
+        Columns that are no features, and why.
+    gaps : tuple of str
+        Features with missing values.
+    missing : float or str
+        What these become.
+    largest : float
+        The largest label.
+    """
+
+    table: Path
+    n_rows: int
+    label: str
+    query: str
+    why: tuple[str, str]
+    document: str | None
+    left_out: dict[str, str]
+    gaps: tuple[str, ...]
+    missing: float | str
+    largest: float
+
+    @property
+    def path(self) -> Path:
+        """The problem file, beside the table."""
+        return self.table.with_name(f"{self.table.stem}.toml")
+
+    @property
+    def reasons(self) -> list[str]:
+        """A sentence on each guess."""
+        found = [f"label: {self.label!r}, {self.why[0]}", f"query: {self.query!r}, {self.why[1]}"]
+        found += [f"document ids: {self.document!r}, by its name"] if self.document else []
+        found += [f"no feature: {name!r}, {why}" for name, why in self.left_out.items()]
+        found += [f"missing values, first in {self.gaps[0]!r}, become {self.missing}"] if self.gaps else []
+        return found
+
+    @property
+    def text(self) -> str:
+        """The problem file: TOML with comments."""
+        several, name = self.table.is_dir(), self.table.name
+        lines = [
+            f"# The problem of {name}, guessed from its first {self.n_rows:,} rows. Correct what is wrong.",
+            f"name = {_quoted(re.sub(r'[^A-Za-z0-9_.-]+', '-', self.table.stem))}",
+            "",
+            "[data]",
+            'source = "table"',
+            f"folder = {_quoted(name)}" if several else f"file = {_quoted(name)}",
+            f"label = {_quoted(self.label)}  # {self.why[0]}",
+            f"query = {_quoted(self.query)}  # {self.why[1]}",
+            f"document = {_quoted(self.document)}" if self.document else "",
+            f"exclude = [{', '.join(map(_quoted, self.left_out))}]  # no features" if self.left_out else "",
+            f"missing = {json.dumps(self.missing)}  # engines count an absent value as 0" if self.gaps else "",
+            'normalize = "standard"  # a scaling that every export can carry',
+            "" if several else "split = {validation = 0.2, test = 0.2}  # shares of the queries",
+            "",
+            "[metric]",
+            'name = "NDCG@10"',
+            'gain = "linear"  # labels are too large for 2^y − 1' if self.largest > LARGEST_EXPONENT else "",
+            "",
+            "[solver]",
+            f'name = "{SEARCH}"  # the recommended search; "mofsrank" is the published method',
+        ]
+        kept = [line for line, following in pairwise([*lines, "["]) if line or following.startswith("[")]
+        return "\n".join(kept) + "\n"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The first values of a column: kind, different values, whether equal ones stand together, and what is missing."""
+
+    kind: str
+    values: tuple[str, ...]
+    together: bool
+    n_rows: int
+    n_missing: int
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> _Column:
+        import pyarrow as pa
+
+        codes = column.cast(pa.string()).combine_chunks().dictionary_encode()
+        found = codes.dictionary.to_pylist()
+        values = tuple(value for value in found if value is not None and value not in MISSING)
+        numbers = codes.indices.to_numpy(zero_copy_only=False)  # NaN where a value is missing
+        known = np.isin(numbers, [place for place, value in enumerate(found) if value in values])
+        n_runs = 1 + np.count_nonzero(np.diff(numbers[known])) if known.any() else 0
+        return cls(kind_of(*values), values, n_runs == len(values), len(column), int(np.count_nonzero(~known)))
+
+    @property
+    def whole(self) -> bool:
+        """Whether all values are whole numbers from 0."""
+        return self.kind == "numbers" and all(float(value) >= 0 and float(value).is_integer() for value in self.values)
+
+
+def draft_problem(
+    table: str | Path,
+    *,
+    label: str | None = None,
+    query: str | None = None,
+    exclude: Sequence[str] = (),
+    missing: float | str | None = None,
+) -> Draft:
+    r"""Return a problem file for a table, or for a folder of a training, validation and test table.
+
+    Parameters
+    ----------
+    table : path
+        CSV or Parquet, or of a format of an installed package. The first 20,000 rows are looked at.
+    label, query : str, optional
+        The columns of relevance labels and query ids. By default a column of a usual name is taken, else the only
+        column of few whole numbers from 0, and the first column whose equal values stand together.
+    exclude : sequence of str
+        Columns that are no features, beside texts, dates and ids of documents.
+    missing : float or str, optional
+        What missing values become, by default 0 if any is missing.
+
+    Raises
+    ------
+    ValueError
+        If no label or query can be guessed, or a column is not there.
+    FileNotFoundError
+        If there is no such table.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "shop.csv")
+    ...     _ = path.write_text("session,title,price,clicks\na,Shoe,9.5,0\na,Boot,8,1\nb,Hat,7,0\nb,Cap,2,2\n")
+    ...     draft = draft_problem(path)
+    >>> draft.path.name, draft.label, draft.query
+    ('shop.toml', 'clicks', 'session')
+    """
+    path = Path(table)
+    first = find_part(path) if path.is_dir() else path
+    if first is None or not first.exists():
+        raise FileNotFoundError(f"there is no table {path}; give a CSV or Parquet file, or a folder of such")
+    columns = {name: _Column.of(column) for name, column in sample_table(first).items()}
+    for name in (label, query, *exclude):
+        if name is not None and name not in columns:
+            raise ValueError(f"{first}: {unknown('column', name, list(columns))}")
+    label, about_label = (label, "as given") if label else _guess_label(first, columns)
+    query, about_query = (query, "as given") if query else _guess_query(first, columns, label)
+    roles = (label, query, _usual(columns, DOCUMENTS))
+    others = {name: column for name, column in columns.items() if name not in roles}
+    left_out = {name: f"{c.kind}: {REMEDIES[c.kind]}" for name, c in others.items() if c.kind != "numbers"}
+    left_out |= dict.fromkeys(exclude, "as given")
+    features = others.keys() - left_out.keys()
+    if not features:
+        raise ValueError(f"{first}: no column of numbers is left beside {label!r} and {query!r}")
+    gaps = tuple(name for name, column in others.items() if name in features and column.n_missing)
+    numbers = columns[label].values if columns[label].kind == "numbers" else ()
+    return Draft(
+        path,
+        columns[label].n_rows,
+        label,
+        query,
+        (about_label, about_query),
+        roles[2],
+        left_out,
+        gaps,
+        0.0 if missing is None else missing,
+        max(map(float, numbers), default=0.0),
+    )
+
+
+def _guess_label(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:
+    """Return the column of labels, and the reason."""
+    if usual := _usual(columns, LABELS):
+        return usual, "by its name"
+    grades = [name for name, column in columns.items() if column.whole and 1 < len(column.values) <= MOST_GRADES]
+    if len(grades) != 1:
+        shown = ", ".join(islice(grades or columns, 10))
+        raise ValueError(f"{path}: which column holds the relevance labels? Name it by --label, such as one of {shown}")
+    return grades[0], "the only column of few whole numbers"
+
+
+def _guess_query(path: Path, columns: Mapping[str, _Column], label: str) -> tuple[str, str]:
+    """Return the column of query ids, and the reason."""
+    if (usual := _usual(columns, QUERIES)) and usual != label:
+        return usual, "by its name"
+    for name, column in columns.items():
+        if name != label and column.together and 1 < len(column.values) <= column.n_rows // 2 and not column.n_missing:
+            return name, "the first column whose equal values stand together"
+    shown = ", ".join(islice((name for name in columns if name != label), 10))
+    raise ValueError(f"{path}: which column holds the query ids? Name it by --query, such as one of {shown}")
+
+
+def _usual(columns: Mapping[str, _Column], names: Sequence[str]) -> str | None:
+    return next((column for name in names for column in columns if column.lower() == name), None)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as TOML writes it."""
+    return json.dumps(text, ensure_ascii=False)
