@@ -143,7 +143,7 @@ def load_table(
         raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
     if isinstance(features, str):
         raise ValueError(f"features must be a list of names of columns, not the text {features!r}")
-    label, query, chosen = column_roles(path, label, query, features)
+    label, query, chosen = column_roles(path, label, query, features, (query_weight, document_weight))
     further = further_columns(path, document, query_weight, document_weight)
 
     def read() -> Table:
@@ -189,7 +189,7 @@ def load_table_fold(
         As `load_table`, and by default for a part that has other columns than the training table.
     """
     paths = table_paths(Path(directory))
-    label, query, chosen = column_roles(paths[0], label, query, features)
+    label, query, chosen = column_roles(paths[0], label, query, features, (query_weight, document_weight))
     told = chosen is not None
     further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
     parts: list[RankingData] = []
@@ -204,11 +204,15 @@ def load_table_fold(
 
 
 def column_roles(
-    path: Path, label: str | None = None, query: str | None = None, features: Iterable[str] | None = None
+    path: Path,
+    label: str | None = None,
+    query: str | None = None,
+    features: Iterable[str] | None = None,
+    others: Sequence[str | None] = (),
 ) -> tuple[str, str, list[str] | None]:
     """Return the columns of label, query and features: those given, else those that the file tells.
 
-    None stands for all other columns as features.
+    None stands for all other columns as features, but for `others`, which have another role.
 
     Raises
     ------
@@ -221,7 +225,7 @@ def column_roles(
         what = "label" if label is None else "query"
         raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
     if features is None:
-        features = [name for name in roles.get("features", ()) if name not in (label, query)] or None
+        features = [name for name in roles.get("features", ()) if name not in (label, query, *others)] or None
     return label, query, None if features is None else list(features)
 
 
@@ -229,8 +233,9 @@ def further_columns(
     path: Path, document: str | None = None, query_weight: str | None = None, document_weight: str | None = None
 ) -> dict[str, str]:
     """Return the columns of document ids and weights that are given, or told by the file, by the names of arrays."""
-    document = document or _table_reader(path).roles_in(path).get("document")
-    found = zip(FURTHER, (document, query_weight, document_weight), strict=True)
+    roles = _table_reader(path).roles_in(path)
+    given = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
+    found = zip(FURTHER, (name or roles.get(role) for role, name in given.items()), strict=True)
     return {array: column for array, column in found if column is not None}
 
 
