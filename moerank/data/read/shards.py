@@ -69,8 +69,7 @@ def table_shard(path: Path, number: int, n_shards: int, **reading: Any) -> Ranki
     further = further_columns(path, *(reading.get(role) for role in ("document", "query_weight", "document_weight")))
     if reader is None or not reader.columnar or further.keys() - {"documents"}:  # weights are relative to all rows
         return parts_of(load_table(path, **reading), n_shards)[number]
-    roles = {role: reading.get(role) for role in ("label", "query", "features")}
-    label, query, features = column_roles(path, **roles)
+    label, query, features = column_roles(path, reading.get("label"), reading.get("query"), reading.get("features"))
     offsets = table_offsets(path, query)
     begin, end = offsets[shard_ends(offsets, n_shards)][number : number + 2].tolist()
     missing = reading.get("missing")
