@@ -15,6 +15,7 @@ from moerank.figures.notes import errors_noted, named
 from moerank.figures.panels import MOST_LINES, Look, Panels, by_family, family_of
 from moerank.figures.style import GREY, Style, beyond, in_style, limits_of
 from moerank.solvers import FAMILIES
+from moerank.studies.external import External
 from moerank.studies.problem import Published
 from moerank.studies.results import Runs, mean_by_size, offers_sizes
 
@@ -45,6 +46,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
         if entry.features is not None and entry.value(metric) is not None:
             published.setdefault(entry.label, []).append(entry)
+    theirs_of_all = any(not isinstance(entry, External) for entries in published.values() for entry in entries)
     markers = dict(zip(published, cycle(PUBLISHED), strict=False))
     apart = [solver for solver in points if family_of(solver) == "ranker"] if len(found) > MOST_LINES else []
     groups = by_family([solver for solver in found if solver not in apart]) if len(found) > len(apart) else {"": []}
@@ -75,7 +77,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
             ylabel=f"Test {metric}",
             notes=[
                 errors_noted(view.results, metric),
-                "Published values are means over all folds." if published and len(view.results.folds) == 1 else "",
+                "Published values are means over all folds." if theirs_of_all and len(view.results.folds) == 1 else "",
                 named("Some values lie beyond the axis", beyond(values, limits)),
             ],
             strip=0.62 if apart else 0.0,
