@@ -65,12 +65,14 @@ def with_external(problems: Iterable[Problem], folder: Path) -> list[Problem]:
             make_metric(metric.partition(" (")[0])
         except ValueError as error:
             raise ValueError(f"{path}: a column is none of {', '.join(OWN)}, and {error}") from None
-    known = {problem.name for problem in found}
+    known = [problem.name for problem in found]
     groups: dict[tuple[str, ...], list[Mapping[str, float]]] = {}
     for row in rows:
         where = f"{path}, line {rows.line_num}"
+        if not row["method"]:
+            raise ValueError(f"{where}: no method; every row names one")
         if row["problem"] not in known:
-            raise ValueError(f"{where}: {unknown('problem', str(row['problem']), sorted(known))}")
+            raise ValueError(f"{where}: {unknown('problem', str(row['problem']), known)}")
         try:
             values = {name: float(row[name]) for name in (*metrics, "features", "fold") if row.get(name)}
         except (TypeError, ValueError):
@@ -79,17 +81,10 @@ def with_external(problems: Iterable[Problem], folder: Path) -> list[Problem]:
             raise ValueError(f"{where}: features, fold and metrics are finite")
         place = () if "fold" in values else (str(rows.line_num),)
         groups.setdefault((row["problem"], row["method"], *place), []).append(values)
-    return [
-        problem.model_copy(
-            update={
-                "published": (
-                    *problem.published,
-                    *(_entry(key[1], values, metrics) for key, values in groups.items() if key[0] == problem.name),
-                )
-            }
-        )
-        for problem in found
-    ]
+    entries = {problem.name: list(problem.published) for problem in found}
+    for (name, method, *_), values_of in groups.items():
+        entries[name].append(_entry(method, values_of, metrics))
+    return [problem.model_copy(update={"published": tuple(entries[problem.name])}) for problem in found]
 
 
 def _entry(method: str, rows: list[Mapping[str, float]], metrics: list[str]) -> External:

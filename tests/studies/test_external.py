@@ -62,6 +62,7 @@ def test_without_the_file_nothing_changes(study):
             "a column is none of problem, method, features, fold, and unknown metric 'NDGC@10'",
         ),
         ("problem,method,MAP\nother,x,.5\n", "line 2: .*problem 'other'"),
+        ("problem,method,MAP\nNAME\n", "line 2: no method; every row names one"),
         ("problem,method,MAP\nNAME,x,much\n", "line 2: features, fold and metrics are numbers"),
         ("problem,method,MAP\nNAME,x,nan\n", "line 2: features, fold and metrics are finite"),
     ],
