@@ -147,6 +147,8 @@ def run(
         _check_members(member or [], several=several, as_json=as_json)
         if against is not None and (several or as_json):
             raise ValueError("--against compares the member of a single fold in words; omit --fold all and --json")
+        if trec or against is not None:
+            _check_trec(chosen, folds, against, data)
         label = chosen.name if solver == "mofsrank" else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
@@ -209,6 +211,17 @@ def _compare(problem: Problem, result: Result, members: list[int], run: Path | N
     for sentence in sentences:
         keep(sentence)
         say(output(), f"{sentence}.")
+
+
+def _check_trec(problem: Problem, folds: list[int], run: Path | None, data: Path | None) -> None:
+    """Refuse test queries without ids of documents, and a malformed run, before the work."""
+    from moerank.data.trec import document_keys, read_run
+
+    for fold in folds:
+        _, _, test = problem.load_limited_fold(fold, data)[0]
+        document_keys(test)
+        if run is not None:
+            read_run(run, test)
 
 
 def _write_trec(problem: Problem, results: list[Result], folders: dict[int, Path], data: Path | None) -> None:
