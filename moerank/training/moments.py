@@ -109,6 +109,10 @@ class QueryMoments:
         squares[:, rows, columns] = squares[:, columns, rows] = packed / n_pairs
         return squares, sums / n_pairs
 
+    def moment(self, target: Target) -> Matrix:
+        """Return Σ t (xᵢ − xⱼ) of each query, shape (n_queries, n_features)."""
+        return target.margin * self.unit + target.per_label * self.difference
+
     def sums(self, query_mask: Mask, target: Target) -> tuple[Matrix, Matrix, Integers | Vector]:
         """Return the sums of the pairs of each subset of the queries, and their number.
 
