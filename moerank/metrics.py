@@ -137,9 +137,11 @@ class Metric(ABC):
         >>> MAP().can_differ(data).tolist()
         [True, False, False]
         """
-        best_first = data.y.astype(np.float64)
-        values = self.values(data, np.column_stack([best_first, -best_first]))
-        differs: Array = values[:, 0] != values[:, 1]
+        best_first = [data.y.astype(np.float64)]
+        if data.document_weights is not None:
+            best_first.append(data.document_weights)
+        values = self.values(data, np.column_stack([*best_first, *(-scores for scores in best_first)]))
+        differs: Array = values.min(axis=1) != values.max(axis=1)
         return differs
 
     def usual(self) -> Metric:

@@ -433,6 +433,9 @@ def test_weights_of_documents_multiply_the_gain():
     assert MeanNDCG().score(data, scores) == pytest.approx(np.mean(each), abs=1e-15)
     assert Recall(2).score(data, scores) == pytest.approx(2 / 7, abs=1e-15)
     assert NDCG(4).score(data, gain) == 1.0
+    alike = RankingData(np.zeros((4, 1)), [1] * 4, [1, 1, 2, 2], document_weights=[1, 2, 2, 2])
+    assert NDCG(2).can_differ(alike).tolist() == [True, False]
+    assert MAP().can_differ(alike).tolist() == [False, False]
     assert MAP().score(data, scores) == MAP().score(labelled([0, 1, 2, 1], [1] * 4), scores)
     W = np.eye(1)
     ranked = RankingData(np.array(scores)[:, None], data.y, data.qid, document_weights=weights)

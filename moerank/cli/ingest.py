@@ -79,6 +79,9 @@ def ingest(
     no_position: Annotated[
         bool, typer.Option("--no-position", help="The order of hits is none that users saw.")
     ] = False,
+    weigh_queries: Annotated[
+        bool, typer.Option("--weigh-queries", help="The weight of a query is the number of its responses.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the table if it is there.")] = False,
 ) -> None:
     """Make a table of the feature logs of a search engine and of relevance judgments.
@@ -123,6 +126,7 @@ def ingest(
                 unjudged=unjudged,
                 repeats=cast('Literal["first", "last"] | None', repeats),
                 positions=not no_position,
+                weigh_queries=weigh_queries,
                 costs=costs_out,
                 force=force,
                 options=options,

@@ -59,6 +59,10 @@ def report(
 ) -> None:
     """Write a report of a study: results and published ones, tests, chosen features, ablations.
 
+    Results of other tools are shown beside them, if the folder has a file
+    external.csv with the columns problem, method, features, fold, and metrics
+    of the test queries such as NDCG@10.
+
     The web page is one file that contains its figures and loads nothing. csv
     has a row for each run, and pairs for each test between two solvers. In
     both, a text that a spreadsheet would take for a formula begins with '.
@@ -112,6 +116,7 @@ def plot(
         from moerank.checks import unknown
         from moerank.figures import style
         from moerank.solvers import split
+        from moerank.studies.external import with_external
         from moerank.studies.results import Results
         from moerank.studies.solver import Solver
         from moerank.studies.study import Study
@@ -123,7 +128,7 @@ def plot(
         results = Results(study.results())
         if not results:
             raise ValueError(f"{folder} has no finished cell yet; run the study first")
-        known = {entry.name: entry for entry in study.problems}
+        known = {entry.name: entry for entry in with_external(study.problems, study.out)}
         if problem is not None and problem not in known:
             raise ValueError(unknown("problem", problem, known))
         chosen = problem or (next(iter(known)) if shown.of_problem else None)

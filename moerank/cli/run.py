@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,6 +59,7 @@ moerank run mq2008 --trec --against bm25.run
 """
 
 SUMMARY = "summary.json"
+TREC = ("test.qrels", "test.run")
 
 
 def run(
@@ -150,16 +151,19 @@ def run(
         _check_members(member or [], several=several, as_json=as_json)
         if against is not None and (several or as_json):
             raise ValueError("--against compares the member of a single fold in words; omit --fold all and --json")
+        if trec or against is not None:
+            _check_trec(chosen, folds, against, data)
         label = chosen.name if asked.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
-        _refuse_foreign(folders.values(), out)
+        _refuse_foreign(folders.values(), out, TREC if trec else ())
         again = resume or (bool(member or against) and (out / RESULT).exists())
         runs = FoldRuns(chosen, asked, folders, seed, data)
         with connected(dask) as cluster:
             results, written, undrawn = _run(runs, workers if cluster is None else 1, cluster, resume=again)
         if trec:
-            written = sorted({*written, *_write_trec(chosen, results, folders, data)})
+            _write_trec(chosen, results, folders, data)
+            written = sorted([*written, *TREC])
         _show(chosen, results, out, written, as_json=as_json, compared=bool(member or against))
         if member or against:
             _compare(chosen, results[0], member or [], against, data)
@@ -175,11 +179,11 @@ def _check_members(members: list[int], *, several: bool, as_json: bool) -> None:
         raise ValueError("--member compares members of a single fold in words; omit --fold all and --json")
 
 
-def _refuse_foreign(folders: Iterable[Path], out: Path) -> None:
+def _refuse_foreign(folders: Iterable[Path], out: Path, further: Iterable[str]) -> None:
     """Refuse to replace files that have the names of a run's files, but come from elsewhere."""
     from moerank.studies.result_files import FILES, is_of_a_run
 
-    mine = list(FILES)
+    mine = [*FILES, *further]
     with suppress(ImportError):  # without matplotlib no figure replaces a file
         from moerank.figures.of_run import RUN_FIGURES
 
@@ -213,13 +217,24 @@ def _compare(problem: Problem, result: Result, members: list[int], run: Path | N
         say(output(), f"{sentence}.")
 
 
-def _write_trec(problem: Problem, results: list[Result], folders: dict[int, Path], data: Path | None) -> Iterator[str]:
-    """Write the TREC files of each fold; yield their names."""
+def _check_trec(problem: Problem, folds: list[int], run: Path | None, data: Path | None) -> None:
+    """Refuse test queries without ids of documents, and a malformed run, before the work."""
+    from moerank.data.trec import document_keys, read_run
+
+    for fold in folds:
+        _, _, test = problem.load_limited_fold(fold, data)[0]
+        document_keys(test)
+        if run is not None:
+            read_run(run, test)
+
+
+def _write_trec(problem: Problem, results: list[Result], folders: dict[int, Path], data: Path | None) -> None:
+    """Write the TREC files of each fold."""
     from moerank.studies.folders import write_trec
 
     for result in results:
         _, _, test = problem.load_limited_fold(result.fold, data)[0]
-        yield from write_trec(result, test, folders[result.fold])
+        write_trec(result, test, folders[result.fold])
 
 
 def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]:

@@ -146,6 +146,7 @@ def _show_cells(study: Study, *, as_json: bool) -> None:
 def _show_results(study: Study, *, as_json: bool) -> bool:
     """Print the means over folds and seeds, then the failures; return whether there are any."""
     from moerank.cli.tables import output, say, study_table
+    from moerank.studies.external import with_external
     from moerank.studies.results import Results
 
     failures = study.failures()
@@ -156,7 +157,7 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
         return bool(failures)
     console = output()
     results = Results(study.results())
-    for problem in study.problems:
+    for problem in with_external(study.problems, study.out):
         if problem.name in results.problems and not is_quiet():
             console.print(study_table(problem, results.of(problem.name)))
     for cell, failure in failures.items():

@@ -219,7 +219,7 @@ def summary_table(summary: Summary) -> FittedTable:
         for metric in summary.metrics:
             value = entry.value(metric)
             cells += ["", "", "–" if value is None else f"{value:.4f}"]
-        table.add_texts(f"{entry.method}, published", *cells)
+        table.add_texts(entry.label, *cells)
     return table
 
 
@@ -270,6 +270,8 @@ def cell_table(states: Mapping[Cell, str]) -> FittedTable:
 
 def study_table(problem: Problem, results: Results) -> FittedTable:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
+    from moerank.studies.external import External
+
     published = any(entry.solver for entry in problem.published)
     theirs_too = "; published values are means over all folds" if published else ""
     table = FittedTable(f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}")
@@ -286,6 +288,17 @@ def study_table(problem: Problem, results: Results) -> FittedTable:
             cells += [_with_error(*means.mean(f"test {metric}"), 4)]
             cells += ["" if theirs is None else f"{theirs:.4f}"] if published else []
         table.add_texts(solver, *cells, _with_error(*means.mean("seconds"), 1))
+    for entry in problem.published:
+        if isinstance(entry, External):
+            cells = [
+                "",
+                "" if entry.features is None else f"{entry.features:.1f}",
+                *("" for _ in results.further_objectives),
+            ]
+            for metric in results.metrics:
+                cells += ["" if entry.value(metric) is None else _with_error(*entry.with_error(metric), 4)]
+                cells += [""] if published else []
+            table.add_texts(entry.method, *cells, "")
     return table
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import mmap
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -440,8 +441,25 @@ def checked_weights(weights: ArrayLike, size: int, what: str, name: str) -> Vect
     return None if np.ptp(found) == 0 else found / found.mean()
 
 
-def checked_documents(documents: ArrayLike, size: int, name: str) -> Array:
+@dataclass(frozen=True)
+class LaterIds:
+    """Ids of documents that are read when they are asked for: `read` returns those of a file, None without any."""
+
+    read: Callable[[], Array | None]
+    rows: Integers | None = None
+
+    def __getitem__(self, rows: Integers) -> LaterIds:
+        return LaterIds(self.read, rows if self.rows is None else self.rows[rows])
+
+    def __call__(self) -> Array | None:
+        found = self.read()
+        return found if found is None or self.rows is None else found[self.rows]
+
+
+def checked_documents(documents: ArrayLike | LaterIds, size: int, name: str) -> Array | LaterIds:
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
+    if isinstance(documents, LaterIds):
+        return documents
     found = np.asarray(documents).astype(np.str_)
     if found.shape != (size,):
         raise ValueError(f"{name}: documents has shape {found.shape}; give the ids of {size:,} documents")

@@ -10,10 +10,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.arrays import Floats, Integers, Mask, Matrix
+from moerank.arrays import Array, Floats, Integers, Mask, Matrix
 from moerank.data.blocks import blocks
 from moerank.data.costs import FeatureCosts
 from moerank.data.inputs import (
+    LaterIds,
     checked_documents,
     checked_features,
     checked_labels,
@@ -87,7 +88,6 @@ class RankingData(AnyData):
     scaling : Scaling
         The scaling of the features as far as it is known; see `fit_scaling`.
     costs : FeatureCosts or None
-    documents : ndarray of str, shape (n_documents,), or None
     query_weights, document_weights : ndarray or None
         Divided by their mean; None if they are equal, so that equal weights are as none.
 
@@ -128,7 +128,7 @@ class RankingData(AnyData):
         name: str = "data",
         missing: MissingRule | None = None,
         costs: FeatureCosts | ArrayLike | None = None,
-        documents: ArrayLike | None = None,
+        documents: ArrayLike | LaterIds | None = None,
         query_weights: ArrayLike | None = None,
         document_weights: ArrayLike | None = None,
     ) -> None:
@@ -151,7 +151,7 @@ class RankingData(AnyData):
         self.missing = missing
         self.scaling = UNSCALED
         self.costs = None if costs is None else self._checked_costs(costs)
-        self.documents = None if documents is None else checked_documents(documents, n_documents, name)
+        self._documents = None if documents is None else checked_documents(documents, n_documents, name)
         self.query_weights = self.document_weights = None
         if query_weights is not None:
             self.query_weights = checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
@@ -187,6 +187,16 @@ class RankingData(AnyData):
     @property
     def _holder(self) -> LocalShards:
         return LocalShards((self,))
+
+    @property
+    def documents(self) -> Array | None:
+        """The ids of the documents, str, shape (n_documents,); None if they have none.
+
+        Those of a LETOR file are read now; if it has changed, that is a ValueError.
+        """
+        if isinstance(self._documents, LaterIds):
+            self._documents = self._documents()
+        return self._documents
 
     @property
     def n_pairs(self) -> int:
@@ -283,8 +293,8 @@ class RankingData(AnyData):
 
     def _weigh_as(self, other: RankingData, rows: Integers) -> None:
         """Take over ids and weights of the documents of another data set, of which these are some `rows`."""
-        if other.documents is not None:
-            self.documents = other.documents[rows]
+        if other._documents is not None:
+            self._documents = other._documents[rows]
         if other.document_weights is not None:
             self.document_weights = other.document_weights[rows]
         if other.query_weights is not None:

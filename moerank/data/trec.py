@@ -7,7 +7,6 @@ A run has lines ``query Q0 document rank score tag``, and qrels have lines ``que
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.read.columns import MOST_LABEL
 from moerank.files import replace_file
 
-__all__ = ["read_qrels", "read_run", "write_qrels", "write_run"]
+__all__ = ["document_keys", "read_qrels", "read_run", "write_qrels", "write_run"]
 
 
 def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike, *, tag: str = "moerank") -> None:
@@ -59,7 +58,7 @@ def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike
     ...     Path(folder, "test.run").read_text().splitlines()
     ['7 Q0 b 1 0.75 moerank', '7 Q0 a 2 0.5 moerank']
     """
-    keys, checked = list(_rows(data)), checked_scores(scores, data.n_documents, data.name)
+    keys, checked = document_keys(data), checked_scores(scores, data.n_documents, data.name)
     if checked.ndim != 1:
         raise ValueError(f"{data.name}: scores has shape {checked.shape}; a run has one ranking")
     largest = float(np.finfo(np.float32).max) / 2  # so that there are smaller numbers
@@ -76,7 +75,7 @@ def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike
 
 def write_qrels(path: str | os.PathLike[str], data: RankingData) -> None:
     """Write the relevance labels of documents as TREC qrels; arguments and errors as in `write_run`."""
-    labels = zip(_rows(data), data.y.tolist(), strict=True)
+    labels = zip(document_keys(data), data.y.tolist(), strict=True)
     lines = (f"{query} 0 {document} {label}\n" for (query, document), label in labels)
     replace_file(Path(path), "".join(lines).encode())
 
@@ -108,7 +107,7 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
     ...     read_run(Path(folder, "bm25.run"), data).argsort().tolist()
     [0, 1]
     """
-    path, found = Path(path), {}
+    path, found, keys = Path(path), {}, document_keys(data)
     with text_of(path) as lines:
         for number, line in enumerate(lines, start=1):
             words = line.split()
@@ -128,11 +127,11 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
                     f"{path}, line {number}: document {document} is twice in query {query}; leave one line"
                 )
             found[query, document] = value
-    scores = np.array([found.get(key, -np.inf) for key in _rows(data)])
+    scores = np.array([found.get(key, -np.inf) for key in keys])
     ranked = np.isfinite(scores)
     if not ranked.any():
         raise ValueError(
-            f"{path}: none of its documents is in {data.name}, whose first is {next(_rows(data))[1]!r} of query "
+            f"{path}: none of its documents is in {data.name}, whose first is {keys[0][1]!r} of query "
             f"{data.qid[0]}; give the run for these queries"
         )
     scores[~ranked] = np.nextafter(scores[ranked].min(), -np.inf)
@@ -182,24 +181,25 @@ def read_qrels(path: str | os.PathLike[str], data: RankingData | None = None) ->
             raise ValueError(f"{path}: there is no label in the file")
         qid, documents, y = zip(*rows, strict=True)
         return RankingData(np.zeros((len(y), 1)), y, qid, name=str(path), documents=documents)
-    keys = list(_rows(data))
+    keys = document_keys(data)
     if not found.keys() & set(keys):
         raise ValueError(f"{path}: none of its documents is in {data.name}; give the qrels of these queries")
     return data.with_labels(np.array([found.get(key, 0) for key in keys]))
 
 
-def _rows(data: RankingData) -> Iterator[tuple[str, str]]:
-    """Yield query and document of each row; refuse data in which they do not tell rows apart."""
+def document_keys(data: RankingData) -> list[tuple[str, str]]:
+    """Return query and document of each row; refuse data in which they do not tell rows apart."""
     if data.documents is None:
         raise ValueError(
             f"{data.name}: the documents have no ids; give documents= in Python, document = in [data] of a problem "
             "file, or LETOR files with ids in the comments"
         )
+    keys = list(zip(data.qid.astype(np.str_).tolist(), data.documents.tolist(), strict=True))
     known = set()
-    for key in zip(data.qid.astype(np.str_).tolist(), data.documents.tolist(), strict=True):
+    for key in keys:
         if key in known:
             raise ValueError(f"{data.name}: document {key[1]} is twice in query {key[0]}; leave one of the rows out")
         if any(word.split() != [word] for word in key):
             raise ValueError(f"{data.name}: a query or document {key} holds a space, which ends a field; give ids")
         known.add(key)
-        yield key
+    return keys

@@ -236,7 +236,7 @@ class RankingEstimator(_Estimator):
         X, y, qid
             As in `fit`. Without `qid` the documents are one query, which they may be only where the training data were.
         sample_weight : None
-            Pipelines of scikit-learn pass it; the mean weighs every query alike.
+            Pipelines of scikit-learn pass it; weights of queries come with a RankingData.
 
         Returns
         -------
@@ -249,7 +249,7 @@ class RankingEstimator(_Estimator):
             For malformed data, a `qid` that is missing, and weights.
         """
         if sample_weight is not None:
-            raise ValueError("score weighs every query alike: sample_weight must be None")
+            raise ValueError("sample_weight must be None; give weights as score(RankingData(…, query_weights=…))")
         scores = self.predict(X)
         if not isinstance(X, AnyData) and qid is None and self.n_queries_ > 1:
             raise ValueError(

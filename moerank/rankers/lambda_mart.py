@@ -93,10 +93,11 @@ class LambdaMART(Ranker):
 
     LightGBM's NDCG has the gain 2^y − 1, like LETOR's, but the discount 1 / log₂(1 + j) at rank j, where LETOR's is 1
     at ranks 1 and 2 and 1 / log₂(j) from 3 on: what is optimised is not quite what the tables report. LightGBM also
-    weighs the documents, by the weight of the document times that of its query: λ and second derivatives of a document
-    are multiplied by it, in the pairs of the document on both sides. And LightGBM
     evens out queries: it divides the λ of a query by their sum S and multiplies them by log₂(1 + S). All scores start
     equal, so the first tree finds each query ranked in the order of its rows.
+
+    With weights, λ and second derivative of a document are multiplied by its weight times that of its query. So a query
+    counts by its weight, and a document by its own in each of its pairs, whatever the weight of the other one.
 
     References
     ----------

@@ -175,18 +175,22 @@ class RankRLS(PairBackend):
         """
         self._check_parameters()
         data = in_one_piece(as_ranking_data(X, y, qid))
-        shares = [self._normal_equations(data, q) for q in range(data.n_queries)]
-        A, b, n_terms = (sum(parts[1:], parts[0]) for parts in zip(*shares, strict=True))
-        scores = np.empty(data.n_documents)
-        for q, (A_q, b_q, n_q) in enumerate(shares):
+        of_query = self.loss == "query"
+        moments = QueryMoments.of(data, every_pair=of_query)
+        b = moments.moment(DIFFERENCE if of_query else TARGETS[self.target])
+        packed, whole, n_pairs = moments.packed.sum(axis=0, dtype=np.float64), b.sum(axis=0), moments.n_pairs.sum()
+        scores, ridge = np.empty(data.n_documents), self.alpha * np.eye(data.n_features)
+        lower = np.tril_indices(data.n_features)
+        for q in range(data.n_queries):
             rows = slice(data.offsets[q], data.offsets[q + 1])
-            if n_terms == n_q:
+            if n_pairs == moments.n_pairs[q]:
                 raise ValueError(
                     f"query {data.qid[rows.start]} holds all preference pairs: nothing is left to train on"
                 )
-            count = n_terms - n_q if self.loss == "pair" else 1
-            ridge = self.alpha * np.eye(len(b))
-            scores[rows] = data.X[rows] @ solve_positive_definite((A - A_q) / count + ridge, (b - b_q) / count)
+            count = 1 if of_query else n_pairs - moments.n_pairs[q]
+            A = np.empty_like(ridge)
+            A[lower] = A.T[lower] = (packed - moments.packed[q]) / count
+            scores[rows] = data.X[rows] @ solve_positive_definite(A + ridge, (whole - b[q]) / count)
         return scores
 
     def default_grid(self, train: RankingData) -> Grid:
@@ -202,26 +206,6 @@ class RankRLS(PairBackend):
                 "query_level_norm"
             )
         return [{"alpha": scale * 10.0**k} for k in range(1, -6, -1)]
-
-    def _normal_equations(self, data: RankingData, q: int) -> tuple[Matrix, Matrix, float]:
-        """One query's share of Σ d dᵀ and Σ t d, and its number of terms, or their weight."""
-        check_square(data.n_features)
-        if data.is_weighted:
-            moments = QueryMoments.of(data, every_pair=self.loss == "query")
-            kept = np.arange(data.n_queries)[None] == q
-            packed, b, n = moments.sums(kept, DIFFERENCE if self.loss == "query" else TARGETS[self.target])
-            A = np.zeros((data.n_features, data.n_features))
-            A[np.tril_indices(data.n_features)] = packed[0]
-            return A + np.tril(A, -1).T, b[0], n[0, 0]
-        rows = slice(data.offsets[q], data.offsets[q + 1])
-        X, y = data.X[rows], data.y[rows].astype(float)
-        if self.loss == "query":
-            X = X - X.mean(axis=0)
-            return X.T @ X, X.T @ (y - y.mean()), 1
-        better = (y[:, None] > y[None, :]).astype(float)
-        margins = better if self.target == "unit" else better * (y[:, None] - y[None, :])
-        laplacian = np.diag(better.sum(axis=1) + better.sum(axis=0)) - better - better.T
-        return X.T @ laplacian @ X, X.T @ (margins.sum(axis=1) - margins.sum(axis=0)), int(better.sum())
 
 
 def _lengths(data: RankingData) -> Integers:

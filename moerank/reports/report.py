@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from moerank.figures.figure import Section as Place
 from moerank.figures.of_study import FIGURES
 from moerank.studies.comparison import hypervolume_pairs, query_pairs
+from moerank.studies.external import with_external
 from moerank.studies.problem import Problem
 from moerank.studies.results import NoResultsError, Results, front_quality
 from moerank.studies.study import Study
@@ -86,9 +87,9 @@ class Report:
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """The problems with at least one finished cell."""
+        """The problems with at least one finished cell, and the results of other tools on them."""
         names = set(self.results.problems)
-        return [problem for problem in self.study.problems if problem.name in names]
+        return [problem for problem in with_external(self.study.problems, self.study.out) if problem.name in names]
 
     @property
     def n_missing(self) -> int:

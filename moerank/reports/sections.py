@@ -29,6 +29,7 @@ from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
 from moerank.statistics import holm, mean_and_error
 from moerank.studies.comparison import against_reference, compare_runs, fewest_cells, solver_ranks, standings, verdicts
+from moerank.studies.external import External
 from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem, shipped_problems
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
@@ -165,12 +166,13 @@ def problems(report: Report) -> Section:
 
 def _published(problem: Problem) -> Table | None:
     """Return all published results on a problem, with their sources."""
-    if not problem.published:
+    published = [entry for entry in problem.published if not isinstance(entry, External)]
+    if not published:
         return None
-    metrics = list(dict.fromkeys(metric for entry in problem.published for metric in entry.scores))
+    metrics = list(dict.fromkeys(metric for entry in published for metric in entry.scores))
     columns = ["method", "solver here", "features", *metrics, "source"]
     table = Table(f"published-{problem.name}", f"{problem.name}: published results.", columns)
-    for entry in problem.published:
+    for entry in published:
         scores = [number(entry.scores.get(metric, np.nan)) for metric in metrics]
         size = number(np.nan if entry.features is None else entry.features, 1)
         table.rows.append([text(entry.method), text(entry.solver or ""), size, *scores, text(entry.source)])
@@ -238,6 +240,11 @@ def _means(report: Report, problem: Problem) -> Table:
     for metric in metrics if comparable else ():
         column = table.columns.index(metric)
         mark_best([row[column] for row in table.rows])
+    for other in problem.published:
+        if isinstance(other, External):
+            known = {metric: with_error(*other.with_error(metric)) for metric in metrics}
+            known |= {"solver": text(other.method), "features": number(other.features or np.nan, 1)}
+            table.rows.append([known.get(column, text("")) for column in table.columns])
     return table
 
 

@@ -198,15 +198,14 @@ def compare_with_run(result: Result, run: Path, test: RankingData, metric: Metri
     return f"{result.solver} ({size} feature{'s' * (size != 1)}) against {run.name}: {verdict.outcome}"
 
 
-def write_trec(result: Result, test: RankingData, folder: Path) -> list[str]:
+def write_trec(result: Result, test: RankingData, folder: Path) -> None:
     """Write the ranking of the test queries by the chosen member as test.run, and their labels as test.qrels.
 
-    `test` is scaled as it was for the result; returns the names of the files, and raises errors as `write_run`.
+    `test` is scaled as it was for the result; errors as of `write_run`.
     """
     model = result.model(result.best).model_copy(update={"scaling": UNSCALED})
     write_run(folder / "test.run", test, model.scores(test.X), tag=result.solver.replace(" ", ""))
     write_qrels(folder / "test.qrels", test)
-    return ["test.qrels", "test.run"]
 
 
 def _values(result: Result, number: int, test: RankingData, metric: Metric) -> NDArray[np.float64]:

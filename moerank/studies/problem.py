@@ -259,6 +259,11 @@ class Published(Section):
     folds: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     source: str
 
+    @property
+    def label(self) -> str:
+        """The name in tables and figures."""
+        return f"{self.method}, published"
+
     def value(self, metric: str) -> float | None:
         """Return the published value of a metric, None without one; published values follow LETOR's conventions."""
         return self.scores.get(metric.removesuffix(" (letor)"))

@@ -230,7 +230,7 @@ def _validated(
     if "backend" in spec.takes() and problem.backend.tune:
         n_settings += len(grid_of(make_backend(problem.backend.name, **problem.backend.parameters), train))
     fields = {"n_compared": n_settings + len(getattr(estimator, "front_", ()))}
-    n_parts, values, weights = problem.comparison.cross_validation, [], []
+    n_parts, values = problem.comparison.cross_validation, []
     offered = {**offered, "journal": None, "resume": False, "progress": None}
     for number in range(1, n_parts + 1):
         report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
@@ -239,13 +239,9 @@ def _validated(
         inner = _trained(spec, spec.make(problem, offered), parts, _silent, _Clock())
         held_out = parts["test"]
         values.append(problem.metric.make().per_query(held_out, OneRanker(inner).scores(held_out.X)))
-        weights.append(np.ones(held_out.n_queries) if (v := held_out.query_weights) is None else v)
-    if not values:
-        return {**fields, "cross_validated": None}
-    of_query = np.concatenate(values)
-    if train.query_weights is not None:
-        of_query *= (np.concatenate(weights) / train.query_weights.mean())[:, None]
-    return {**fields, "cross_validated": float(of_query.mean())}
+        if train.query_weights is not None and held_out.query_weights is not None:
+            values[-1] *= held_out.query_weights[:, None] / train.query_weights.mean()
+    return {**fields, "cross_validated": float(np.concatenate(values).mean()) if values else None}
 
 
 def _silent(stage: str, fraction: float, text: str) -> None:

@@ -109,6 +109,10 @@ class QueryMoments:
         squares[:, rows, columns] = squares[:, columns, rows] = packed / n_pairs
         return squares, sums / n_pairs
 
+    def moment(self, target: Target) -> Matrix:
+        """Return Σ t (xᵢ − xⱼ) of each query, shape (n_queries, n_features)."""
+        return target.margin * self.unit + target.per_label * self.difference
+
     def sums(self, query_mask: Mask, target: Target) -> tuple[Matrix, Matrix, Integers | Vector]:
         """Return the sums of the pairs of each subset of the queries, and their number.
 
@@ -222,22 +226,22 @@ def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Ma
     """Return the factors of `_stack` for weighted pairs."""
     runs, rows = data.label_runs, slice(data.offsets[begin], data.offsets[end])
     first = runs.first[begin : end + 1] - runs.first[begin]
-    run, n_runs = data.label_runs.run[rows] - runs.first[begin], int(first[-1])
+    run, n_runs = runs.run[rows] - runs.first[begin], int(first[-1])
     X, u, root = _weighted_rows(data, begin, end)
     weight = np.bincount(run, u, n_runs)
     query = np.repeat(np.arange(end - begin), np.diff(first))
     worse = np.cumsum(weight) - weight
     worse -= worse[first[:-1]][query]
     whole = np.add.reduceat(weight, first[:-1])[query]
-    better = whole - worse - weight
+    others = whole - weight
     order = np.argsort(run, kind="stable")
     sums = np.add.reduceat((u[:, None] * X)[order], np.searchsorted(run[order], np.arange(n_runs)), axis=0)
     of_run = root[query]
-    of_row = np.sqrt(u * (worse + better)[run]) * of_run[run]
+    of_row = np.sqrt(u * others[run]) * of_run[run]
     stack = np.vstack([of_row[:, None] * X, of_run[:, None] * sums]).T
     label = np.empty(n_runs)
     label[run] = data.y[rows]
-    return stack, stack[:, len(run) :], of_run * (worse - better), of_run * label * whole
+    return stack, stack[:, len(run) :], of_run * (2.0 * worse - others), of_run * label * whole
 
 
 def _weighted_rows(data: RankingData, begin: int, end: int) -> tuple[Matrix, Vector, Vector]:

@@ -312,6 +312,13 @@ def test_runs_of_trec_go_out_and_come_in(command, tmp_path, shop):
     assert "rankrls (2 features) against worst.run: estimated gain" in said
     assert command("run", shop, "--solver", "rankrls", "--against", out / "no.run").exit_code == 2
     assert command("run", shop, "--against", reversed_run, "--json").exit_code == 2
+    no_ids = command("run", "TINY", "--trec", "--out", tmp_path / "unnamed")
+    assert "the documents have no ids" in no_ids.stderr
+    assert not (tmp_path / "unnamed").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "test.run").write_text("of somebody")
+    refused = command("run", shop, "--solver", "rankrls", "--trec", "--out", tmp_path / "mine")
+    assert (refused.exit_code, (tmp_path / "mine" / "test.run").read_text()) == (2, "of somebody")
 
 
 READERS = ((ir_measures.read_trec_qrels, "test.qrels"), (ir_measures.read_trec_run, "test.run"))

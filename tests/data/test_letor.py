@@ -1,5 +1,6 @@
 import gzip
 import lzma
+import pickle
 import re
 
 import numpy as np
@@ -216,3 +217,14 @@ def test_comments_name_the_documents(tmp_path, content, documents):
     path.write_bytes(content)
     found = load_letor(path, cache=False).documents
     assert (found if found is None else found.tolist()) == documents
+
+
+def test_ids_of_a_file_that_has_changed_are_refused(tmp_path):
+    path = tmp_path / "train.txt.gz"
+    path.write_bytes(gzip.compress(b"1 qid:1 1:1 # a\n0 qid:1 1:2 # b\n0 qid:2 1:3 # c\n"))
+    data = load_letor(path, cache=False)
+    assert pickle.loads(pickle.dumps(data)).with_rows(np.array([2, 0])).documents.tolist() == ["c", "a"]
+    part = data.with_rows(np.array([1, 2])).with_rows(np.array([1]))
+    path.write_bytes(gzip.compress(b"1 qid:1 1:1 # x\n"))
+    with pytest.raises(ValueError, match=r"train\.txt\.gz: it changed after it was read; read it again"):
+        _ = part.documents

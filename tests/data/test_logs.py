@@ -378,3 +378,20 @@ def test_memory_does_not_grow_with_the_log(tmp_path, monkeypatch):
         tracemalloc.stop()
         assert done.n_documents == 4 * n_queries
     assert peaks[1] < peaks[0] + 2**20  # the larger log has 8 MiB of text
+
+
+def test_queries_weigh_as_often_as_they_were_asked(make):
+    text = logs.plugin(GOLDEN)
+    often = text + "\n" + "\n".join([text.splitlines()[1]] * 2)
+    done = make(often, judgments=logs.quepid(GOLDEN), weigh_queries=True)
+    frame = pd.read_parquet(done.table)
+    assert frame["query_weight"].tolist() == [1, 1, 1, 3]
+    data = load_table(done.table, missing=0.0)
+    assert data.query_weights.tolist() == [0.5, 1.5]
+    assert data.documents.tolist() == ["p7", "p3", "p9", "k1"]
+    assert data.feature_names == NAMES
+    propensity = load_table(done.table, missing=0.0, document_weight="age_days")
+    assert propensity.feature_names == NAMES[:2]
+    np.testing.assert_allclose(propensity.document_weights * frame["age_days"].mean(), frame["age_days"])
+    with pytest.raises(ValueError, match="--weigh-queries counts responses, and letor has lines of documents"):
+        make("1 qid:7 1:0.5 # a\n0 qid:7 1:2 # b\n", weigh_queries=True)

@@ -67,7 +67,7 @@ WRONG = {
     ],
     ListNet: [("n_epochs", 0, "n_epochs must be at least 1"), ("learning_rate", 0.0, "learning_rate must be positive")],
     AdaRank: [
-        ("measure", "mrr", "measure must be"),
+        ("measure", "rbp", "measure must be"),
         ("n_rounds", 0, "n_rounds must be at least 1"),
         ("reweighting", "own", "reweighting must be one of"),
         ("max_consecutive", 0, "max_consecutive must be"),

@@ -88,7 +88,7 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("[[published]]\nmethod='M'\nsources='x'", "unknown key [published.0] sources; did you mean source?"),
         ("[[published]]\nmethod='M'", "the key [published.0] source is missing"),
         ("[ensemble]\npopulation = 1", "[ensemble] population must be at least 2, not 1"),
-        ("[metric]\nname = 'NDGC@5'", "unknown metric 'NDGC@5'; choose one of NDCG@k, P@k, MAP and MeanNDCG"),
+        ("[metric]\nname = 'NDGC@5'", "unknown metric 'NDGC@5'; choose one of NDCG@k, P@k, Recall@k"),
         ("[metric]\nname = 'MAP'\ngain = 'exp2'", "MAP has not all of the conventions gain"),
         ("[search]\nalgorithm = 'nsga'", "[search] unknown algorithm 'nsga'; did you mean 'nsga"),
         ("[search]\nobjectives = ['size']", "[search] unknown objective 'size'; choose one of features, "),

@@ -38,6 +38,9 @@ __all__ = ["Ingested", "ingest"]
 OWN = ("qid", "label", "query", "doc", "position")
 """Columns of the table in front of the features."""
 
+WEIGHT = "query_weight"
+"""A further one, if queries have weights."""
+
 ROWS = 2**13
 """Rows that are written together."""
 
@@ -49,7 +52,7 @@ CACHE = 2**16
 
 TABLES = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE;
-CREATE TABLE queries (q INTEGER PRIMARY KEY, id TEXT UNIQUE, query TEXT);
+CREATE TABLE queries (q INTEGER PRIMARY KEY, id TEXT UNIQUE, query TEXT, n INTEGER DEFAULT 0);
 CREATE TABLE hits (q INTEGER, doc TEXT, position INTEGER, label REAL, place INTEGER, "values" BLOB,
                    PRIMARY KEY (q, doc)) WITHOUT ROWID;
 CREATE TABLE judgments (id TEXT, query TEXT, doc TEXT, grade REAL, place TEXT);
@@ -91,6 +94,7 @@ def ingest(
     unjudged: int | None = None,
     repeats: Literal["first", "last"] | None = None,
     positions: bool = True,
+    weigh_queries: bool = False,
     costs: str | Path | None = None,
     force: bool = False,
     options: LogOptions | None = None,
@@ -120,6 +124,8 @@ def ingest(
         Which values count when a query and document are logged again with others; by default that is an error.
     positions : bool, default True
         Whether the order of hits is one that users saw; it is not after a search for documents by their ids.
+    weigh_queries : bool, default False
+        Whether the weight of a query is the number of its responses in a log of live searches.
     costs : path-like, optional
         A table of the features' costs to write, of the profiles in the responses; see `Profiles`.
     force : bool, default False
@@ -130,7 +136,8 @@ def ingest(
     Returns
     -------
     Ingested
-        The table has the columns qid, label, query, doc and position, and then the features. A query's rows stand by
+        The table has the columns qid, label, query, doc, position and maybe query_weight, and then the features. A
+        query's rows stand by
         position, or else by document; missing values are null. A Parquet file tells which columns are features.
         ``features.toml`` beside it, for `moerank.export`, is written unless it is there.
 
@@ -172,6 +179,7 @@ def ingest(
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         try:
             job = _Ingestion(database, options, repeats=repeats, ranked=positions, unjudged=unjudged)
+            job.weigh_queries = weigh_queries
             job.profiles = None if costs is None else Profiles(tuple(read_names(options.names)))
             if judgments is not None:
                 job.take_judgments(Path(judgments), grade)
@@ -202,6 +210,7 @@ class _Ingestion:
         self._reading = Reading(options, Counter())
         self._kind = options.engine
         self.profiles: Profiles | None = None
+        self.weigh_queries = False
         self._features: FeatureList | None = None
         self._paths: list[Path] = []
         self._last: tuple[str, int] | None = None
@@ -247,7 +256,7 @@ class _Ingestion:
             raise ValueError(f"{paths[0]}: no response has a hit with features; --from names the kind of log")
         self._features.check()
         for name in self._features.names:
-            if name in OWN:
+            if name in (*OWN, *([WEIGHT] if self.weigh_queries else [])):
                 raise ValueError(f"the feature {name!r} has the name of another column; leave it out by --exclude")
 
     def _responses(self, path: Path, lines: TextIO) -> Iterator[Logged]:
@@ -299,6 +308,10 @@ class _Ingestion:
             return
         assert self._features is not None
         query, place = self._query(logged), logged.line * len(self._paths) + index
+        if self.weigh_queries:
+            if engine.lines is not None:
+                raise ValueError(f"--weigh-queries counts responses, and {engine.title} has lines of documents")
+            self._database.execute("UPDATE queries SET n = n + 1 WHERE q = ?", (query,))
         if self.profiles is not None:
             self.profiles.add(str(query), logged.body)
         for number, hit in enumerate(hits, start=1):
@@ -460,8 +473,8 @@ class _Ingestion:
         """Yield number, id, text, document, position, values and grade of each hit that is written, in their order."""
         grade = self._grade if self._unjudged is None else f"ifnull({self._grade}, 'none')"
         return self._database.execute(
-            f'SELECT q, q.id, q.query, h.doc, h.position, h."values", {grade} {self._hits()} WHERE {grade} NOT NULL '
-            "ORDER BY h.q, h.position IS NULL, h.position, h.doc"
+            f'SELECT q, q.id, q.query, h.doc, h.position, q.n, h."values", {grade} {self._hits()} '
+            f"WHERE {grade} NOT NULL ORDER BY h.q, h.position IS NULL, h.position, h.doc"
         )
 
     def _hits(self) -> str:
@@ -474,12 +487,15 @@ class _Ingestion:
         names, single = self._features.names, ENGINES[self._kind].precision == "f"
         number = pa.float32() if single and path.suffix == ".parquet" else pa.float64()
         about = {
-            "roles": {"label": "label", "query": "qid", "document": "doc", "features": names},
+            "roles": {"label": "label", "query": "qid", "document": "doc", "features": names}
+            | ({WEIGHT: WEIGHT} if self.weigh_queries else {}),
             "engine": self._kind,
             "options": {key: value for key, value in (asdict(self._options) | rules).items() if value},
             "sha256": {str(source): _digest(source) for source in inputs if str(source) != "-"},
         }
         kinds = dict(zip(OWN, (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64()), strict=True))
+        if self.weigh_queries:
+            kinds[WEIGHT] = pa.int64()
         schema = pa.schema(
             [*kinds.items(), *((name, number) for name in names)], {ROLES: json.dumps(about, default=str)}
         )
@@ -487,7 +503,7 @@ class _Ingestion:
         try:
             with _writer(path, schema) as writer:
                 while block := list(islice(rows, ROWS)):
-                    q, ids, queries, docs, positions, values, grades = zip(*block, strict=True)
+                    q, ids, queries, docs, positions, times, values, grades = zip(*block, strict=True)
                     width = len(names) * len(absent)
                     padded = b"".join(v + absent * ((width - len(v)) // len(absent)) for v in values)
                     X = np.frombuffer(padded, "f4" if single else "f8").reshape(len(block), len(names))
@@ -496,7 +512,7 @@ class _Ingestion:
                     features = [
                         pa.array(column, number, from_pandas=True) for column in X.T.astype(number.to_pandas_dtype())
                     ]
-                    own = [ids, labels, queries, docs, positions]
+                    own = [ids, labels, queries, docs, positions, times][: len(kinds)]
                     columns = [pa.array(entries, kind) for entries, kind in zip(own, kinds.values(), strict=True)]
                     writer.write_batch(pa.record_batch([*columns, *features], schema=schema))
         except OSError as error:

@@ -36,7 +36,7 @@ from moerank.files import is_private
 
 __all__ = ["CacheEntry", "Keepable", "cache_entries", "cache_folder", "cache_limit", "clear_cache", "remembered"]
 
-FORMAT = 6
+FORMAT = 5
 """Raised whenever the same file would be read as other arrays."""
 
 LIMIT = 20.0

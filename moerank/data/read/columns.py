@@ -11,6 +11,7 @@ import numpy as np
 
 from moerank.arrays import Array, Integers, Vector
 from moerank.checks import check_room, unknown
+from moerank.data.inputs import LaterIds
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
 
@@ -89,7 +90,7 @@ class Table:
     ids: Array
     offsets: Integers
     names: tuple[str, ...] | None = None
-    documents: Array | None = None
+    documents: Array | LaterIds | None = None
     query_weights: Vector | None = None
     document_weights: Vector | None = None
 
@@ -117,7 +118,7 @@ class Table:
     def as_arrays(self) -> dict[str, Array]:
         """Return everything as arrays by name."""
         names = np.frombuffer(json.dumps(self.names).encode(), np.uint8)
-        further = {name: array for name in FURTHER if (array := getattr(self, name)) is not None}
+        further: dict[str, Array] = {name: array for name in FURTHER if (array := getattr(self, name)) is not None}
         return {"X": self.X, "y": self.y, "ids": self.ids, "offsets": self.offsets, "names": names, **further}
 
     @classmethod

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from moerank.arrays import Array
+from moerank.data.inputs import LaterIds
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.cache import remembered
 from moerank.data.read.columns import Table
-from moerank.data.read.files import CHUNK, find_query_file, read_query_file, report_reading
+from moerank.data.read.files import CHUNK, TextChunks, find_query_file, read_query_file, report_reading
 from moerank.data.read.letor_parser import LARGEST_FEATURE, Precision, parse_letor
 
 __all__ = ["LARGEST_FEATURE", "as_precision", "load_letor", "read_documents"]
@@ -56,7 +60,8 @@ def load_letor(
     -------
     RankingData
         The documents in file order. Query ids are integers if all are integers of 64 bits, else texts; with a file of
-        counts they are 1, 2, ….
+        counts they are 1, 2, …. The id of a document is the first word of its comment, behind ``docid =``, if all have
+        one; ids are read from the file when they are asked for.
 
     Raises
     ------
@@ -100,7 +105,7 @@ def read_documents(
         check_missing_rule(missing)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
-    beside, precision = find_query_file(path), as_precision(dtype)
+    beside, precision, state = find_query_file(path), as_precision(dtype), _state(path)
 
     def parse() -> Table:
         return _parse(path, n_features, missing is not None, precision, beside)
@@ -110,7 +115,33 @@ def read_documents(
     if beside is not None:
         counts = read_query_file(beside, path, len(table.y))
         table = replace(table, ids=np.arange(1, len(counts) + 1), offsets=np.append(0, np.cumsum(counts)))
-    return table
+    return replace(table, documents=LaterIds(partial(_ids_in_comments, path.absolute(), state)))
+
+
+_DOCUMENT = re.compile(rb"#[ \t]*(?:docid[ \t]*=[ \t]*)?([^\s]*)[^\r\n]*")
+
+
+def _state(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _ids_in_comments(path: Path, state: tuple[int, int]) -> Array | None:
+    """Return the first word of the comment of each document, behind ``docid =``; None if a document has none.
+
+    A file that has changed since it was in this state, and so may have other documents, is a ValueError.
+    """
+    if _state(path) != state:
+        raise ValueError(f"{path}: it changed after it was read; read it again for the ids of its documents")
+    ids: list[bytes] = []
+    with path.open("rb", buffering=0) as file:
+        for text, end in TextChunks(path, file):
+            lines = (line.partition(b"#") for line in text[:end].tobytes().splitlines())
+            found = [_DOCUMENT.sub(rb"\1", sign + comment) for document, sign, comment in lines if document.strip()]
+            if not all(found):
+                return None
+            ids += found
+    return np.array([word.decode("utf-8", "backslashreplace") for word in ids])
 
 
 def as_precision(dtype: DTypeLike) -> Precision:

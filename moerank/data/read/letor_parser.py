@@ -60,20 +60,6 @@ _NULL = rb"(?i:null|nan)"
 _FEATURE_NUMBERS = re.compile(rb"[ \t]([0-9]+):")
 
 
-_DOCUMENT = re.compile(rb"#[ \t]*(?:docid[ \t]*=[ \t]*)?([^\s]*)[^\r\n]*")
-
-
-def _documents(text: bytes, n_lines: int, n_rows: int) -> list[str]:
-    """Return the first word of the comment of each document, behind ``docid =``; "" without one."""
-    if b"#" not in text:
-        return [""] * n_rows
-    found = _DOCUMENT.findall(text)
-    if not len(found) == n_lines == n_rows:  # lines without a document, or without a comment
-        lines = (line.partition(b"#") for line in text.splitlines())
-        found = [_DOCUMENT.sub(rb"\1", sign + comment) for document, sign, comment in lines if document.strip(b" \t")]
-    return [word.decode("utf-8", "backslashreplace") for word in found]
-
-
 def _refusal(path: object, number: int, line: bytes, reason: str) -> ValueError:
     """Return the error that names a line by path, number and text."""
     return ValueError(f"{path}, line {number}: {reason}: {_shortened(line, 100)!r}")
@@ -255,7 +241,6 @@ class _Parser:
         self._pieces: list[Floats] = []
         self._labels: list[Integers] = []
         self._ids: list[str] = []
-        self._documents: list[str] = []
         self._starts: list[int] = []
         self._finished: set[bytes] = set()
         self._current: bytes | None = None
@@ -293,7 +278,6 @@ class _Parser:
             self._refuse(_line_around(text[:end].tobytes(), at), self.n_lines + line + 1)
         self._pieces.append(values[:n_rows])
         self._labels.append(labels[:n_rows])
-        self._documents += _documents(text[:end].tobytes(), line, n_rows)
         self._n_rows += n_rows
         self.n_lines += line
         self._width = max(widest, self._width)
@@ -311,11 +295,9 @@ class _Parser:
             X[begin:end, piece.shape[1] :] = 0.0
             end = begin
         y = np.concatenate([np.zeros(0, np.int64), *self._labels])
-        documents = _as_texts(self._documents, self._path, "documents") if all(self._documents) else None
         if self._side_file is not None:
-            return Table(X, y, np.zeros(1, np.int64), np.array([0, len(y)]), documents=documents)
-        offsets = np.array([*self._starts, len(y)])
-        return Table(X, y, _as_ids(self._ids, self._path), offsets, documents=documents)
+            return Table(X, y, np.zeros(1, np.int64), np.array([0, len(y)]))
+        return Table(X, y, _as_ids(self._ids, self._path), np.array([*self._starts, len(y)]))
 
     def _queries_begin(self, text: NDArray[np.uint8], runs: Integers) -> tuple[int, int, str] | None:
         """Take up the queries that begin; return line, place and reason of the first that must not."""
@@ -402,12 +384,8 @@ def _as_ids(texts: list[str], path: Path) -> Array:
     integers = [_as_integer(text.encode()) for text in texts]
     if None not in integers:
         return np.array(integers, np.int64)
-    return _as_texts(texts, path, "query ids")
-
-
-def _as_texts(texts: list[str], path: Path, what: str) -> Array:
-    longest = max(map(len, texts), default=0)
-    check_room(f"{path}: {len(texts):,} {what} of up to {longest} characters", 4 * longest * len(texts))
+    longest = max(map(len, texts))
+    check_room(f"{path}: {len(texts):,} query ids of up to {longest} characters", 4 * longest * len(texts))
     return np.array(texts, np.str_)
 
 

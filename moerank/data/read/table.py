@@ -247,8 +247,9 @@ def further_columns(
     path: Path, document: str | None = None, query_weight: str | None = None, document_weight: str | None = None
 ) -> dict[str, str]:
     """Return the columns of document ids and weights that are given, or told by the file, by the names of arrays."""
-    document = document or _table_reader(path).roles_in(path).get("document")
-    found = zip(FURTHER, (document, query_weight, document_weight), strict=True)
+    roles = _table_reader(path).roles_in(path)
+    given = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
+    found = zip(FURTHER, (name or roles.get(role) for role, name in given.items()), strict=True)
     return {array: column for array, column in found if column is not None}
 
 

@@ -15,6 +15,7 @@ from moerank.figures.notes import errors_noted, named
 from moerank.figures.panels import MOST_LINES, Look, Panels, by_family, family_of
 from moerank.figures.style import GREY, Style, beyond, in_style, limits_of
 from moerank.solvers import FAMILIES
+from moerank.studies.external import External
 from moerank.studies.problem import Published
 from moerank.studies.results import Runs, mean_by_size, offers_sizes
 
@@ -33,8 +34,8 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
 
     Up to eight solvers share a panel, in which a ranker without selection is a point. More have a panel for each
     family, see `panels.by_family`, and a last panel with a column for each ranker without selection. Published results
-    are grey in the panel of their solver; a line joins those of one method. `limits` are those of the y axis, by
-    default from `style.limits_of`; a note names the solvers with values beyond them.
+    and those of other tools are grey in the panel of their solver; a line joins those of one method. `limits` are those
+    of the y axis, by default from `style.limits_of`; a note names the solvers with values beyond them.
     """
     found, metric = view.results.by_solver(), view.metric
     means = {solver: means.mean(f"test {metric}")[0] for solver, means in view.results.means().items()}
@@ -44,7 +45,8 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     published: dict[str, list[Published]] = {}
     for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
         if entry.features is not None and entry.value(metric) is not None:
-            published.setdefault(f"{entry.method}, published", []).append(entry)
+            published.setdefault(entry.label, []).append(entry)
+    theirs_of_all = any(not isinstance(entry, External) for entries in published.values() for entry in entries)
     markers = dict(zip(published, cycle(PUBLISHED), strict=False))
     apart = [solver for solver in points if family_of(solver) == "ranker"] if len(found) > MOST_LINES else []
     groups = by_family([solver for solver in found if solver not in apart]) if len(found) > len(apart) else {"": []}
@@ -75,7 +77,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
             ylabel=f"Test {metric}",
             notes=[
                 errors_noted(view.results, metric),
-                "Published values are means over all folds." if published and len(view.results.folds) == 1 else "",
+                "Published values are means over all folds." if theirs_of_all and len(view.results.folds) == 1 else "",
                 named("Some values lie beyond the axis", beyond(values, limits)),
             ],
             strip=0.62 if apart else 0.0,
