@@ -8,6 +8,7 @@ that begin with moerank are run, a ``toml`` block that begins with ``# NAME.toml
 
 import doctest
 import io
+import json
 import linecache
 import re
 import shlex
@@ -46,6 +47,9 @@ LOGS = {
     "ranklib.txt": logs.ranklib,
     "judgments.csv": logs.quepid,
     "qrels.txt": logs.trec,
+    "featureset.json": lambda _: json.dumps(logs.FEATURE_SET),
+    "elastic_model.json": lambda _: json.dumps(logs.EXTRACTORS),
+    "store.json": lambda _: json.dumps(logs.STORE),
 }
 """What the engines of the pages on logs have written, by the names of the files."""
 
