@@ -132,6 +132,7 @@ def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
                 printed = output.getvalue()
             elif block.runs:
                 for line in re.sub(r"\\\n", " ", block.text).splitlines():
+                    line = line.strip().removeprefix("- run: ").partition(" >> ")[0]  # of a job
                     if line.startswith("moerank "):
                         outcome = command(*shlex.split(line, comments=True)[1:])
                         assert outcome.exit_code == 0, (place, line, outcome.stderr)

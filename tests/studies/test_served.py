@@ -64,9 +64,11 @@ def _toml(values):
     return head + "".join(tables)
 
 
-@pytest.mark.parametrize("normalize", ["none", "standard", "query"])
-def test_a_stored_model_is_judged_against_all_features_by_hand(stored, tmp_path, normalize):
-    run = stored("run", normalize=normalize)
+@pytest.mark.parametrize(
+    "section", [{"normalize": "none"}, {"normalize": "standard"}, {"normalize": "query"}, {"scaled": "query"}]
+)
+def test_a_stored_model_is_judged_against_all_features_by_hand(stored, tmp_path, section):
+    run = stored("run", **section)
     new = frame(2)
     new[["stock", *reversed(NAMES[:4]), "session", "bought"]].to_csv(tmp_path / "new.csv", index=False)
     found = judge_on_new(run, tmp_path / "new.csv", label="bought", query="session").verdict
@@ -74,9 +76,9 @@ def test_a_stored_model_is_judged_against_all_features_by_hand(stored, tmp_path,
     result = json.loads((run / "result.json").read_text())
     data = RankingData(new[NAMES].to_numpy(), new["bought"], new["session"])
     X = data.X
-    if normalize == "query":
+    if section == {"normalize": "query"}:
         X = PER_QUERY.apply(data).X
-    elif normalize == "standard":
+    elif section == {"normalize": "standard"}:
         scaling = result["scaling"]
         X = (X - np.array(scaling["offset"])) / np.array(scaling["scale"])
     means = []
