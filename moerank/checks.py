@@ -272,11 +272,11 @@ def toml_value(value: object) -> str:
     Examples
     --------
     >>> toml_value({"match": {"title": "{{q}}", "boost": None}})
-    '{"match" = {"title" = "{{q}}"}}'
+    '{match = {title = "{{q}}"}}'
     """
     if isinstance(value, dict):
-        entries = (f"{toml_value(key)} = {toml_value(inner)}" for key, inner in value.items() if inner is not None)
-        return f"{{{', '.join(entries)}}}"
+        kept = {key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_value(key): value[key] for key in value}
+        return f"{{{', '.join(f'{key} = {toml_value(inner)}' for key, inner in kept.items() if inner is not None)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml_value, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

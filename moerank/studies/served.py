@@ -16,7 +16,6 @@ from moerank.data.read.files import reader_of
 from moerank.data.read.table import guess_columns
 from moerank.files import Json
 from moerank.rankers.model import Model
-from moerank.studies.baselines import TREES
 from moerank.studies.measure import ALL_FEATURES
 from moerank.studies.problem import MetricSection
 from moerank.studies.result import Result
@@ -60,28 +59,28 @@ class NewVerdict:
 
     Attributes
     ----------
-    result, against, data : str
-        The model, the other one, and the data.
+    result, data : str
+        The run of the model, and the data.
+    against : str or None
+        The run of the other model; None for the ranker on all features of the same run.
     verdict : Verdict
         ``n_allowed`` is the number of features of the other one.
     """
 
     result: str
-    against: str
+    against: str | None
     data: str
     verdict: Verdict
 
     @property
     def sentence(self) -> str:
         """The verdict in one line that begins with the finding."""
-        found = self.verdict
-        return (
-            f"{found.finding}: {found.n_features} features of {self.result} against {found.n_allowed} of "
-            f"{self.against}; {found.outcome}"
-        )
+        found, size = self.verdict, self.verdict.n_features
+        others = f"all {found.n_allowed} features" if self.against is None else f"{found.n_allowed} of {self.against}"
+        return f"{found.finding}: {size} feature{'s' * (size != 1)} of {self.result} against {others}; {found.outcome}"
 
     def as_dict(self) -> Json:
-        """Return the finding and its numbers; null stands for an end of an interval that nothing bounds."""
+        """Return the finding and its numbers; null stands for all features, and for an end that nothing bounds."""
         found = self.verdict
         return {
             "finding": found.finding,
@@ -113,7 +112,7 @@ def judge_on_new(
     new : Path
         A LETOR, CSV or Parquet file with the raw values of the features of both models, found by their names.
     against : Path, optional
-        Another run; by default the same kind of ranker on all features, which the run has measured.
+        Another run; by default the ranker on all features that the run has stored; a run of trees stores none.
     label, query : str, optional
         Columns of a table; by default those of usual names.
 
@@ -127,11 +126,15 @@ def judge_on_new(
     result = find_result(run)
     model = result.model(result.best)
     if against is None:
-        stored = {baseline.name: baseline for baseline in result.baselines}
-        found = (result.best.trees and stored.get(TREES)) or stored.get(ALL_FEATURES)
+        found = [baseline for baseline in result.baselines if baseline.name == ALL_FEATURES]
+        if result.best.trees is not None:
+            raise ValueError(
+                f"{run} ranks by trees, and keeps no trees on all features; name a run with --solver lambdamart by "
+                "--against"
+            )
         if not found:
             raise ValueError(f"{run} has no model on all features; name another run by --against")
-        origin, reference = result, result.model(found)
+        origin, reference = result, result.model(found[0])
     else:
         origin = find_result(against)
         reference = origin.model(origin.best)
@@ -151,7 +154,7 @@ def judge_on_new(
         can_differ=metric.can_differ(data),
         margin=MARGIN if result.verdict is None else result.verdict.margin,
     )
-    return NewVerdict(str(run), "all features" if against is None else str(against), str(new), verdict)
+    return NewVerdict(str(run), None if against is None else str(against), str(new), verdict)
 
 
 def _read(path: Path, model: Model, result: Result, label: str | None, query: str | None) -> RankingData:

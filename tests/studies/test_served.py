@@ -130,12 +130,19 @@ def test_data_without_a_feature_are_refused_by_name(stored, command, tmp_path):
     assert "run has no model on all features; name another run by --against" in outcome.stderr
 
 
-def test_trees_are_compared_with_trees_on_all_features(stored, tmp_path):
-    run = stored("run", solver="lambdamart[n_trees=5]")
+def test_trees_are_compared_with_another_run(stored, tmp_path):
+    run, other = stored("run", solver="lambdamart[n_trees=5]"), stored("other")
     frame(2).to_csv(tmp_path / "new.csv", index=False)
-    found = judge_on_new(run, tmp_path / "new.csv", label="bought", query="session")
-    assert found.verdict.n_allowed == 5
-    assert mr.load_model(run).trees is not None
+    columns = {"label": "bought", "query": "session"}
+    with pytest.raises(
+        ValueError, match="ranks by trees, and keeps no trees on all features; name a run with --solver"
+    ):
+        judge_on_new(run, tmp_path / "new.csv", **columns)
+    found = judge_on_new(other, tmp_path / "new.csv", run, **columns).verdict
+    back = judge_on_new(run, tmp_path / "new.csv", other, **columns).verdict
+    assert found.n_allowed == back.n_features == 5
+    np.testing.assert_array_equal(found.differences, -np.array(back.differences))
+    assert any(found.differences)
 
 
 def test_a_model_finds_features_by_their_names(tiny_result, tmp_path):
