@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import reprlib
@@ -263,6 +264,22 @@ def plain_name(name: str) -> str:
     """Return a name with _ for all but ASCII letters, digits and _, and with f before a first digit or no sign."""
     plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
     return plain if re.match(PLAIN_NAME, plain) else f"f{plain}"
+
+
+def toml_value(value: object) -> str:
+    """Return a value of JSON as TOML has it on one line; entries of tables that are null are left out.
+
+    Examples
+    --------
+    >>> toml_value({"match": {"title": "{{q}}", "boost": None}})
+    '{match = {title = "{{q}}"}}'
+    """
+    if isinstance(value, dict):
+        kept = {key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_value(key): value[key] for key in value}
+        return f"{{{', '.join(f'{key} = {toml_value(inner)}' for key, inner in kept.items() if inner is not None)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_value, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

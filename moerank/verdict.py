@@ -14,7 +14,7 @@ from moerank.statistics import mean_and_error, mean_interval, p_differs, p_not_w
 
 __all__ = ["FEWEST", "LEVEL", "MARGIN", "Finding", "Part", "Verdict", "judge"]
 
-Part: TypeAlias = Literal["test", "validation"]
+Part: TypeAlias = Literal["test", "validation", "new"]
 
 Finding: TypeAlias = Literal["loss", "gain", "none"]
 
@@ -40,8 +40,8 @@ class Verdict(BaseModel):
 
     Attributes
     ----------
-    part : {"test", "validation"}
-        The queries. Validation queries chose the selection, so their verdict is optimistic.
+    part : {"test", "validation", "new"}
+        The queries. Validation queries chose the selection, so their verdict is optimistic. New ones came after it.
     metric : str
     n_queries : int
         All queries of the part.

@@ -8,6 +8,7 @@ that begin with moerank are run, a ``toml`` block that begins with ``# NAME.toml
 
 import doctest
 import io
+import json
 import linecache
 import re
 import shlex
@@ -46,6 +47,9 @@ LOGS = {
     "ranklib.txt": logs.ranklib,
     "judgments.csv": logs.quepid,
     "qrels.txt": logs.trec,
+    "featureset.json": lambda _: json.dumps(logs.FEATURE_SET),
+    "elastic_model.json": lambda _: json.dumps(logs.EXTRACTORS),
+    "store.json": lambda _: json.dumps(logs.STORE),
 }
 """What the engines of the pages on logs have written, by the names of the files."""
 
@@ -128,6 +132,7 @@ def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
                 printed = output.getvalue()
             elif block.runs:
                 for line in re.sub(r"\\\n", " ", block.text).splitlines():
+                    line = line.strip().removeprefix("- run: ").partition(" >> ")[0]  # of a job
                     if line.startswith("moerank "):
                         outcome = command(*shlex.split(line, comments=True)[1:])
                         assert outcome.exit_code == 0, (place, line, outcome.stderr)

@@ -13,10 +13,11 @@ import typer
 
 from moerank.cli.certify import CERTIFY_EXAMPLES, certify
 from moerank.cli.costs import COSTS_EXAMPLES, DESIGN_EXAMPLES, costs, design
-from moerank.cli.data import DESCRIBE_EXAMPLES, cache, describe
+from moerank.cli.data import COMPARE_EXAMPLES, DESCRIBE_EXAMPLES, cache, compare, describe
 from moerank.cli.export import EXPORT_EXAMPLES, export
 from moerank.cli.ingest import INGEST_EXAMPLES, ingest
 from moerank.cli.init import INIT_EXAMPLES, init
+from moerank.cli.judge import JUDGE_EXAMPLES, judge
 from moerank.cli.messages import escape_what_cannot_be_written, notice
 from moerank.cli.options import AsJson
 from moerank.cli.report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
@@ -89,10 +90,12 @@ _add(app, merge, MERGE_EXAMPLES)
 _add(app, report, REPORT_EXAMPLES)
 _add(app, plot, PLOT_EXAMPLES)
 _add(app, export, EXPORT_EXAMPLES)
+_add(app, judge, JUDGE_EXAMPLES)
 _add(app, certify, CERTIFY_EXAMPLES)
 _add(app, solvers)
 _add(app, compile_kernels, name="compile")
 _add(data_app, describe, DESCRIBE_EXAMPLES)
+_add(data_app, compare, COMPARE_EXAMPLES)
 _add(data_app, design, DESIGN_EXAMPLES)
 _add(data_app, costs, COSTS_EXAMPLES)
 _add(data_app, ingest, INGEST_EXAMPLES)

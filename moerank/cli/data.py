@@ -1,16 +1,17 @@
-"""The commands moerank data describe and moerank data cache."""
+"""The commands moerank data describe, compare and cache."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from moerank.cli.messages import notice, printable, sentences
-from moerank.cli.options import AllowCode, AsJson, Data
+from moerank.cli.options import FAILED_BOUND, AllowCode, AsJson, Data
 from moerank.cli.run import connected
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from moerank.metrics import Metric
     from moerank.studies.problem import Problem
 
-__all__ = ["DESCRIBE_EXAMPLES", "as_rule", "cache", "describe", "names_of"]
+__all__ = ["COMPARE_EXAMPLES", "DESCRIBE_EXAMPLES", "as_rule", "cache", "compare", "describe", "names_of"]
 
 DESCRIBE_EXAMPLES = """\
 Examples:
@@ -33,6 +34,13 @@ moerank data describe shop.csv --label clicks --query session --missing query-wo
 moerank data describe my_problem.toml --fold 2
 
 moerank data describe web --dask tcp://scheduler:8786
+"""
+
+
+COMPARE_EXAMPLES = """\
+Examples:
+
+moerank data compare trained.parquet new.parquet --most-psi 0.25 --most-missing 0.05
 """
 
 
@@ -86,6 +94,56 @@ def describe(
         output().print(description_table(what, descriptions))
         remarks = dict.fromkeys(remark for entry in descriptions for remark in entry.remarks())
         typer.echo("\n".join([*remarks, *(f"{said}." for part in parts if (said := _differing(metric, part)))]))
+
+
+def compare(
+    first: Annotated[str, typer.Argument(help="LETOR, CSV or Parquet file, as of training.", metavar="A")],
+    second: Annotated[str, typer.Argument(help="A later file with the same features.", metavar="B")],
+    most_psi: Annotated[
+        float | None,
+        typer.Option(min=0, help=f"Exit code {FAILED_BOUND} if a feature has a larger population stability index."),
+    ] = None,
+    most_missing: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help=f"Exit code {FAILED_BOUND} if the share of missing values of a feature grows by more."
+        ),
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Column of labels; by default one with a usual name.")] = None,
+    query: Annotated[str | None, typer.Option(help="Column of query ids; by default one with a usual name.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the values of each feature in two files, the largest drift first.
+
+    The population stability index (PSI) is 0 for equal distributions. By the
+    usual rule of thumb a feature is stable below 0.1, and has shifted above
+    0.25. Shares of missing values and ranges are shown beside it.
+    """
+    from moerank.cli.progress import StageProgress
+
+    with sentences():
+        from moerank.data.drift import MISSING, drifts
+        from moerank.data.ranking_data import in_one_piece
+
+        with StageProgress():
+            options = dict(label=label, query=query, missing=repr(MISSING), features=None, exclude=None)
+            parts = [_read(file, options, 1, None)[0] for file in (first, second)]
+            found = drifts(in_one_piece(parts[0]), in_one_piece(parts[1]))
+        if as_json:
+            typer.echo(json.dumps([asdict(drift) for drift in found], ensure_ascii=False))
+        else:
+            from moerank.cli.tables import drift_table, output
+
+            output().print(drift_table(f"{first} and {second}", found))
+    beyond = [
+        drift.name
+        for drift in found
+        if (most_psi is not None and drift.psi > most_psi)
+        or (most_missing is not None and drift.missing[1] - drift.missing[0] > most_missing)
+    ]
+    if beyond:
+        notice(f"beyond the bounds: {', '.join(beyond)}")
+        raise typer.Exit(FAILED_BOUND)
 
 
 def _differing(metric: Metric, data: AnyData) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -13,6 +13,7 @@ from moerank.exports.formats import FORMATS, find_format
 from moerank.exports.formats import export as write
 
 if TYPE_CHECKING:
+    from moerank.exports.deployable import Phase
     from moerank.studies.result import Result
 
 __all__ = ["EXPORT_EXAMPLES", "export"]
@@ -25,6 +26,8 @@ moerank export results/shop-fold1-seed0 --format solr
 moerank export results/shop-fold1-seed0 --format elasticsearch --member 3 --name shop_v2
 
 moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out schemas/shop/moerank.profile
+
+moerank export results/shop-fold1-seed0 --format vespa --member 1 --name shop_first --phase first
 
 moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
 """
@@ -51,7 +54,16 @@ def export(
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
     target_version: Annotated[
         str | None,
-        typer.Option(help="Version of OpenSearch, as 3.1, on which its rule for absent values in trees depends."),
+        typer.Option(
+            help="Version of OpenSearch, as 3.1, on which its rule for absent values in trees depends, or of "
+            "Elasticsearch for --format elastic."
+        ),
+    ] = None,
+    phase: Annotated[
+        str | None, typer.Option(help="Phase of Vespa that scores by the ranker: first or second (default).")
+    ] = None,
+    inherits: Annotated[
+        str | None, typer.Option(help="Profile of Vespa with the other phase; by default default.", metavar="PROFILE")
     ] = None,
     allow_code: AllowCode = False,
 ) -> None:
@@ -85,7 +97,16 @@ def export(
         place = _place(found, member)
         path = out or (result if result.is_dir() else Path()) / file
         model = found.model(found.front[place])
-        deployment = write(model, format_, path, name=name, features=features, target_version=target_version)
+        deployment = write(
+            model,
+            format_,
+            path,
+            name=name,
+            features=features,
+            target_version=target_version,
+            phase=cast("Phase | None", phase),  # the writer checks its name
+            inherits=inherits,
+        )
         notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(found, place)}")
         typer.echo(printable(deployment.next_step))
 

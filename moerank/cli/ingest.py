@@ -76,6 +76,13 @@ def ingest(
     costs_out: Annotated[
         Path | None, typer.Option(help="Also write what features cost, by the profiles in the log: features.csv.")
     ] = None,
+    definitions: Annotated[
+        Path | None,
+        typer.Option(
+            help="The engine's definitions of features, for features.toml: JSON of Solr's feature store, of a feature "
+            "set of Elasticsearch or OpenSearch, or of a model of Elastic."
+        ),
+    ] = None,
     no_position: Annotated[
         bool, typer.Option("--no-position", help="The order of hits is none that users saw.")
     ] = False,
@@ -128,6 +135,7 @@ def ingest(
                 positions=not no_position,
                 weigh_queries=weigh_queries,
                 costs=costs_out,
+                definitions=definitions,
                 force=force,
                 options=options,
             )

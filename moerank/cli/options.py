@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "FAILED_BOUND",
     "AllowCode",
     "AsJson",
     "Data",
@@ -24,6 +25,10 @@ __all__ = [
     "n_processors",
     "read_settings",
 ]
+
+
+FAILED_BOUND = 3
+"""Exit code of a finding or a value that an option calls a failure."""
 
 
 def _allow_code(context: typer.Context, allowed: bool) -> bool:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
 from moerank.arrays import Floats, Integers, Mask
-from moerank.checks import PLAIN_NAME, first_mistake, plain_name
+from moerank.checks import PLAIN_NAME, check_choice, first_mistake, plain_name, toml_value
 from moerank.data.scaling import FittedScaling
 from moerank.files import read_text
 from moerank.rankers.model import Forest, Model
@@ -25,6 +25,7 @@ __all__ = [
     "Deployment",
     "Node",
     "Normaliser",
+    "Phase",
     "SolrFeature",
     "TargetFeature",
     "TemplateFeature",
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 Engine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
+Phase: TypeAlias = Literal["first", "second"]
 Node: TypeAlias = dict[str, object]
 """An object of JSON."""
 
@@ -87,6 +89,10 @@ class Deployable:
         Names of features with raw values below 0 in the training data.
     version : (int, int) or None
         Version of the target, major and minor, if it is known.
+    phase : {"first", "second"}
+        Phase of Vespa that scores by the model.
+    inherits : str
+        The profile of Vespa with the other phase.
     """
 
     name: str
@@ -98,6 +104,8 @@ class Deployable:
     features: tuple[TargetFeature, ...]
     negative: tuple[str, ...] = ()
     version: tuple[int, ...] | None = None
+    phase: Phase = "second"
+    inherits: str = "default"
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -153,16 +161,25 @@ class Deployment:
 
 
 def deployable(
-    model: Model, name: str, features: Mapping[str, TargetFeature], version: str | None = None
+    model: Model,
+    name: str,
+    features: Mapping[str, TargetFeature],
+    target_version: str | None = None,
+    phase: Phase = "second",
+    inherits: str = "default",
 ) -> Deployable:
     """Prepare a model for another system, where it has a name; descriptions of other features are ignored.
 
-    A version that is not of the form 3.8, and a model that is neither linear nor of trees, uses no feature, or depends
-    on other documents of a query is a ValueError.
+    A version that is not of the form 3.8, an unknown phase, a profile's name that is not plain or is its own, and a
+    model that is neither linear nor of trees, uses no feature, or depends on other documents of a query are a
+    ValueError.
     """
     check_name(name)
-    if version is not None and not re.fullmatch(r"\d{1,4}(\.\d{1,4}){1,2}", version):
-        raise ValueError(f"target_version must be a version such as '3.8', not {version!r}")
+    if target_version is not None and not re.fullmatch(r"\d{1,4}(\.\d{1,4}){1,2}", target_version):
+        raise ValueError(f"target_version must be a version such as '3.8', not {target_version!r}")
+    check_choice(get_args(Phase), phase=phase)
+    if not re.fullmatch(PLAIN_NAME, inherits) or inherits == name:
+        raise ValueError(f"inherits must be the name of another profile, not {inherits!r}")
     if model.weights is None and model.trees is None:
         raise ValueError(
             "this ranker is neither linear nor a sum of trees, and cannot be exported; train a linear ranker or "
@@ -190,7 +207,9 @@ def deployable(
         missing=model.missing,
         features=tuple(features.get(own, TargetFeature()) for own in model.names),
         negative=model.negative,
-        version=None if version is None else tuple(map(int, version.split(".")[:2])),
+        version=None if target_version is None else tuple(map(int, target_version.split(".")[:2])),
+        phase=phase,
+        inherits=inherits,
     )
 
 
@@ -278,10 +297,9 @@ def names_there(names: Sequence[str], given: Sequence[str | None]) -> tuple[str,
     for name, told in zip(names, given, strict=True):
         plain = told or plain_name(name)
         if plain in there:
-            quoted = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")  # as TOML has it
             raise ValueError(
                 f"the features {there[plain]!r} and {name!r} would both be called {plain!r}; rename one of them in the "
-                f'file of --features: [{quoted}] with name = "{plain}_2"'
+                f'file of --features: [{toml_value(name)}] with name = "{plain}_2"'
             )
         there[plain] = name
     return tuple(there)

@@ -25,9 +25,11 @@ from moerank.exports.deployable import (
 )
 from moerank.rankers.model import Forest
 
-__all__ = ["elasticsearch", "opensearch", "plugin_files"]
+__all__ = ["POST", "URL", "asked", "elasticsearch", "opensearch", "plugin_files", "refuse_negative"]
 
 URL = "http://localhost:9200"
+
+POST = ("curl", "-X", "POST", "-H", "Content-Type: application/json")
 
 NEWEST = (3, 9)
 """The first version of OpenSearch in which a model of trees may say ``missing_as_zero``."""
@@ -64,12 +66,7 @@ def plugin_files(
 
 def _feature_set(ranker: Deployable) -> list[Node]:
     """Return the features: as described by the user, else the value of a field of the same name."""
-    fields = [name for name, known in zip(ranker.names, ranker.features, strict=True) if known.elasticsearch is None]
-    if negative := [repr(name) for name in fields if name in ranker.negative]:
-        raise ValueError(
-            f"these features have values below 0 in the training data: {', '.join(negative)}. The engine refuses them "
-            "from field_value_factor: add a constant to each, in the index too, and train again"
-        )
+    refuse_negative(ranker)
     features: list[Node] = []
     for name, label, known in zip(ranker.names, ranker.labels, ranker.features, strict=True):
         if known.elasticsearch is not None:
@@ -77,6 +74,21 @@ def _feature_set(ranker: Deployable) -> list[Node]:
         else:
             features.append({"name": label, "params": [], "template": _field_value(ranker, name, label)})
     return features
+
+
+def refuse_negative(ranker: Deployable) -> None:
+    """Raise a ValueError if a feature that is the value of a field had values below 0 in training."""
+    fields = [name for name, known in zip(ranker.names, ranker.features, strict=True) if known.elasticsearch is None]
+    if negative := [repr(name) for name in fields if name in ranker.negative]:
+        raise ValueError(
+            f"these features have values below 0 in the training data: {', '.join(negative)}. The engine refuses them "
+            "as scores of a query: add a constant to each, in the index too, and train again"
+        )
+
+
+def asked(ranker: Deployable) -> dict[str, str]:
+    """Return the parameters that the queries of the features take, with TEXT for their values."""
+    return {name: "TEXT" for known in ranker.features if known.elasticsearch for name in known.elasticsearch.params}
 
 
 def _field_value(ranker: Deployable, name: str, field: str) -> Node:
@@ -142,20 +154,18 @@ def _trees(ranker: Deployable, trees: Forest) -> list[Node]:
 
 
 def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> str:
-    post = ["curl", "-X", "POST", "-H", "Content-Type: application/json"]
     feature_set = f"{URL}/_ltr/_featureset/{ranker.name}"
-    asked = {name: "TEXT" for known in ranker.features if known.elasticsearch for name in known.elasticsearch.params}
-    query = {"sltr": {"model": ranker.name, "params": asked}}
+    query = {"sltr": {"model": ranker.name, "params": asked(ranker)}}
     rescore = {"query_weight": 0, "rescore_query_weight": 1, "rescore_query": query}
     body = {"query": {"match": {"title": "TEXT"}}, "rescore": {"window_size": 100, "query": rescore}}
     return "\n".join(
         [
             f"Upload it to {system}. The first command is needed once; delete existing objects of these names first:",
             f"  {shlex.join(['curl', '-X', 'PUT', f'{URL}/_ltr'])}",
-            f"  {shlex.join([*post, feature_set, '--data-binary', f'@{features}'])}",
-            f"  {shlex.join([*post, f'{feature_set}/_createmodel', '--data-binary', f'@{path}'])}",
+            f"  {shlex.join([*POST, feature_set, '--data-binary', f'@{features}'])}",
+            f"  {shlex.join([*POST, f'{feature_set}/_createmodel', '--data-binary', f'@{path}'])}",
             "Rank with it:",
-            f"  {shlex.join([*post, f'{URL}/INDEX/_search', '--data-binary', json.dumps(body)])}",
+            f"  {shlex.join([*POST, f'{URL}/INDEX/_search', '--data-binary', json.dumps(body)])}",
             "Check that the logged values of the features equal those of the same documents in the training data, and "
             "that none is negative, which is an error in the engine. Set window_size to at least the number of "
             "documents shown: documents beyond it score 0, which is above negative scores.",

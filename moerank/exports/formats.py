@@ -14,7 +14,7 @@ from moerank.files import open_regular, prepare_folder, remove_old_remains, repl
 from moerank.solvers import plugins
 
 if TYPE_CHECKING:
-    from moerank.exports.deployable import Deployable, Deployment
+    from moerank.exports.deployable import Deployable, Deployment, Phase
     from moerank.rankers.model import Model
 
 __all__ = ["FORMATS", "Format", "export", "find_format"]
@@ -31,10 +31,13 @@ class Format:
     writer : callable or str
         ``writer(deployable, path)`` returns a `Deployment` whose model is the file `path`. A string
         "package.module:function" is imported at first use.
+    takes : tuple of str
+        The options of `export` that only some formats have.
     """
 
     file: str
     writer: Callable[[Deployable, Path], Deployment] | str
+    takes: tuple[str, ...] = ()
 
     def write(self, model: Deployable, path: Path) -> Deployment:
         """Return the files of a model."""
@@ -46,8 +49,9 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     "solr": Format("solr.json", "moerank.exports.solr:solr"),
     "elasticsearch": Format("elasticsearch.json", "moerank.exports.elasticsearch:elasticsearch"),
-    "opensearch": Format("opensearch.json", "moerank.exports.elasticsearch:opensearch"),
-    "vespa": Format("{}.profile", "moerank.exports.vespa:vespa"),
+    "elastic": Format("elastic.json", "moerank.exports.elastic:elastic", ("target_version",)),
+    "opensearch": Format("opensearch.json", "moerank.exports.elasticsearch:opensearch", ("target_version",)),
+    "vespa": Format("{}.profile", "moerank.exports.vespa:vespa", ("phase", "inherits")),
     "onnx": Format("ranker.onnx", "moerank.exports.onnx:onnx_graph"),
     "python": Format("score.py", "moerank.exports.python:python"),
     "json": Format("ranker.json", "moerank.exports.json:plain_json"),
@@ -74,6 +78,8 @@ def export(
     name: str = "moerank",
     features: str | Path | Mapping[str, object] | None = None,
     target_version: str | None = None,
+    phase: Phase | None = None,
+    inherits: str | None = None,
 ) -> Deployment:
     """Write a ranker in the format of another system, which then computes the same scores.
 
@@ -82,7 +88,8 @@ def export(
     ranker : Model, or fitted estimator
         A ranker, a selector or `MOFSRank`.
     format : str
-        "solr", "elasticsearch", "opensearch", "vespa", "onnx", "python", "json", or a format of an installed package.
+        "solr", "elasticsearch" (its plugin), "elastic" (its own learning to rank), "opensearch", "vespa", "onnx",
+        "python", "json", or a format of an installed package.
     out : path, optional
         The file of the model; by default one named after the format in the current folder. Some formats write a second
         file beside it.
@@ -92,12 +99,18 @@ def export(
         Name of the model in the other system: small letters, digits and _.
     features : path or mapping, optional
         A TOML file, or a mapping like it, with a table for each described feature: its ``name`` in the other system,
-        and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template) or ``vespa`` (an
-        expression). A feature without a description is a field of the same name, with _ in place of all characters
-        but ASCII letters and digits.
+        and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template, for "elastic" and
+        "opensearch", too) or ``vespa`` (an expression). A feature without a description is a field of the same name,
+        with _ in place of all characters but ASCII letters and digits.
     target_version : str, optional
         The version of OpenSearch, as "3.1", for its rule for absent values in trees. Without it, where the rule
-        matters, versions before 3.9 refuse the file rather than rank otherwise.
+        matters, versions before 3.9 refuse the file rather than rank otherwise. Or that of Elasticsearch for "elastic":
+        8.12 to 8.14 take another file than later versions.
+    phase : {"first", "second"}, optional
+        The phase of a profile of Vespa that scores by the ranker; by default the second, which re-ranks the best
+        documents of the first.
+    inherits : str, optional
+        The profile of Vespa that this one inherits its other phase from; by default "default".
 
     Returns
     -------
@@ -129,11 +142,14 @@ def export(
     from moerank.rankers.model import Model
 
     chosen = find_format(format)
-    if target_version is not None and format != "opensearch":
-        raise ValueError(f"target_version is for the format opensearch, not for {format}")
+    options: dict[str, Any] = {"target_version": target_version, "phase": phase, "inherits": inherits}
+    given = {option: value for option, value in options.items() if value is not None}
+    for option in given.keys() - chosen.takes:
+        takers = " and ".join(known for known, entry in FORMATS.items() if option in entry.takes)
+        raise ValueError(f"{option} is for {takers}, not for {format}")
     model = ranker if isinstance(ranker, Model) else _model_of(ranker, member)
     path = Path(chosen.file.format(name) if out is None else out)
-    deployment = chosen.write(deployable(model, name, read_features(features), target_version), path)
+    deployment = chosen.write(deployable(model, name, read_features(features), **given), path)
     _write(deployment)
     return deployment
 

@@ -1,4 +1,4 @@
-"""Export to Vespa: a rank profile whose second phase is a linear expression, or trees in LightGBM's format.
+"""Export to Vespa: a rank profile whose first or second phase is a linear expression, or trees in LightGBM's format.
 
 Vespa computes expressions in double precision. A value goes left if it is less than the threshold, so the next number
 of single precision above the threshold is written; values of float fields then take the same branches.
@@ -14,9 +14,9 @@ from moerank.rankers.model import Forest
 __all__ = ["vespa"]
 
 PROFILE = """\
-rank-profile {name} inherits default {{
+rank-profile {name} inherits {inherits} {{
 {functions}
-    second-phase {{
+    {phase}-phase {{
         expression: score_{name}
     }}
     match-features {{
@@ -25,6 +25,13 @@ rank-profile {name} inherits default {{
     }}
 }}
 """
+
+FIRST = """\
+It scores all documents that match. A profile of a larger model can inherit it (--inherits) and re-rank the best of \
+them."""
+SECOND = """\
+It scores the best 100 documents of each node by the first phase of the profile {}; rerank-count in its second phase \
+sets another number."""
 
 FUNCTION = """\
     function {name}() {{
@@ -59,7 +66,14 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
         expression = " +\n            ".join(_terms(ranker, functions))
     profile.append(FUNCTION.format(name=f"score_{ranker.name}", expression=expression))
     matched = "\n        ".join(functions)
-    files[path] = PROFILE.format(name=ranker.name, functions="".join(profile).rstrip(), features=matched).encode()
+    text = PROFILE.format(
+        name=ranker.name,
+        inherits=ranker.inherits,
+        phase=ranker.phase,
+        functions="".join(profile).rstrip(),
+        features=matched,
+    )
+    files[path] = text.encode()
     return Deployment(files, _next_step(ranker, path))
 
 
@@ -120,9 +134,9 @@ def _next_step(ranker: Deployable, path: Path) -> str:
             f"{''.join(copies)}. Deploy and query it:",
             "  vespa deploy APPLICATION",
             f"  vespa query 'yql=select * from SCHEMA where userQuery()' query=TEXT ranking.profile={ranker.name}",
-            "It scores the best 100 documents of each node by the first phase of the profile default; rerank-count in "
-            "its second phase sets another number. Check that matchfeatures in the answer are the values of the same "
-            "documents in the training data, and that fields are of the type float.",
+            FIRST if ranker.phase == "first" else SECOND.format(ranker.inherits),
+            "Check that matchfeatures in the answer are the values of the same documents in the training data, and "
+            "that fields are of the type float.",
             *ranker.remarks("vespa"),
         ]
     )

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, mode
 
 from moerank.arrays import Matrix
 from moerank.checks import first_mistake
-from moerank.data import UNSCALED, FittedScaling, Scaling
+from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.data.inputs import as_table, column_names, name_of_scaled_table
 from moerank.data.missing import QueryRule, check_missing_rule
 from moerank.files import read_json
@@ -259,6 +259,33 @@ class Model(BaseModel):
         if self.trees is not None:
             return self.trees.scores(np.asarray(table, np.float64))
         return linear_scores(table, self.coef(table.shape[1])[None])[:, 0]
+
+    def predict(self, X: ArrayLike | RankingData) -> Matrix:
+        """Return the scores (n_documents,) of documents whose features are found by their names.
+
+        Parameters
+        ----------
+        X : RankingData, DataFrame or array-like
+            Columns in any order, and further ones; an array without names has the columns of the training table.
+
+        Raises
+        ------
+        ValueError
+            If a feature is not there; see also `scores`.
+        """
+        if isinstance(X, RankingData):
+            given, table = X.feature_names, X.X
+        elif (names := column_names(X)) is not None:
+            given, table = names, as_table(X)
+        else:
+            return self.scores(X)
+        if absent := [name for name in self.names if name not in given]:
+            raise ValueError(f"X has no feature {absent[0]!r}, which the model needs; name its columns as in training")
+        if isinstance(self.scaling, FittedScaling) and (scaled := name_of_scaled_table(table)) is not None:
+            raise ValueError(f"this is the scaled table of {scaled}, and raw values are scaled here: give raw values")
+        own = np.zeros((len(table), self.columns[-1] + 1 if self.columns else 0))
+        own[:, list(self.columns)] = table[:, [given.index(name) for name in self.names]]
+        return self.scores(own)
 
     def coef(self, n_features: int) -> NDArray[np.float64]:
         """Return the weights of all features of a table, shape (n_features,), of a model that has weights."""

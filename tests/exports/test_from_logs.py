@@ -1,17 +1,20 @@
 """From a log to a model: readers of the exported files score the rows that the engine logged as the ranker does."""
 
+import json
+
 import numpy as np
 import pytest
 from helpers import logs
+from helpers.serving_elastic import ElasticModel
 from helpers.serving_elasticsearch import PluginModel
 from helpers.serving_solr import SolrModel
 from helpers.serving_vespa import VespaProfile
 
 from moerank.data import load_table
 from moerank.data.logs.ingest import ingest
-from moerank.data.logs.responses import LogOptions
+from moerank.data.logs.responses import LogOptions, read_definitions
 from moerank.exports import export
-from moerank.rankers import RankRLS
+from moerank.rankers import LambdaMART, RankRLS
 
 SHOP = logs.shop(12)
 
@@ -24,31 +27,91 @@ def logged(names):
                 yield {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 
+def opensearch(follows_missing):
+    return lambda *texts: PluginModel(*texts, follows_missing)
+
+
+@pytest.mark.parametrize("ranker", [RankRLS(alpha=0.1), LambdaMART(n_trees=20, n_leaves=6)], ids=["linear", "trees"])
 @pytest.mark.parametrize(
-    ("format", "write", "names", "options"),
+    ("format", "version", "write", "names", "definitions", "server"),
     [
-        ("elasticsearch", logs.plugin, logs.NAMES, LogOptions()),
-        ("solr", logs.solr, logs.NAMES, LogOptions(query_param="q")),
-        ("vespa", logs.vespa, logs.VESPA_NAMES, LogOptions()),
+        ("elasticsearch", None, logs.plugin, logs.NAMES, logs.FEATURE_SET, PluginModel),
+        ("opensearch", "3.1", logs.plugin, logs.NAMES, logs.FEATURE_SET, opensearch("zero")),
+        ("opensearch", "3.8", logs.plugin, logs.NAMES, logs.FEATURE_SET, PluginModel),
+        ("opensearch", None, logs.plugin, logs.NAMES, logs.FEATURE_SET, opensearch(None)),
+        ("elastic", None, logs.elastic, logs.NAMES, logs.EXTRACTORS, ElasticModel),
+        ("elastic", "8.14", logs.elastic, logs.NAMES, logs.EXTRACTORS, lambda text: ElasticModel(text, (8, 14))),
+        ("solr", None, logs.solr, logs.NAMES, logs.STORE, SolrModel),
+        ("vespa", None, logs.vespa, logs.VESPA_NAMES, None, VespaProfile),
     ],
 )
-def test_logged_rows_have_the_scores_of_the_ranker(format, write, names, options, tmp_path):
+def test_logged_rows_have_the_scores_of_the_ranker(
+    format, version, write, names, definitions, server, ranker, tmp_path
+):
+    if format == "elastic" and isinstance(ranker, RankRLS):
+        pytest.skip("is refused")
     (tmp_path / "log.jsonl").write_text(write(SHOP))
     (tmp_path / "judgments.csv").write_text(logs.quepid(SHOP))
-    table = ingest(
-        tmp_path / "log.jsonl", tmp_path / "t.parquet", judgments=tmp_path / "judgments.csv", options=options
-    ).table
-    data = load_table(table, missing=0)
-    ranker = RankRLS(alpha=0.1).fit(data)
-    files = export(ranker, format, tmp_path / "model", features=tmp_path / "features.toml").files
+    (tmp_path / "definitions.json").write_text(json.dumps(definitions))
+    done = ingest(
+        tmp_path / "log.jsonl",
+        tmp_path / "t.parquet",
+        judgments=tmp_path / "judgments.csv",
+        definitions=definitions and tmp_path / "definitions.json",
+        options=LogOptions(query_param="q" if format == "solr" else None),
+    )
+    data = load_table(done.table, missing=0)
+    ranker.fit(data)
+    files = export(
+        ranker, format, tmp_path / "model", features=tmp_path / "features.toml", target_version=version
+    ).files
     texts = [path.read_text() for path in files]
     rows = list(logged(names))
     if format == "vespa":
-        server = VespaProfile(texts[0])
-        server.functions["age_days"] = "attribute(age_days)"  # of the profile that it inherits from
-        scores = [server.score({**row, "attribute(age_days)": row["age_days"]}) for row in rows]
+        trees, profile = ({"moerank.json": texts[0]}, texts[1]) if len(texts) > 1 else ({}, texts[0])
+        engine = server(profile, trees)
+        engine.functions["age_days"] = "attribute(age_days)"  # of the profile that it inherits from
+        rows = [{**row, "attribute(age_days)": row["age_days"]} for row in rows]
     else:
-        server = {"elasticsearch": PluginModel, "solr": SolrModel}[format](*texts)
-        scores = [server.score(row) for row in rows]
+        engine = server(*texts)
+    scores = [engine.score(row) for row in rows]
+    if format == "elastic":  # whose table has no positions: its rows are in the order of the documents
+        ids = [
+            (q, doc) for q, (_, _, documents) in enumerate(SHOP) for doc, grade, *_ in documents if grade is not None
+        ]
+        scores = [score for _, score in sorted(zip(ids, scores, strict=True))]
     assert len(data.y) == len(scores) > 80
+    assert np.ptp(scores) > 0.1
     np.testing.assert_allclose(scores, ranker.predict(data.X), rtol=1e-5, atol=1e-5 * np.ptp(scores))
+
+
+@pytest.mark.parametrize(("content", "format"), [(logs.FEATURE_SET, "elasticsearch"), (logs.STORE, "solr")])
+def test_the_features_of_the_engine_come_back_as_they_were(content, format, tmp_path):
+    (tmp_path / "log.jsonl").write_text(logs.plugin(SHOP))
+    (tmp_path / "judgments.csv").write_text(logs.quepid(SHOP))
+    (tmp_path / "store.json").write_text(json.dumps(content))
+    files = {"judgments": tmp_path / "judgments.csv", "definitions": tmp_path / "store.json"}
+    done = ingest(tmp_path / "log.jsonl", tmp_path / "t.parquet", **files)
+    assert not any("without a definition" in line for line in done.lines)
+    ranker = RankRLS().fit(load_table(done.table, missing=0))
+    first, _ = export(ranker, format, tmp_path / "model.json", features=tmp_path / "features.toml").files
+    written = json.loads(first.read_text())
+    if format == "solr":
+        given = content["features"]
+        written = [{**feature, "store": "shop"} for feature in written]
+    else:
+        given, written = content["_source"]["featureset"]["features"], written["featureset"]["features"]
+    assert written == given
+
+
+def test_the_parameters_of_extractors_are_in_their_templates(tmp_path):
+    query = {
+        "bool": {"must": {"match": {"title": "{{ q }}"}}, "boost": None, "filter": [{"term": {"shop": "{{{s}}}"}}]}
+    }
+    extractor = {"query_extractor": {"feature_name": "a", "query": query}}
+    (tmp_path / "model.json").write_text(json.dumps({"feature_extractors": [extractor]}))
+    assert read_definitions(tmp_path / "model.json")["a"]["elasticsearch"]["params"] == ["q", "s"]
+    for content, message in (('{"a": 1}', "no feature is defined"), ("{", "not JSON")):
+        (tmp_path / "model.json").write_text(content)
+        with pytest.raises(ValueError, match=message):
+            read_definitions(tmp_path / "model.json")

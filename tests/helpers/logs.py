@@ -12,6 +12,46 @@ GOLDEN = [
 ]
 """Queries with their documents: id, grade, and the values of the features; None is missing, or not judged."""
 
+QUERIES = {name: {"match": {"field": name}} for name in NAMES}
+FEATURE_SET = {
+    "_source": {
+        "name": "shop",
+        "featureset": {
+            "name": "shop",
+            "features": [
+                {"name": name, "params": ["q"], "template_language": "mustache", "template": query}
+                for name, query in QUERIES.items()
+            ],
+        },
+    }
+}
+EXTRACTORS = {
+    "trained_model_configs": [
+        {
+            "inference_config": {
+                "learning_to_rank": {
+                    "feature_extractors": [
+                        {"query_extractor": {"feature_name": name, "query": query}} for name, query in QUERIES.items()
+                    ]
+                }
+            }
+        }
+    ]
+}
+STORE = {
+    "responseHeader": {"status": 0},
+    "features": [
+        {
+            "name": name,
+            "class": "org.apache.solr.ltr.feature.FieldValueFeature",
+            "params": {"field": name, "defaultValue": "0"},
+            "store": "shop",
+        }
+        for name in NAMES
+    ],
+}
+"""The definitions of the features, as the plug-ins, Elastic's own LTR and Solr answer them."""
+
 
 def shop(n_queries):
     """Return the golden queries and further ones of eight documents, whose grades depend on the first two features."""

@@ -17,7 +17,7 @@ class Block:
 
     @property
     def runs(self):
-        return self.kind in ("python", "sh") and not self.said.startswith("not run: ")
+        return self.kind in ("python", "sh", "yaml") and not self.said.startswith("not run: ")
 
     @property
     def compared(self):

@@ -14,14 +14,15 @@ class VespaProfile:
 
     def __init__(self, text, models=None):
         self.models = {name: json.loads(content) for name, content in (models or {}).items()}
-        head, body = re.fullmatch(r"rank-profile (\w+) inherits default \{\n(.*)\}\n", text, re.DOTALL).groups()
-        self.name = head
+        head = re.fullmatch(r"rank-profile (\w+) inherits (\w+) \{\n(.*)\}\n", text, re.DOTALL)
+        self.name, self.parent, body = head.groups()
         begins = re.finditer(r"^    function (\w+)\(\) *\{", body, re.MULTILINE)
         self.functions = {match[1]: self.expression(body, match.end()) for match in begins}
         assert len(self.functions) == len(re.findall(r"^ *function ", body, re.MULTILINE)), (
             "every function is read, and its name is its own"
         )
-        self.second_phase = self.expression(body, body.index("second-phase {"))
+        ((self.phase, begin),) = [(match[1], match.end()) for match in re.finditer(r"(first|second)-phase \{", body)]
+        self.scored = self.expression(body, begin)
         self.matched = re.search(r"match-features(?:: ([^\n]*)| \{(.*?)\})", body, re.DOTALL)
         self.matched = (self.matched[1] or self.matched[2]).split()
         assert set(self.matched) <= set(self.functions)
@@ -36,7 +37,7 @@ class VespaProfile:
 
     def score(self, features):
         """The score of a document, a mapping of rank features like ``attribute(price)`` to numbers."""
-        return self.value(self.second_phase, features)
+        return self.value(self.scored, features)
 
     def value(self, expression, features):
         """The value of an expression: in double precision, functions and rank features in it by their names."""

@@ -24,14 +24,23 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from moerank.arrays import Floats
-from moerank.checks import check_at_least, check_choice, plain_name
+from moerank.checks import check_at_least, check_choice, plain_name, toml_value
 from moerank.data.logs.engines import ENGINES, Engine, Reading, engine_of, trouble
 from moerank.data.logs.judgments import labels_by, read_judgments
-from moerank.data.logs.responses import FeatureList, Logged, LogOptions, log_files, read_names, responses, text_of
+from moerank.data.logs.responses import (
+    FeatureList,
+    Logged,
+    LogOptions,
+    log_files,
+    read_definitions,
+    read_names,
+    responses,
+    text_of,
+)
 from moerank.data.measured_costs import Profiles
 from moerank.data.read.files import report_reading
 from moerank.data.read.parquet import ROLES
-from moerank.files import cannot_write, replacing
+from moerank.files import Json, cannot_write, replacing
 
 __all__ = ["Ingested", "ingest"]
 
@@ -96,6 +105,7 @@ def ingest(
     positions: bool = True,
     weigh_queries: bool = False,
     costs: str | Path | None = None,
+    definitions: str | Path | None = None,
     force: bool = False,
     options: LogOptions | None = None,
 ) -> Ingested:
@@ -128,6 +138,8 @@ def ingest(
         Whether the weight of a query is the number of its responses in a log of live searches.
     costs : path-like, optional
         A table of the features' costs to write, of the profiles in the responses; see `Profiles`.
+    definitions : path-like, optional
+        The engine's own definitions of features, which go into ``features.toml``; see `read_definitions`.
     force : bool, default False
         Replace the tables if they are there.
     options : LogOptions, optional
@@ -180,6 +192,7 @@ def ingest(
         try:
             job = _Ingestion(database, options, repeats=repeats, ranked=positions, unjudged=unjudged)
             job.weigh_queries = weigh_queries
+            job.definitions = {} if definitions is None else read_definitions(definitions)
             job.profiles = None if costs is None else Profiles(tuple(read_names(options.names)))
             if judgments is not None:
                 job.take_judgments(Path(judgments), grade)
@@ -211,6 +224,7 @@ class _Ingestion:
         self._kind = options.engine
         self.profiles: Profiles | None = None
         self.weigh_queries = False
+        self.definitions: dict[str, Json] = {}
         self._features: FeatureList | None = None
         self._paths: list[Path] = []
         self._last: tuple[str, int] | None = None
@@ -530,9 +544,12 @@ class _Ingestion:
         for name in names:
             plain = plain_name(name)
             taken[plain] += 1
-            quoted = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+            quoted = toml_value(name)
             text += f'\n[{quoted}]\nname = "{plain}{f"_{taken[plain]}" if taken[plain] > 1 else ""}"\n'
             text += f"vespa = {quoted}\n" * (self._kind in ("vespa", "pyvespa"))
+            text += "".join(f"{key} = {toml_value(table)}\n" for key, table in self.definitions.get(name, {}).items())
+        if self.definitions and (undefined := [name for name in names if name not in self.definitions]):
+            self._said.append(f"features without a definition: {_some(undefined)}")
         alike = [name for name, n in taken.items() if n > 1]
         if alike:
             self._said.append(f"got numbers, as engines take them for the same: features called {_some(alike)}")

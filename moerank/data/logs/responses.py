@@ -235,6 +235,46 @@ def read_names(path: str | Path | None) -> list[str]:
     return [found[2] for found in mapped if found and int(found[1])] if all(mapped) else lines
 
 
+def read_definitions(path: str | Path) -> dict[str, Json]:
+    """Return the definitions of features in a file of an engine, as `moerank.export` takes them, by their names.
+
+    It is JSON that holds, at any depth, features of Solr (name, class, params) or of the plugins of Elasticsearch and
+    OpenSearch (name, template), or feature extractors of Elasticsearch's own learning to rank.
+
+    Raises
+    ------
+    ValueError
+        If the file is not JSON, or defines no feature.
+    """
+    found: dict[str, Json] = {}
+
+    def read(value: Any) -> None:
+        if isinstance(value, list):
+            for inner in value:
+                read(inner)
+        elif isinstance(value, dict):
+            query = value.get("query_extractor")
+            if isinstance(query, dict) and {"feature_name", "query"} <= query.keys():
+                template = query["query"]
+                params = dict.fromkeys(re.findall(r"\{\{[{&]?\s*(\w+)", json.dumps(template)))
+                found[str(query["feature_name"])] = {"elasticsearch": {"params": list(params), "template": template}}
+            elif {"name", "class"} <= value.keys():
+                found[str(value["name"])] = {"solr": {key: value[key] for key in ("class", "params") if key in value}}
+            elif {"name", "template"} <= value.keys():
+                keys = ("params", "template", "template_language")
+                found[str(value["name"])] = {"elasticsearch": {key: value[key] for key in keys if key in value}}
+            else:
+                read(list(value.values()))
+
+    try:
+        read(json.loads(read_text(Path(path), MOST_NAMES)))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{path}: not JSON ({error})") from None
+    if not found:
+        raise ValueError(f"{path}: no feature is defined; give the feature store of Solr, a feature set or a model")
+    return found
+
+
 class FeatureList:
     """The features of a log in the order of their first appearance, and their values as bytes.
 

@@ -1,0 +1,125 @@
+"""Models of Elasticsearch's own learning to rank, read and scored as it does, against the models."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.changes import replace
+from helpers.served_models import GUIDE, LABELS, NAMES, TREES, documents, expected, served, stumps, tolerance
+from helpers.serving_elastic import ElasticModel
+from helpers.serving_solr import RefusedError
+
+from moerank.exports.deployable import deployable, read_features
+from moerank.exports.elastic import elastic
+
+EXAMPLE = {
+    "feature_names": ["title_bm25", "stars"],
+    "target_type": "regression",
+    "aggregate_output": {"weighted_sum": {}},
+    "trained_models": [
+        {
+            "tree": {
+                "feature_names": ["title_bm25", "stars"],
+                "target_type": "regression",
+                "tree_structure": [
+                    {
+                        "node_index": 0,
+                        "decision_type": "lte",
+                        "split_feature": 0,
+                        "threshold": 2.5,
+                        "default_left": True,
+                        "left_child": 1,
+                        "right_child": 2,
+                    },
+                    {"node_index": 1, "leaf_value": -0.5},
+                    {
+                        "node_index": 2,
+                        "decision_type": "lte",
+                        "split_feature": 1,
+                        "threshold": 4.0,
+                        "default_left": False,
+                        "left_child": 3,
+                        "right_child": 4,
+                    },
+                    {"node_index": 3, "leaf_value": 0.25},
+                    {"node_index": 4, "leaf_value": 1.0},
+                ],
+            }
+        },
+        {
+            "tree": {
+                "feature_names": ["title_bm25", "stars"],
+                "target_type": "regression",
+                "tree_structure": [{"node_index": 0, "leaf_value": 0.125}],
+            }
+        },
+    ],
+}
+
+
+def exported(model, features=None, version=None):
+    model = replace(model, negative=())  # whose scores are computed all the same
+    return elastic(deployable(model, "moerank", read_features(features), version), Path("out/m.json"))
+
+
+def scores(text, X):
+    server = ElasticModel(text)
+    server.value = lambda query, fields: fields.get(query["script_score"]["query"]["exists"]["field"])
+    rows = [dict(zip(server.names, row, strict=True)) for row in X.tolist()]
+    return np.array([server.score({name: x for name, x in row.items() if not np.isnan(x)}) for row in rows])
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_the_engine_scores_as_the_model_does(name):
+    model = served(name, "trees")
+    ((path, text),) = exported(model).files.items()
+    assert path == Path("out/m.json")
+    X = documents(model)
+    right = expected(model, X)
+    assert np.ptp(right) > 0
+    assert (np.abs(scores(text, X) - right) <= tolerance(model, X)).all()
+
+
+def test_the_reader_scores_an_example_by_hand():
+    queries = {name: {"match": {"field": name}} for name in EXAMPLE["feature_names"]}
+    extractors = [{"query_extractor": {"feature_name": name, "query": query}} for name, query in queries.items()]
+    text = json.dumps(
+        {
+            "description": "an example",
+            "inference_config": {"learning_to_rank": {"feature_extractors": extractors}},
+            "definition": {"trained_model": {"ensemble": EXAMPLE}},
+        }
+    )
+    given = [(6.25, 4.5), (2.5, None), (None, 3.0), (8.0, 5.0), (6.25, None), (6.25, 4.0)]
+    rows = [{name: x for name, x in zip(queries, row, strict=True) if x is not None} for row in given]
+    assert [ElasticModel(text).score(row) for row in rows] == [1.125, -0.375, -0.375, 1.125, 1.125, 0.375]
+
+
+def test_versions_before_815_list_the_fields_of_the_input():
+    text = exported(served("raw", "trees"), version="8.14").files[Path("out/m.json")]
+    with pytest.raises(RefusedError, match="field_names"):
+        ElasticModel(text)
+    assert ElasticModel(text, (8, 14)).names == [LABELS[f] for f in served("raw", "trees").columns]
+    with pytest.raises(ValueError, match=r"from 8\.12 on; use --format elasticsearch"):
+        exported(served("raw", "trees"), version="8.11")
+
+
+def test_definitions_become_the_queries_of_features():
+    told = {NAMES[0]: {"name": "bm25", "elasticsearch": {"params": ["q"], "template": {"match": {"title": "{{q}}"}}}}}
+    deployment = exported(served("raw", "trees"), told)
+    server = ElasticModel(*deployment.files.values())
+    assert server.queries["bm25"] == {"match": {"title": "{{q}}"}}
+    assert '"params": {"q": "TEXT"}' in deployment.next_step
+    assert "/_ml/trained_models/moerank --data-binary @out/m.json" in deployment.next_step
+    told[NAMES[0]]["elasticsearch"] = {"template": "a * 2", "template_language": "derived_expression"}
+    with pytest.raises(ValueError, match="the definition of 'BM25 of title' is not a query"):
+        exported(served("raw", "trees"), told)
+
+
+def test_linear_models_and_negative_fields_are_refused():
+    with pytest.raises(ValueError, match='this ranker is linear; train with refit = "lambdamart"'):
+        exported(GUIDE)
+    model = replace(stumps([0.5]), negative=("x0",))
+    with pytest.raises(ValueError, match=r"'x0'\. The engine refuses them as scores of a query"):
+        elastic(deployable(model, "moerank", {}), Path("m.json"))

@@ -1,0 +1,167 @@
+"""Stored models on new data."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.changes import replace
+from helpers.served_models import GUIDE
+
+import moerank as mr
+from moerank.data import PER_QUERY, RankingData, fit_scaling, make_planted
+from moerank.metrics import NDCG
+from moerank.studies.result_files import write_result
+from moerank.studies.run_fold import run_fold
+from moerank.studies.served import judge_on_new
+
+NAMES = ["price", "stars", "age", "clicks", "stock"]
+
+
+def frame(seed, n_queries=60):
+    data = make_planted(n_queries=n_queries, n_documents=10, n_relevant=2, n_redundant=1, n_noise=2, seed=seed).data
+    table = pd.DataFrame(data.X, columns=NAMES)
+    return table.assign(session=data.qid, bought=data.y)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Store runs of a solver under a name, trained on a table."""
+
+    def store(name, solver="greedy-rankrls", **section):
+        path = tmp_path / "train.csv"
+        frame(1).to_csv(path, index=False)
+        values = {
+            "name": "shop",
+            "data": {
+                "source": "table",
+                "file": "train.csv",
+                "label": "bought",
+                "query": "session",
+                "split": {"validation": 0.2, "test": 0.2},
+                **section,
+            },
+            "comparison": {"trees": 5},
+        }
+        (tmp_path / f"{name}.toml").write_text(_toml(values))
+        result = run_fold(mr.load_problem(tmp_path / f"{name}.toml"), solver=solver)
+        (tmp_path / name).mkdir()
+        write_result(result, tmp_path / name)
+        return tmp_path / name
+
+    return store
+
+
+def _toml(values):
+    from moerank.checks import toml_value
+
+    head = "".join(f"{key} = {toml_value(value)}\n" for key, value in values.items() if not isinstance(value, dict))
+    tables = (
+        f"[{key}]\n" + "".join(f"{inner} = {toml_value(value)}\n" for inner, value in table.items())
+        for key, table in values.items()
+        if isinstance(table, dict)
+    )
+    return head + "".join(tables)
+
+
+@pytest.mark.parametrize(
+    "section", [{"normalize": "none"}, {"normalize": "standard"}, {"normalize": "query"}, {"scaled": "query"}]
+)
+def test_a_stored_model_is_judged_against_all_features_by_hand(stored, tmp_path, section):
+    run = stored("run", **section)
+    new = frame(2)
+    new[["stock", *reversed(NAMES[:4]), "session", "bought"]].to_csv(tmp_path / "new.csv", index=False)
+    found = judge_on_new(run, tmp_path / "new.csv", label="bought", query="session").verdict
+
+    result = json.loads((run / "result.json").read_text())
+    data = RankingData(new[NAMES].to_numpy(), new["bought"], new["session"])
+    X = data.X
+    if section == {"normalize": "query"}:
+        X = PER_QUERY.apply(data).X
+    elif section == {"normalize": "standard"}:
+        scaling = result["scaling"]
+        X = (X - np.array(scaling["offset"])) / np.array(scaling["scale"])
+    means = []
+    for member in (result["front"][result["chosen"]], result["baselines"][0]):
+        scores = X[:, member["features"]] @ np.array(member["weights"])
+        means.append(NDCG(10).score(data, scores))
+    assert result["baselines"][0]["name"] == "all features"
+    assert found.n_queries == 60
+    assert (found.part, found.n_allowed) == ("new", 5)
+    share = found.n_differing / found.n_queries
+    assert found.difference * share == pytest.approx(means[0] - means[1], abs=1e-12)
+
+
+def test_a_loss_has_its_own_exit_code_and_line(stored, command, tmp_path):
+    good, bad = stored("good"), stored("bad")
+    frame(2, 200).to_csv(tmp_path / "new.csv", index=False)
+    values = json.loads((bad / "result.json").read_text())
+    for member in values["front"]:
+        member["weights"] = [-weight for weight in member["weights"]]
+    (bad / "result.json").write_text(json.dumps(values))
+    asked = ("judge", "bad", "new.csv", "--label", "bought", "--query", "session", "--against", "good")
+    outcome = command(*asked)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.stdout.startswith("loss: ") and outcome.stdout.count("\n") == 1
+    assert "of bad against" in outcome.stdout and "200 new queries: a loss is detected" in outcome.stdout
+    failed = command(*asked, "--fail-on", "loss", "--json")
+    assert failed.exit_code == 3
+    told = json.loads(failed.stdout)
+    assert failed.stdout.count("\n") == 1
+    assert (told["finding"], told["against"], told["n_queries"]) == ("loss", "good", 200)
+    assert told["interval"][0] < told["difference"] < told["interval"][1] < 0
+    assert command(*asked, "--fail-on", "gain").exit_code == 0
+    wrong = command(*asked, "--fail-on", "lost")
+    assert wrong.exit_code == 2
+    assert "--fail-on must be one of 'loss', 'gain', 'none', not 'lost'" in wrong.stderr
+    same = command("judge", good, "new.csv", "--label", "bought", "--query", "session", "--against", good, "--json")
+    assert json.loads(same.stdout)["difference"] == 0
+
+
+def test_data_without_a_feature_are_refused_by_name(stored, command, tmp_path):
+    stored("run")
+    frame(2).drop(columns="age").to_csv(tmp_path / "new.csv", index=False)
+    outcome = command("judge", "run", "new.csv", "--label", "bought", "--query", "session")
+    assert outcome.exit_code == 2
+    assert "'age'" in outcome.stderr
+    values = json.loads((tmp_path / "run" / "result.json").read_text())
+    (tmp_path / "run" / "result.json").write_text(json.dumps({**values, "baselines": []}))
+    outcome = command("judge", "run", "new.csv", "--label", "bought", "--query", "session")
+    assert "run has no model on all features; name another run by --against" in outcome.stderr
+
+
+def test_trees_are_compared_with_another_run(stored, tmp_path):
+    run, other = stored("run", solver="lambdamart[n_trees=5]"), stored("other")
+    frame(2).to_csv(tmp_path / "new.csv", index=False)
+    columns = {"label": "bought", "query": "session"}
+    with pytest.raises(
+        ValueError, match="ranks by trees, and keeps no trees on all features; name a run with --solver"
+    ):
+        judge_on_new(run, tmp_path / "new.csv", **columns)
+    found = judge_on_new(other, tmp_path / "new.csv", run, **columns).verdict
+    back = judge_on_new(run, tmp_path / "new.csv", other, **columns).verdict
+    assert found.n_allowed == back.n_features == 5
+    np.testing.assert_array_equal(found.differences, -np.array(back.differences))
+    assert any(found.differences)
+
+
+def test_a_model_finds_features_by_their_names(tiny_result, tmp_path):
+    (tmp_path / "run").mkdir()
+    write_result(tiny_result, tmp_path / "run")
+    model = mr.load_model(tmp_path / "run")
+    assert model == tiny_result.model(tiny_result.best)
+    assert mr.load_model(tmp_path / "run", member=0) == tiny_result.model(tiny_result.front[0])
+    with pytest.raises(ValueError, match="member must be"):
+        mr.load_model(tmp_path / "run", member=99)
+    X = np.array([[3.2, 20, 45], [1.0, 5, 42]])
+    table = pd.DataFrame(X, columns=["bm25", "price", "age"])
+    right = GUIDE.scores(X)
+    np.testing.assert_array_equal(GUIDE.predict(X), right)
+    np.testing.assert_array_equal(GUIDE.predict(table[["age", "bm25", "price"]].assign(other=1.0)), right)
+    data = RankingData(X[:, ::-1], [0, 1], 0, feature_names=["age", "price", "bm25"])
+    np.testing.assert_array_equal(GUIDE.predict(data), right)
+    np.testing.assert_array_equal(replace(GUIDE, columns=(1, 4, 7)).predict(table), right)
+    with pytest.raises(ValueError, match="X has no feature 'age', which the model needs"):
+        GUIDE.predict(table[["bm25", "price"]])
+    with pytest.raises(ValueError, match="raw values are scaled here: give raw values"):
+        GUIDE.predict(fit_scaling(data, "standard").apply(data))
