@@ -304,10 +304,10 @@ def _show(
         console.print(summary_table(summary))
         console.print(printable(f"The results of each fold are in {out / 'fold1'} and so on."), soft_wrap=True)
     else:
-        console.print(front_table(results[0]))
-        say(console, chosen_features(results[0]))
         if verdict:
             say(console, f"Verdict: {verdict.sentence}.")
+        say(console, chosen_features(results[0]))
+        console.print(front_table(results[0]))
         if results[0].instances in UNITS:
             say(console, UNITS[results[0].instances])
     console.print(printable(last), soft_wrap=True)

@@ -82,7 +82,7 @@ def test_columns_without_plain_numbers_are_refused_by_name(table, column, kind):
     with pytest.raises(ValueError) as error:
         table({**PLAIN, "b": column})
     assert f"the column 'b' holds {kind}" in str(error.value)
-    assert str(error.value).endswith("not plain numbers; list the columns that are features, or make numbers of it")
+    assert str(error.value).endswith("not plain numbers; leave it out (exclude), or make numbers of it")
     assert table({**PLAIN, "b": column}, features=["a"]).feature_names == ("a",)
     with pytest.raises(ValueError, match="not plain numbers; make numbers of it"):
         table({**PLAIN, "b": column}, features=["b"])
