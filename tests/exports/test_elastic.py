@@ -123,3 +123,12 @@ def test_linear_models_and_negative_fields_are_refused():
     model = replace(stumps([0.5]), negative=("x0",))
     with pytest.raises(ValueError, match=r"'x0'\. The engine refuses them as scores of a query"):
         elastic(deployable(model, "moerank", {}), Path("m.json"))
+
+
+def test_a_feature_without_a_definition_is_the_value_of_a_field_where_it_is_there():
+    model = replace(stumps([0.5, 2.0]), missing=1.0)
+    server = ElasticModel(*exported(model).files.values())
+    right = expected(model, np.array([[0.5], [0.75], [3.0], [np.nan]]))
+    assert [server.score(fields) for fields in ({"x0": 0.5}, {"x0": 0.75}, {"x0": 3.0}, {})] == right.tolist()
+    with pytest.raises(RefusedError, match="script_score script returned an invalid score"):
+        server.score({"x0": -1.0})

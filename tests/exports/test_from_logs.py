@@ -102,6 +102,10 @@ def test_the_features_of_the_engine_come_back_as_they_were(content, format, tmp_
     else:
         given, written = content["_source"]["featureset"]["features"], written["featureset"]["features"]
     assert written == given
+    (tmp_path / "store.json").write_text(json.dumps({"features": logs.STORE["features"][:2]}))
+    again = ingest(tmp_path / "log.jsonl", tmp_path / "t.parquet", force=True, **files)
+    assert f"kept {tmp_path / 'features.toml'}; remove it to take the definitions" in again.lines
+    assert "features without a definition: age_days" in again.lines
 
 
 def test_the_parameters_of_extractors_are_in_their_templates(tmp_path):

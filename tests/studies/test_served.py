@@ -130,6 +130,21 @@ def test_data_without_a_feature_are_refused_by_name(stored, command, tmp_path):
     assert "run has no model on all features; name another run by --against" in outcome.stderr
 
 
+def test_new_data_of_letor_have_numbers_for_names(stored, tmp_path):
+    run, new = stored("run"), frame(2)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    right = judge_on_new(run, tmp_path / "new.csv", label="bought", query="session").verdict
+    lines = [
+        f"{row.bought} qid:{row.session} " + " ".join(f"{f}:{getattr(row, name)!r}" for f, name in enumerate(NAMES, 1))
+        for row in new.itertuples()
+    ]
+    (tmp_path / "new.txt").write_text("\n".join(lines) + "\n")
+    values = json.loads((run / "result.json").read_text())
+    values |= {"feature_names": list("12345"), "negative": []}
+    (run / "result.json").write_text(json.dumps(values))
+    assert judge_on_new(run, tmp_path / "new.txt").verdict == right
+
+
 def test_trees_are_compared_with_another_run(stored, tmp_path):
     run, other = stored("run", solver="lambdamart[n_trees=5]"), stored("other")
     frame(2).to_csv(tmp_path / "new.csv", index=False)

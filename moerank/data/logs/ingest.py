@@ -554,7 +554,7 @@ class _Ingestion:
         if alike:
             self._said.append(f"got numbers, as engines take them for the same: features called {_some(alike)}")
         if path.exists():
-            self._said.append(f"kept {path}")
+            self._said.append(f"kept {path}{'; remove it to take the definitions' * bool(self.definitions)}")
         else:
             with replacing(path) as file:
                 file.write(text.encode())
