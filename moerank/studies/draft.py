@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from moerank.checks import unknown
+from moerank.checks import toml_value, unknown
 from moerank.data.read.csv import MISSING, REMEDIES, kind_of
 from moerank.data.read.table import LABELS, QUERIES, find_part, sample_table
 
@@ -90,16 +89,16 @@ class Draft:
         several, name = self.table.is_dir(), self.table.name
         lines = [
             f"# The problem of {name}, guessed from its first {self.n_rows:,} rows. Correct what is wrong.",
-            f"name = {_quoted(re.sub(r'[^A-Za-z0-9_.-]+', '-', self.table.stem))}",
+            f"name = {toml_value(re.sub(r'[^A-Za-z0-9_.-]+', '-', self.table.stem))}",
             "",
             "[data]",
             'source = "table"',
-            f"folder = {_quoted(name)}" if several else f"file = {_quoted(name)}",
-            f"label = {_quoted(self.label)}  # {self.why[0]}",
-            f"query = {_quoted(self.query)}  # {self.why[1]}",
-            f"document = {_quoted(self.document)}" if self.document else "",
-            f"exclude = [{', '.join(map(_quoted, self.left_out))}]  # no features" if self.left_out else "",
-            f"missing = {json.dumps(self.missing)}  # engines count an absent value as 0" if self.gaps else "",
+            f"folder = {toml_value(name)}" if several else f"file = {toml_value(name)}",
+            f"label = {toml_value(self.label)}  # {self.why[0]}",
+            f"query = {toml_value(self.query)}  # {self.why[1]}",
+            f"document = {toml_value(self.document)}" if self.document else "",
+            f"exclude = {toml_value([*self.left_out])}  # no features" if self.left_out else "",
+            f"missing = {toml_value(self.missing)}  # engines count an absent value as 0" if self.gaps else "",
             'normalize = "standard"  # a scaling that every export can carry',
             "" if several else "split = {validation = 0.2, test = 0.2}  # shares of the queries",
             "",
@@ -238,8 +237,3 @@ def _guess_query(path: Path, columns: Mapping[str, _Column], label: str) -> tupl
 
 def _usual(columns: Mapping[str, _Column], names: Sequence[str]) -> str | None:
     return next((column for name in names for column in columns if column.lower() == name), None)
-
-
-def _quoted(text: str) -> str:
-    """Return a text as TOML writes it."""
-    return json.dumps(text, ensure_ascii=False)

@@ -71,7 +71,9 @@ def test_listed_features_come_in_their_order_and_others_are_not_looked_at(table)
     data = table(text, features=("b", "a"))
     assert data.feature_names == ("b", "a")
     assert data.X.tolist() == [[2, 1], [4, 3]]
-    with pytest.raises(ValueError, match=r"csv, line 2: the value 'red' of 'note' is not a number; leave the column out"):
+    with pytest.raises(
+        ValueError, match=r"csv, line 2: the value 'red' of 'note' is not a number; leave the column out"
+    ):
         table(text)
 
 
