@@ -31,9 +31,6 @@ __all__ = ["Generation", "SearchResult", "search"]
 Offspring: TypeAlias = Population | Individual | None
 """The result of pymoo's ``ask``."""
 
-FEW_BITS = 16
-"""Longest strings of which all may be evaluated."""
-
 
 @dataclass(frozen=True)
 class Generation:
@@ -133,11 +130,10 @@ def search(
 
     Notes
     -----
-    A search of strings of up to 16 bits ends when all have been evaluated. However a search ends, the journal holds all
-    earlier evaluations. A resumed search has the same bits as an undisturbed one, if the problem gives equal
-    individuals equal values, draws come from the random state of the algorithm alone, and times from
-    ``algorithm.start_time``, as in all of pymoo. A search that differs from its journal is refused. Only F, G and H of
-    an individual are kept.
+    However the search ends, the journal holds all earlier evaluations. A resumed search has the same bits as an
+    undisturbed one, if the problem gives equal individuals equal values, draws come from the random state of the
+    algorithm alone, and times from ``algorithm.start_time``, as in all of pymoo. A search that differs from its journal
+    is refused. Only F, G and H of an individual are kept.
 
     At its end a resumed search measures its archive again, and refuses a journal with other values (without
     ``measure_again``, values that differ in the first nine digits, as the last bits may depend on the batch). Other
@@ -175,11 +171,8 @@ def search(
                 continue
             n_eval = algorithm.evaluator.n_eval
             history.append(Generation(len(history) + 1, n_eval, steps.clock.elapsed, steps.archive.F))
-            share = 1.0 if steps.all_known else min(1.0, algorithm.termination.perc)
             if progress is not None and not (journal is not None and journal.repeating):
-                progress(share, len(history), n_eval)
-            if steps.all_known:
-                break
+                progress(min(1.0, algorithm.termination.perc), len(history), n_eval)
         if journal is not None:
             steps.check_end(journal)
     finally:
@@ -197,16 +190,6 @@ class _Steps:
     archive: Archive
     journal: Journal | None
     clock: _Clock
-
-    def __post_init__(self) -> None:
-        few = self.problem.vtype is bool and self.problem.n_var <= FEW_BITS
-        empty = np.zeros((1, self.problem.n_var), np.bool_)
-        self._seen = set(row_digests(empty)) if few else None
-
-    @property
-    def all_known(self) -> bool:
-        """Whether all bit strings have been evaluated, beside the empty one."""
-        return self._seen is not None and len(self._seen) == 2**self.problem.n_var
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -238,8 +221,6 @@ class _Steps:
             return
         with np.errstate(invalid="ignore"):  # RVEA takes the arc cosine of angles that rounding made larger than 1
             self.algorithm.tell(infills=offspring)
-        if self._seen is not None:
-            self._seen.update(batch.digests)
         X, F = batch.feasible()
         if len(X):
             self.archive.add(X, F)

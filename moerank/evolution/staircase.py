@@ -33,6 +33,7 @@ STALE_GENERATIONS = 12  # without progress, before the search begins anew
 FULL_SIZE_AT = 10_000  # evaluations at which the population has its nominal size
 SMALLEST_SHARE, LARGEST_SHARE = 1 / 4, 4  # sizes of the population as shares of the nominal size
 TRIES = 6  # attempts to fill a batch; in the last two each child takes two moves more
+FEW_BITS = 16  # strings that are no longer may all be sent
 SHARE_OF_SINGLES = 0.05  # of the evaluations, which the strings with a single one may take
 
 OPERATORS = NEAR, ANY, MOVED, FLIP, SWAP = range(5)
@@ -78,7 +79,8 @@ class Staircase(BitSearch):
        lose a tenth each generation).
     6. After 12 generations without a fall of the staircase the population is put aside, the strings sent are forgotten,
        and the search begins again from random strings. When that population is stale too, the two are united and go on
-       together; the next time the population is put aside again.
+       together; the next time the population is put aside again. A search of strings of up to 16 bits ends when all
+       have been sent.
 
     A generation of P strings takes O(P (d + log P)) with one objective beside the size, and O(P²) for each of
     several. The population is not the result: ``opt`` holds the non-dominated strings of all evaluations.
@@ -105,6 +107,7 @@ class Staircase(BitSearch):
         self.pop_size = self._size_now()
         self.used, self.survived = np.zeros((2, len(OPERATORS)))
         self.aside: Rows | None = None
+        self.known: set[bytes] = set()
         self.best = self.rows
         self._forget()
 
@@ -131,6 +134,8 @@ class Staircase(BitSearch):
         return SubsetSizeSampling(largest)._do(self.problem, n, random_state=self.random_state)
 
     def _mate(self) -> Mask:
+        if self._all_known():
+            return self.X[:0]  # which ends the search
         if self.stale > STALE_GENERATIONS:
             self.stale = 0
             if self.aside is None:
@@ -151,6 +156,13 @@ class Staircase(BitSearch):
             self.stale = STALE_GENERATIONS + 1
             return self._mate()
         return np.array(rows[: self.pop_size])
+
+    def _all_known(self) -> bool:
+        """Whether all strings have been sent, in this population or an earlier one."""
+        if self.problem.n_var > FEW_BITS:
+            return False
+        self.known |= self.sent
+        return len(self.known) == 2**self.problem.n_var
 
     def _operators(self, n: int) -> Integers:
         """Draw an operator for each of `n` children."""

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from helpers.toy_search import ALGORITHMS, POP_SIZE, SPARSE, WeighedBits, operators
 from pymoo.algorithms.moo.nsga2 import NSGA2
-from pymoo.core.problem import Problem
 from pymoo.core.termination import TerminateIfAny
 from pymoo.optimize import minimize
 from pymoo.termination.ftol import MultiObjectiveSpaceTermination
@@ -13,7 +12,7 @@ from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.max_time import TimeBasedTermination
 from pymoo.termination.robust import RobustTermination
 
-from moerank.evolution import make_algorithm, search
+from moerank.evolution import search
 
 
 class Recorded(WeighedBits):
@@ -109,19 +108,6 @@ def test_search_ends_where_nothing_new_is_left():
     assert_same_population(result.pop, expected.pop)
     assert len(result.history) == expected.algorithm.n_gen - 1 < 50
     assert len(np.unique(result.pop.get("X"), axis=0)) == 4
-
-
-def test_search_ends_when_all_strings_are_known():
-    class Four(Problem):
-        def __init__(self):
-            super().__init__(n_var=4, n_obj=2, vtype=bool)
-
-        def _evaluate(self, X, out, *args, **kwargs):
-            out["F"] = np.column_stack([X.sum(axis=1), ~X @ np.array([8, 4, 2, 1])])
-
-    found = search(Four(), make_algorithm("staircase", 8, {}, 2), ("n_eval", 10_000), seed=1)
-    assert found.history[-1].n_eval < 200
-    assert sorted(found.archive.F.tolist()) == [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
 
 
 def test_a_clock_that_goes_backwards_changes_nothing(monkeypatch):

@@ -272,8 +272,8 @@ def test_uniting_lets_both_populations_survive():
     np.testing.assert_array_equal(algorithm.pop.get("X"), algorithm.X)
 
 
-def test_strings_of_which_there_are_few_are_sent_again_in_another_epoch():
-    found = search(WeighedBits(2), Staircase(8), 30, seed=1)
-    assert len(found.history) == 30
-    assert found.archive.F.tolist()[0][0] in (1.0, 2.0)
-    assert len(found.archive) == 2
+def test_a_search_ends_when_all_strings_have_been_sent():
+    found = search(WeighedBits(4), Staircase(8), ("n_eval", 10_000), seed=1)
+    assert found.history[-1].n_eval < 200
+    expected = search(WeighedBits(4), Staircase(64), ("n_eval", 100), seed=2)
+    np.testing.assert_array_equal(np.unique(found.archive.F, axis=0), np.unique(expected.archive.F, axis=0))

@@ -233,7 +233,7 @@ def column_roles(
         what = "label" if label is None else "query"
         raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
     if features is None:
-        features = [name for name in roles.get("features", ()) if name not in (label, query)] or None
+        features = [name for name in roles.get("features", ()) if name not in (label, query, *further)] or None
     if left_out := set(exclude):
         present = _table_reader(path).names(path, [label, query, *left_out])
         if absent := sorted(left_out - set(present)):
