@@ -174,9 +174,7 @@ TEXTS = {
 @pytest.mark.parametrize("kind", TEXTS)
 def test_columns_that_hold_no_numbers_are_refused_by_name(kind):
     frame = pd.DataFrame({"a": VALUES[:, 0], "site": TEXTS[kind]})
-    with pytest.raises(
-        ValueError, match=r"data: column 'site' of X holds .*leave it out, turn it into .*dummies"
-    ):
+    with pytest.raises(ValueError, match=r"data: column 'site' of X holds .*leave it out, turn it into .*dummies"):
         made(frame)
 
 
