@@ -1,4 +1,4 @@
-"""A search whose documents are in shards on a Dask cluster: speed, bytes that travel, and what a killed worker costs.
+"""A search in shards on a Dask cluster: speed, bytes that travel, killed workers, and workers with little memory.
 
     python tests/benchmarks/shards.py [--queries 3000] [--shards 8] [--generations 10] [--kills 10] [--quick]
 
@@ -176,6 +176,22 @@ def kills(train, data, arguments, local):
     )
 
 
+def memory(arguments):
+    """Run on workers with less and less memory: each run ends well, or in a sentence."""
+    data = make_web(arguments.queries // 2)
+    for limit in ("1000MiB", "420MiB", "380MiB", "330MiB", "280MiB"):
+        with (
+            LocalCluster(2, threads_per_worker=1, dashboard_address=None, memory_limit=limit) as local,
+            DaskCluster(local.scheduler_address) as cluster,
+        ):
+            try:
+                train = cluster.scatter(data, arguments.shards)
+                generations(mr.FeatureSelection(train, mr.RankRLS(alpha=0.01)), 4)
+                print(f"{limit} for each worker: the search ends well", flush=True)
+            except OSError as error:
+                print(f"{limit} for each worker: {error}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--queries", type=int, default=3000)
@@ -191,6 +207,7 @@ def main():
     n_bytes = data.X.nbytes / arguments.shards
     print(f"{data.n_documents:,} documents, {arguments.shards} shards of {n_bytes / 2**20:.0f} MiB")
     speed(data, arguments)
+    memory(arguments)
 
 
 if __name__ == "__main__":
