@@ -382,20 +382,17 @@ def test_tuning_never_prefers_weights_of_zero():
     assert ranker.tune(data, data).fit_population(data).any()
 
 
-@pytest.mark.parametrize(
-    ("name", "published", "published_features"),
-    [("MQ2008", (0.2327, 0.4771), 13.2), ("OHSUMED", (0.4613, 0.4498), 18.0)],
-)
-def test_five_folds_come_near_the_published_means(letor_folder, name, published, published_features):
+def test_five_folds_come_near_the_published_means(letor_folder):
+    """tests/benchmarks/published.py shows those of OHSUMED, too: they take four times as long."""
     values, n_features = [], []
     for fold in range(1, 6):
-        train, vali, test = load_fold(letor_folder / name / f"Fold{fold}")
+        train, vali, test = load_fold(letor_folder / "MQ2008" / f"Fold{fold}")
         ranker = FSMRank().tune(train, vali).fit(train.X, train.y, qid=train.qid)
         scores = ranker.predict(test.X)
         values.append((NDCG(10, convention="letor").score(test, scores), MAP().score(test, scores)))
         n_features.append(np.count_nonzero(ranker.support_))
-    np.testing.assert_allclose(np.mean(values, axis=0), published, atol=0.008)
-    assert np.mean(n_features) == pytest.approx(published_features, abs=3.0)
+    np.testing.assert_allclose(np.mean(values, axis=0), (0.2327, 0.4771), atol=0.008)
+    assert np.mean(n_features) == pytest.approx(13.2, abs=3.0)
 
 
 def test_too_few_steps_are_told():

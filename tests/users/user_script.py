@@ -1,4 +1,4 @@
-"""What a user writes, as in the README: it has no error under ``mypy --strict``, and it runs."""
+"""What a user writes, as in the README: it has no error under mypy, and it runs."""
 
 import numpy as np
 from numpy.typing import NDArray
