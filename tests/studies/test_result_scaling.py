@@ -37,7 +37,8 @@ def run(tiny_problem, raw, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("solver", "kind"), [("mofsrank", "minmax"), ("lambdamart[n_trees=20]", "standard"), ("ranksvm-kernel[C=1.0]", "query")]
+    ("solver", "kind"),
+    [("mofsrank", "minmax"), ("lambdamart[n_trees=20]", "standard"), ("ranksvm-kernel[C=1.0]", "query")],
 )
 def test_a_result_is_read_as_it_was_written_and_its_models_take_raw_values(run, raw, tmp_path, solver, kind):
     result, scaling = run(solver, kind)
