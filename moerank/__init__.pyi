@@ -72,6 +72,7 @@ from .selectors import SingleFeatures as SingleFeatures
 from .solvers import make_solver as make_solver
 from .studies.problem import load_problem as load_problem
 from .studies.problem import make_problem as make_problem
+from .studies.searches import SearchStudy as SearchStudy
 from .studies.served import load_model as load_model
 from .studies.study import Study as Study
 from .studies.study import merge_studies as merge_studies

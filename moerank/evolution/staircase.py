@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import reduce
 
 import moocore
@@ -56,6 +57,12 @@ class Staircase(BitSearch):
         Choose the operators by their latest success; False gives each an equal share.
     sampling, repair, **settings
         See `BitSearch`.
+
+    Warns
+    -----
+    UserWarning
+        If no objective is the number of ones. The front is then spread by a number that no objective holds: on
+        a knapsack of weight and value SparseEA finds a better one.
 
     Notes
     -----
@@ -209,6 +216,12 @@ class Staircase(BitSearch):
         self.n_sent += len(X) - n_old
         self.pop_size = self._size_now()
         sizes, values = np.count_nonzero(X, axis=1), _values_beside_size(X, F)
+        if n_old == 0 and self.aside is None and 1 < F.shape[1] == len(beside_size(X, F)):
+            warnings.warn(
+                f"no objective of {type(self.problem).__name__} is the number of ones, by which Staircase spreads its "
+                "members; take another search, as NSGA-II or SparseEA",
+                stacklevel=2,
+            )
         climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))[n_old:].any()
         self.stale = 0 if climbed else self.stale + 1
         kept, self.gap = select_by_gap(sizes, values, self.pop_size)

@@ -8,13 +8,13 @@ import threading
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -22,9 +22,7 @@ from moerank.checks import most_workers
 from moerank.data.dask import DaskCluster, connect, gone
 from moerank.files import FULL, Json
 from moerank.solvers import allow_code, code_is_allowed
-from moerank.studies.grid import Cell
-from moerank.studies.run_fold import run_fold
-from moerank.studies.solver import Solver
+from moerank.studies.grid import Stored, Work
 from moerank.studies.store import Store
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ class Outcome:
         With neither, the reason why the process of the cell died.
     """
 
-    cell: Cell
+    cell: Work[Stored]
     result: str | None = None
     failure: Json | None = None
     death: str = ""
@@ -82,7 +80,7 @@ class Executor(Protocol):
     def room(self) -> int:
         """Return how many more cells may be started."""
 
-    def start(self, cell: Cell) -> None:
+    def start(self, cell: Work[Stored]) -> None:
         """Start a cell."""
 
     def wait(self, seconds: float) -> list[Outcome]:
@@ -108,8 +106,8 @@ def find_executor(
     return _Here(data) if workers == 1 else _Processes(most_workers(workers), data)
 
 
-def check_can_be_sent(solvers: Iterable[Solver]) -> None:
-    """Refuse by name a solver that cannot be sent to another process.
+def check_can_be_sent(objects: Mapping[str, object]) -> None:
+    """Refuse by its name a solver, or a search, that cannot be sent to another process.
 
     Raises
     ------
@@ -118,17 +116,15 @@ def check_can_be_sent(solvers: Iterable[Solver]) -> None:
     """
     from loky.backend.reduction import dumps
 
-    for solver in solvers:
+    for name, sent in objects.items():
         try:
-            dumps(solver)
+            dumps(sent)
         except Exception as error:  # whatever an object of the user's raises
             reason = " ".join(str(error).split())
-            raise ValueError(
-                f"the solver {solver.label} cannot be sent to another process ({reason}); take workers=1"
-            ) from None
+            raise ValueError(f"{name} cannot be sent to another process ({reason}); take workers=1") from None
 
 
-def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:
+def run_cell(cell: Work[Stored], data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:
     """Run one cell in one thread. Whatever goes wrong is its outcome, so that it stops no other.
 
     Raises
@@ -138,17 +134,7 @@ def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = 
     """
     try:
         with threadpool_limits(1, user_api="openmp"):  # run_fold sees to linear algebra
-            result = run_fold(
-                cell.problem,
-                cell.fold,
-                cell.solver,
-                cell.seed,
-                random_state=cell.random_state,
-                data=data,
-                baselines=False,
-                cluster=cluster,
-            )
-        return Outcome(cell, result.to_json())
+            return Outcome(cell, cell.run(data, cluster).to_json())
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
             raise OSError(
@@ -159,14 +145,14 @@ def run_cell(cell: Cell, data: str | Path | None, cluster: DaskCluster | None = 
         return Outcome(cell, failure=failure)
 
 
-def _run_elsewhere(cell: Cell, data: str | Path | None, code_allowed: bool) -> Ended:
+def _run_elsewhere(cell: Work[Stored], data: str | Path | None, code_allowed: bool) -> Ended:
     """Return the outcome without the cell, which may hold large data, and the texts of warnings."""
     with allow_code(code_allowed), warnings.catch_warnings(record=True) as caught:
         outcome = run_cell(cell, data)
     return outcome.result, outcome.failure, [str(warning.message) for warning in caught]
 
 
-def _outcome(cell: Cell, ended: Ended) -> Outcome:
+def _outcome(cell: Work[Stored], ended: Ended) -> Outcome:
     """Return the outcome of a cell, and give its warnings here."""
     result, failure, texts = ended
     for text in texts:
@@ -179,7 +165,7 @@ class _Here:
 
     def __init__(self, data: str | Path | None, cluster: DaskCluster | None = None) -> None:
         self._data, self._cluster = data, cluster
-        self._next: list[Cell] = []
+        self._next: list[Work[Stored]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -191,7 +177,7 @@ class _Here:
     def room(self) -> int:
         return 1 - len(self._next)
 
-    def start(self, cell: Cell) -> None:
+    def start(self, cell: Work[Stored]) -> None:
         self._next.append(cell)
 
     def wait(self, seconds: float) -> list[Outcome]:
@@ -204,7 +190,7 @@ class _Processes:
     def __init__(self, n_processes: int, data: str | Path | None) -> None:
         self._n_processes, self._data = n_processes, data
         self._pools: list[ProcessPoolExecutor] = []
-        self._running: dict[Future[Ended], tuple[Cell, ProcessPoolExecutor]] = {}
+        self._running: dict[Future[Ended], tuple[Work[Stored], ProcessPoolExecutor]] = {}
         self._warnings = warnings.catch_warnings()
 
     def __enter__(self) -> Self:
@@ -221,7 +207,7 @@ class _Processes:
     def room(self) -> int:
         return self._n_processes - len(self._running)
 
-    def start(self, cell: Cell) -> None:
+    def start(self, cell: Work[Stored]) -> None:
         from loky import ProcessPoolExecutor
 
         busy = [pool for _, pool in self._running.values()]
@@ -275,7 +261,7 @@ class _Cluster:
     def __init__(self, address: str, data: str | Path | None) -> None:
         self._address, self._data = address, data
         self._client = connect(address)
-        self._running: dict[Any, Cell] = {}
+        self._running: dict[Any, Work[Stored]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -289,7 +275,7 @@ class _Cluster:
         except OSError:
             raise self._gone() from None
 
-    def start(self, cell: Cell) -> None:
+    def start(self, cell: Work[Stored]) -> None:
         future = self._client.submit(_run_elsewhere, cell, self._data, code_is_allowed(), pure=False)
         self._running[future] = cell
 
@@ -328,12 +314,15 @@ MOST_DEATHS = 3
 """A cell whose process died so often counts as failed."""
 
 
+WorkT = TypeVar("WorkT", bound=Work[Stored])
+
+
 def run_cells(
     store: Store,
-    cells: list[Cell],
+    cells: list[WorkT],
     executor: Callable[[], Executor],
-    done: Callable[[Cell, bool], object] = lambda cell, succeeded: None,
-    started: Callable[[Cell], object] = lambda cell: None,
+    done: Callable[[WorkT, bool], object] = lambda cell, succeeded: None,
+    started: Callable[[WorkT], object] = lambda cell: None,
 ) -> None:
     """Run all cells that have neither a result nor a failure, and write the outcomes as they come.
 
@@ -356,27 +345,26 @@ def run_cells(
     OSError
         If a file cannot be written. Cells that still run are dropped, finished ones stay.
     """
-    left = dict.fromkeys(cells)
-    under_way: set[Cell] = set()
-    deaths: Counter[Cell] = Counter()
+    left = {cell.key: cell for cell in cells}
+    under_way: dict[str, WorkT] = {}
+    deaths: Counter[str] = Counter()
 
-    def strike_off(cell: Cell, succeeded: bool) -> None:
-        del left[cell]
-        done(cell, succeeded)
+    def strike_off(key: str, succeeded: bool) -> None:
+        done(left.pop(key), succeeded)
 
     def look() -> float:
         """Strike off cells that any process has done; return when to look again."""
         finished, failed = store.done()
-        for cell in [cell for cell in left if cell.key in finished or cell.key in failed]:
-            strike_off(cell, cell.key in finished)
+        for key in [key for key in left if key in finished or key in failed]:
+            strike_off(key, key in finished)
         return monotonic() + POLL
 
     def write(outcome: Outcome) -> None:
         cell = outcome.cell
         failure = outcome.failure
         if outcome.result is None and failure is None:
-            deaths[cell] += 1
-            if deaths[cell] < MOST_DEATHS:
+            deaths[cell.key] += 1
+            if deaths[cell.key] < MOST_DEATHS:
                 store.release(cell)
                 return
             reason = f"its process died {MOST_DEATHS} times: {outcome.death}"
@@ -385,7 +373,7 @@ def run_cells(
             store.finish(cell, outcome.result)
         else:
             store.fail(cell, failure or {})
-        strike_off(cell, outcome.result is not None)
+        strike_off(cell.key, outcome.result is not None)
 
     next_look = look()
     if not left:
@@ -394,21 +382,21 @@ def run_cells(
         try:
             while left:
                 room = runs.room()
-                for cell in left:
+                for key, cell in left.items():
                     if room == 0:
                         break
-                    if cell not in under_way and store.claim(cell):
-                        under_way.add(cell)
+                    if key not in under_way and store.claim(cell):
+                        under_way[key] = cell
                         runs.start(cell)
                         started(cell)
                         room -= 1
                 if not under_way:
                     sleep(POLL)
                 for outcome in runs.wait(POLL):
-                    under_way.discard(outcome.cell)
+                    under_way.pop(outcome.cell.key, None)
                     write(outcome)
                 if monotonic() >= next_look:
                     next_look = look()
         finally:
-            for cell in under_way:
+            for cell in under_way.values():
                 store.release(cell)

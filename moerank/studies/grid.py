@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, TypeAlias, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -18,8 +18,8 @@ from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json
 from moerank.solvers import solvers as solver_table
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
-from moerank.studies.result import FORMAT
-from moerank.studies.run_fold import configuration
+from moerank.studies.result import FORMAT, Result
+from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver
 from moerank.studies.sources import InMemory, PlainParameters, Section
 
@@ -29,6 +29,9 @@ __all__ = [
     "AskedSolvers",
     "Cell",
     "Grid",
+    "Stored",
+    "StoredT",
+    "Work",
     "check_names",
     "check_number",
     "digest",
@@ -37,6 +40,38 @@ __all__ = [
     "read_problems",
     "read_solvers",
 ]
+
+
+if TYPE_CHECKING:
+    from moerank.data.dask import DaskCluster
+
+
+class Stored(Protocol):
+    """The outcome of a cell."""
+
+    def to_json(self) -> str:
+        """Return the text of its file."""
+
+
+StoredT = TypeVar("StoredT", bound=Stored, covariant=True)
+
+
+class Work(Protocol[StoredT]):
+    """What an executor runs and a store keeps: a cell of a study, or of a study of searches."""
+
+    @property
+    def label(self) -> str:
+        """What messages call the cell."""
+
+    @property
+    def key(self) -> str:
+        """The name of the cell's file: a digest of all that decides the outcome."""
+
+    def run(self, data: str | Path | None, cluster: DaskCluster | None) -> StoredT:
+        """Run the cell."""
+
+    def read(self, text: str) -> StoredT:
+        """Return the outcome from the text of its file; a ValueError for that of another cell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +112,36 @@ class Cell:
     def key(self) -> str:
         """The name of the cell's file: a digest of its configuration."""
         return digest(self.configuration())
+
+    def run(self, data: str | Path | None, cluster: DaskCluster | None) -> Result:
+        """Run the solver on the fold, with files of `data`, or on the shards of a cluster."""
+        return run_fold(
+            self.problem,
+            self.fold,
+            self.solver,
+            self.seed,
+            random_state=self.random_state,
+            data=data,
+            baselines=False,
+            cluster=cluster,
+        )
+
+    def read(self, text: str) -> Result:
+        """Return the result from its text; a ValueError for that of another cell, as files may have been exchanged."""
+        result = Result.from_json(text)
+        here = {
+            "problem": self.problem.name,
+            "fold": self.fold,
+            "solver": self.solver.label,
+            "seed": self.seed,
+            "random_state": self.random_state,
+        }
+        for name, value in here.items():
+            if (there := getattr(result, name)) != value:
+                raise ValueError(f"the result of another cell: {name} is {there} there, and {value} in {self.label}")
+        if digest({"format": FORMAT, **result.configuration}) != self.key:
+            raise ValueError(f"the result of another configuration than that of {self.label}")
+        return result
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Cell) and other.key == self.key

@@ -13,8 +13,8 @@ from typing import Self
 from filelock import FileLock, Timeout
 
 from moerank.files import Json, cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
-from moerank.studies.grid import Cell, digest
-from moerank.studies.result import FORMAT, Result, check_format
+from moerank.studies.grid import Stored, StoredT, Work
+from moerank.studies.result import FORMAT, check_format
 from moerank.studies.result_files import MOST_BYTES
 from moerank.version import VERSION
 
@@ -106,15 +106,15 @@ class Store:
         )
         return finished, failed - finished
 
-    def is_finished(self, cell: Cell) -> bool:
+    def is_finished(self, cell: Work[Stored]) -> bool:
         """Whether the cell has a result."""
         return self._result(cell).is_file()
 
-    def is_failed(self, cell: Cell) -> bool:
+    def is_failed(self, cell: Work[Stored]) -> bool:
         """Whether the cell failed when it was last tried."""
         return self._failure(cell).is_file()
 
-    def claim(self, cell: Cell) -> bool:
+    def claim(self, cell: Work[Stored]) -> bool:
         """Claim a cell that nobody has done; False if it is done, or if another process has claimed it."""
         if not self._lock(cell.key):
             return False
@@ -128,7 +128,7 @@ class Store:
             raise
         return True
 
-    def release(self, cell: Cell) -> None:
+    def release(self, cell: Work[Stored]) -> None:
         """Let go of a claim."""
         self._unlock(cell.key)
 
@@ -191,13 +191,13 @@ class Store:
                 path.unlink(missing_ok=True)
                 self._unlock(name)
 
-    def finish(self, cell: Cell, result: str) -> None:
+    def finish(self, cell: Work[Stored], result: str) -> None:
         """Write the result of a claimed cell and let go of it."""
         replace_file(self._result(cell), result.encode())
         self._failure(cell).unlink(missing_ok=True)
         self.release(cell)
 
-    def adopt(self, cell: Cell, other: Store) -> None:
+    def adopt(self, cell: Work[Stored], other: Store) -> None:
         """Copy what another study knows of a cell that nobody has finished here: its result, else why it failed."""
         result = other.is_finished(cell)
         mine, theirs = (store._result(cell) if result else store._failure(cell) for store in (self, other))
@@ -207,17 +207,17 @@ class Store:
                 if result:
                     self._failure(cell).unlink(missing_ok=True)
 
-    def fail(self, cell: Cell, failure: Json) -> None:
+    def fail(self, cell: Work[Stored], failure: Json) -> None:
         """Write why a claimed cell failed and let go of it."""
         text = json.dumps({"cell": cell.label, **failure}, indent=1, ensure_ascii=False) + "\n"
         replace_file(self._failure(cell), text.encode())
         self.release(cell)
 
-    def forget_failure(self, cell: Cell) -> None:
+    def forget_failure(self, cell: Work[Stored]) -> None:
         """Make a cell that failed one that was never tried."""
         self._failure(cell).unlink(missing_ok=True)
 
-    def read_failure(self, cell: Cell) -> Json:
+    def read_failure(self, cell: Work[Stored]) -> Json:
         """Return why a cell failed.
 
         Raises
@@ -238,7 +238,7 @@ class Store:
             raise ValueError(f"{path}: not a failure of this version of moerank ({error}); remove the file") from None
         return failure
 
-    def read(self, cell: Cell) -> Result:
+    def read(self, cell: Work[StoredT]) -> StoredT:
         """Return the result of a finished cell.
 
         Raises
@@ -249,16 +249,14 @@ class Store:
         path = self._result(cell)
         text = read_text(path, MOST_BYTES)
         try:
-            result = Result.from_json(text)
-            _check_cell(result, cell)
+            return cell.read(text)
         except ValueError as error:
             raise ValueError(f"{path}: {error}; remove the file to run its cell again") from None
-        return result
 
-    def _result(self, cell: Cell) -> Path:
+    def _result(self, cell: Work[Stored]) -> Path:
         return self.folder / "cells" / f"{cell.key}.json"
 
-    def _failure(self, cell: Cell) -> Path:
+    def _failure(self, cell: Work[Stored]) -> Path:
         return self.folder / "failures" / f"{cell.key}.json"
 
 
@@ -273,19 +271,3 @@ def _requests(values: object) -> list[Json]:
     if not isinstance(grids, list) or not all(isinstance(grid, dict) for grid in grids):
         raise ValueError("grids must be a list of tables")
     return grids
-
-
-def _check_cell(result: Result, cell: Cell) -> None:
-    """Refuse the result of another cell: files may have been exchanged."""
-    here = {
-        "problem": cell.problem.name,
-        "fold": cell.fold,
-        "solver": cell.solver.label,
-        "seed": cell.seed,
-        "random_state": cell.random_state,
-    }
-    for name, value in here.items():
-        if (there := getattr(result, name)) != value:
-            raise ValueError(f"the result of another cell: {name} is {there} there, and {value} in {cell.label}")
-    if digest({"format": FORMAT, **result.configuration}) != cell.key:
-        raise ValueError(f"the result of another configuration than that of {cell.label}")

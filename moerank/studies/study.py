@@ -206,7 +206,7 @@ class Study:
             to the processes that are to run it.
         """
         if workers > 1 or dask is not None:
-            check_can_be_sent(self.solvers)
+            check_can_be_sent({f"the solver {solver.label}": solver for solver in self.solvers})
         for problem in self.problems:
             # Else they are needed only if a cell is open, or read where they are to be held.
             if problem.data.is_held and (dask is None or problem.data.shards is None):
@@ -225,13 +225,8 @@ class Study:
 
             self._check_here(cells, store.done())
             run_cells(store, cells, executor, done, started)
-        if failed := self.failures():
-            shown = "; ".join(f"{cell.label}: {failed[cell]['error']}" for cell in islice(failed, WARNED_FAILURES))
-            warnings.warn(
-                f"{len(failed):,} of {len(cells):,} cells failed: {shown}{'; …' * (len(failed) > WARNED_FAILURES)}. "
-                "Study.failures() returns them all with their tracebacks, and run(retry_failed=True) runs them again",
-                stacklevel=2,
-            )
+        remedy = "Study.failures() returns them all with their tracebacks, and run(retry_failed=True) runs them again"
+        warn_of_failures(self.failures(), len(cells), remedy)
         return self
 
     def states(self) -> dict[Cell, str]:
@@ -297,6 +292,14 @@ class Study:
             for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
                 if not given.is_held:
                     raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")
+
+
+def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> None:
+    """Warn if cells failed, with their number and the first three with their errors."""
+    if failed:
+        shown = "; ".join(f"{cell.label}: {failed[cell]['error']}" for cell in islice(failed, WARNED_FAILURES))
+        more = "; …" * (len(failed) > WARNED_FAILURES)
+        warnings.warn(f"{len(failed):,} of {n_cells:,} cells failed: {shown}{more}. {remedy}", stacklevel=3)
 
 
 def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:

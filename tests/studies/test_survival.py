@@ -202,7 +202,7 @@ def test_a_cell_that_finds_the_disk_full_is_no_failure(tiny_problem_file, tmp_pa
         def full(*_, name=name, **__):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
 
-        monkeypatch.setattr("moerank.studies.executors.run_fold", full)
+        monkeypatch.setattr("moerank.studies.grid.run_fold", full)
         with pytest.raises(OSError, match=rf"rankrls cannot write {told}: No space left on device; make room"):
             study.run(workers=workers)
         assert set(study.states().values()) == {"open"}

@@ -1,0 +1,279 @@
+"""A study of searches: pymoo problems × algorithms × seeds, with the table of medians that papers print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from time import perf_counter
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel
+from pymoo.core.algorithm import Algorithm
+from pymoo.core.problem import Problem
+
+from moerank.checks import check_at_least, check_choice
+from moerank.evolution import search
+from moerank.statistics import holm, hypervolume, igd_plus, joint_front, signed_rank_p
+from moerank.studies.executors import check_can_be_sent, find_executor, run_cells
+from moerank.studies.grid import MOST_CELLS, digest
+from moerank.studies.solver import describe
+from moerank.studies.store import Store
+from moerank.studies.study import warn_of_failures
+
+__all__ = ["SearchCell", "SearchRun", "SearchStudy"]
+
+
+SYMBOLS = {1: "+", -1: "−", 0: "="}
+
+
+class SearchRun(BaseModel):
+    """The outcome of one run of a search.
+
+    Attributes
+    ----------
+    F : list of list of float, shape (n_members, n_objectives)
+        The objectives of the front of all evaluations.
+    X : list of list of float, shape (n_members, n_var)
+        Its variables; 0 and 1 for bits.
+    n_evaluations : int
+    seconds : float
+        By the clock.
+    """
+
+    F: list[list[float]]
+    X: list[list[float]]
+    n_evaluations: int
+    seconds: float
+
+    def to_json(self) -> str:
+        """Return the text of the file of a cell."""
+        return self.model_dump_json() + "\n"
+
+
+@dataclass(frozen=True, eq=False)
+class SearchCell:
+    """One run of a study of searches.
+
+    Attributes
+    ----------
+    problem_name, algorithm_name : str
+    problem : pymoo Problem
+    algorithm : pymoo Algorithm, or a function of the problem that returns one
+    n_evaluations : int
+    seed : int
+    """
+
+    problem_name: str
+    problem: Problem
+    algorithm_name: str
+    algorithm: Algorithm | Callable[[Problem], Algorithm]
+    n_evaluations: int
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """What messages call the cell."""
+        return f"{self.problem_name}, {self.algorithm_name}, seed {self.seed}"
+
+    @cached_property
+    def key(self) -> str:
+        """The name of the cell's file: a digest of both names, problem, algorithm, evaluations and seed."""
+        return digest(
+            {
+                "algorithm": [self.algorithm_name, describe(self.algorithm, f"the algorithm {self.algorithm_name}")],
+                "problem": [self.problem_name, describe(self.problem, f"the problem {self.problem_name}")],
+                "evaluations": self.n_evaluations,
+                "seed": self.seed,
+            }
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SearchCell) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def read(self, text: str) -> SearchRun:
+        """Return the outcome from the text of its file."""
+        return SearchRun.model_validate_json(text)
+
+    def run(self, data: object = None, cluster: object = None) -> SearchRun:
+        """Run the search; its data are in the problem."""
+        began = perf_counter()
+        made = self.algorithm if isinstance(self.algorithm, Algorithm) else self.algorithm(self.problem)
+        found = search(deepcopy(self.problem), made, ("n_eval", self.n_evaluations), seed=self.seed)
+        return SearchRun(
+            F=found.archive.F.tolist(),
+            X=np.asarray(found.archive.X).astype(float).tolist(),
+            n_evaluations=found.history[-1].n_eval,
+            seconds=perf_counter() - began,
+        )
+
+
+class SearchStudy:
+    """Problems × algorithms × seeds in a folder, as cells that run in any order and are never run twice.
+
+    Parameters
+    ----------
+    problems : mapping of str to pymoo Problem
+        Two or more objectives, without constraints that pymoo handles by penalties of its own.
+    algorithms : mapping of str to pymoo Algorithm, or to a function ``make(problem)`` that returns one
+    out : path
+        The folder of the study.
+    n_evaluations : int, default 10,000
+        Of each run; the last generation is finished.
+    seeds : int, default 30
+        Runs of each algorithm on each problem. All algorithms draw from the same seeds.
+
+    Notes
+    -----
+    What names a cell is a digest of problem, algorithm, evaluations and seed (`moerank.studies.solver.describe`), so
+    that a study with another problem of the same name runs anew.
+
+    Examples
+    --------
+    >>> from pymoo.problems.multi import ZDT5
+    >>> from moerank.evolution import SparseEA, Staircase
+    >>> study = SearchStudy({"zdt5": ZDT5()}, {"staircase": Staircase(), "sparseea": SparseEA()}, "results/zdt5")
+    >>> len(study.cells())
+    60
+    """
+
+    def __init__(
+        self,
+        problems: Mapping[str, Problem],
+        algorithms: Mapping[str, Algorithm | Callable[[Problem], Algorithm]],
+        out: str | Path,
+        *,
+        n_evaluations: int = 10_000,
+        seeds: int = 30,
+    ) -> None:
+        check_at_least(1, n_evaluations=n_evaluations)
+        check_at_least(1, MOST_CELLS, seeds=seeds)
+        if not problems or not algorithms:
+            raise ValueError("a study of searches needs at least one problem and one algorithm")
+        for name, problem in problems.items():
+            if problem.n_obj < 2:
+                raise ValueError(f"the problem {name} has one objective; a front needs two or more")
+        self.problems, self.algorithms = dict(problems), dict(algorithms)
+        self.out, self.n_evaluations, self.seeds = Path(out), n_evaluations, seeds
+
+    def cells(self) -> list[SearchCell]:
+        """Return all cells, by seed first."""
+        return [
+            SearchCell(name, problem, label, algorithm, self.n_evaluations, seed)
+            for seed in range(self.seeds)
+            for name, problem in self.problems.items()
+            for label, algorithm in self.algorithms.items()
+        ]
+
+    def run(
+        self,
+        *,
+        workers: int = 1,
+        dask: str | None = None,
+        done: Callable[[SearchCell, bool], object] = lambda cell, succeeded: None,
+    ) -> Self:
+        """Run what is not finished, and return the study; see `moerank.studies.study.Study.run`.
+
+        Cells that failed run again.
+        """
+        cells = self.cells()
+        if workers > 1 or dask is not None:
+            check_can_be_sent({cell.label: cell for cell in cells if cell.seed == 0})
+        with Store(self.out) as store:
+            for cell in cells:
+                store.forget_failure(cell)
+            run_cells(store, cells, lambda: find_executor(workers, dask), done)
+            _, failed = store.done()
+            failures = {cell: store.read_failure(cell) for cell in cells if cell.key in failed}
+            warn_of_failures(failures, len(cells), f"{self.out / 'failures'} has their tracebacks")
+        return self
+
+    def runs(self) -> dict[SearchCell, SearchRun]:
+        """Return the finished runs."""
+        store = Store(self.out, write=False)
+        finished, _ = store.done()
+        return {cell: store.read(cell) for cell in self.cells() if cell.key in finished}
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for each finished run.
+
+        Returns
+        -------
+        DataFrame
+            ``problem``, ``algorithm``, ``seed``, ``members``, ``evaluations``, ``seconds``, and the qualities of the
+            front: ``hypervolume``, the share of the box from the best to 1.1 times the worst of the joint front of all
+            runs on the problem, at best that of the joint front; and ``igd+``, the mean distance by which the front
+            falls short of the joint front, in shares of the box.
+        """
+        found = self.runs()
+        rows = []
+        for name in self.problems:
+            runs = {cell: run for cell, run in found.items() if cell.problem_name == name}
+            if not runs:
+                continue
+            target = joint_front([run.F for run in runs.values()])
+            ideal, span = target.min(axis=0), np.ptp(target, axis=0)
+            span[span == 0] = 1.0
+            worst = ideal + 1.1 * span
+            rows += [
+                {
+                    "problem": name,
+                    "algorithm": cell.algorithm_name,
+                    "seed": cell.seed,
+                    "members": len(run.F),
+                    "evaluations": run.n_evaluations,
+                    "seconds": run.seconds,
+                    "hypervolume": hypervolume(run.F, worst, ideal),
+                    "igd+": igd_plus(run.F, target, span),
+                }
+                for cell, run in runs.items()
+            ]
+        return pd.DataFrame(rows)
+
+    def table(self, reference: str | None = None, quality: str = "hypervolume", alpha: float = 0.05) -> pd.DataFrame:
+        """Return the table of medians: a row for each problem, a column for each algorithm.
+
+        Parameters
+        ----------
+        reference : str, optional
+            The algorithm with which the others are compared; by default the last one.
+        quality : {"hypervolume", "igd+"}, default "hypervolume"
+        alpha : float, default 0.05
+            Level of the tests.
+
+        Returns
+        -------
+        DataFrame of str
+            The median of each algorithm, its interquartile range in brackets, and "+" where it is better than the
+            reference, "−" where it is worse, "=" where no difference is shown, by Wilcoxon's signed-rank test over the
+            seeds that both have. The p values are adjusted by Holm over the table. The last row counts the signs.
+        """
+        names = list(self.algorithms)
+        reference = names[-1] if reference is None else reference
+        check_choice(names, reference=reference)
+        check_choice(("hypervolume", "igd+"), quality=quality)
+        values = self.frame().pivot(index=["problem", "seed"], columns="algorithm", values=quality)
+        pairs = [(p, a) for p in values.index.unique("problem") for a in names if a != reference and a in values]
+        upwards = 1.0 if quality == "hypervolume" else -1.0
+        both = {(p, a): values.loc[p][[a, reference]].dropna() * upwards for p, a in pairs}
+        adjusted = holm([signed_rank_p(part[a], part[reference]) for (_, a), part in both.items()])
+        signs: dict[tuple[str, str], str] = {}
+        for (pair, part), p in zip(both.items(), adjusted, strict=True):
+            ahead = part[pair[1]] - part[reference]
+            signs[pair] = SYMBOLS[int(np.sign(ahead.median() or ahead.mean())) if p <= alpha else 0]
+        quartiles = values.groupby(level="problem").quantile([0.25, 0.5, 0.75])
+        table = pd.DataFrame(index=list(dict.fromkeys(p for p, _ in values.index)), columns=names, dtype=object)
+        for p in table.index:
+            for a in names:
+                low, middle, high = quartiles.loc[p].get(a, pd.Series([np.nan] * 3))
+                table.loc[p, a] = f"{middle:.4f} ({high - low:.4f}) {signs.get((p, a), '')}".rstrip()
+        counts = {a: [sign for (_, b), sign in signs.items() if b == a] for a in names}
+        table.loc["+/−/="] = ["/".join(str(counts[a].count(s)) for s in "+−=") if counts[a] else "" for a in names]
+        return table
