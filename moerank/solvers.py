@@ -480,6 +480,7 @@ LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
 LUNDBERG = ("Lundberg et al.: From local explanations to global understanding. Nature Machine Intelligence", 2020)
 PAHIKKALA = ("Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Mach. Learn.", 2009)
 PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
+PETER = ("Peter, Diego, Hamprecht, Nadler: Cost efficient gradient boosting. NIPS", 2017)
 SCULLEY = ("Sculley: Combined regression and ranking. KDD", 2010)
 TIAN = ("Tian, Zhang, Wang, Jin: Large-scale sparse multiobjective optimization problems. IEEE TEVC", 2020)
 TSAI = ("Tsai, Liu, Qin, Chen, Ma: FRank: a ranking method with fidelity loss. SIGIR", 2007)
@@ -557,6 +558,7 @@ _OWN = (
     _nonconvex("mcp"),
     _row("lambdamart-gain", "embedded", FRIEDMAN, "selectors:LambdaMARTGain", linear=False),
     _row("lambdamart-shap", "embedded", LUNDBERG, "selectors:LambdaMARTSHAP", linear=False),
+    _row("cegb", "embedded", PETER, "selectors:CEGB", linear=False),
     _ranker("ranksvm-primal", CHAPELLE, "RankSVM", backend=True),
     _ranker("ranksvm-struct", JOACHIMS, "RankSVMStruct"),
     _ranker("ranksvm-tron", LEE, "RankSVMTRON"),

@@ -10,6 +10,7 @@ BUDGET = {"population": 4, "generations": 2}
 SMALL = {
     "AdaRank": {"n_rounds": 3},
     "BaggedLambdaMART": {"n_bags": 1, "n_trees": 2},
+    "CEGB": {"n_trees": 2},
     "FSBFS": {"max_size": 1, "restarts": 1},
     "FSMRankSubgradient": {"max_iter": 20},
     "FenchelRank": {"max_iter": 20},

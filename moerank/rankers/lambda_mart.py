@@ -150,15 +150,19 @@ class LambdaMART(Ranker):
         return scores_by_trees(self._boosted(train, held_out), held_out.X64)
 
     def _boosted(self, train: RankingData, watched: RankingData | None = None) -> Booster:
-        parameters = {
+        train = train.with_features(self.varying_)
+        value = TrailingMean(MAP())
+        return boosted_trees(train, self.n_trees, self._tree_parameters(train), watched, self.patience, value)
+
+    def _tree_parameters(self, train: RankingData) -> Parameters:
+        """Return the parameters of LightGBM for data all of whose features vary."""
+        return {
             "learning_rate": self.learning_rate,
             "num_leaves": self.n_leaves,
             "min_data_in_leaf": self.min_leaf,
             "max_bin": self.n_bins,
             "lambdarank_truncation_level": self.k,
         }
-        train = train.with_features(self.varying_)
-        return boosted_trees(train, self.n_trees, parameters, watched, self.patience, TrailingMean(MAP()))
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.booster_ = self._boosted(train)

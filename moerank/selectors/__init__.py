@@ -1,5 +1,6 @@
 """Comparison solvers: the published feature-selection methods, one file each."""
 
+from moerank.selectors.cegb import CEGB as CEGB
 from moerank.selectors.fenchel_rank import FenchelRank as FenchelRank
 from moerank.selectors.filter import SingleFeatures as SingleFeatures
 from moerank.selectors.fs_bfs import FSBFS as FSBFS
