@@ -41,7 +41,7 @@ def main() -> None:
                 fitted = make_solver(solver, n_trees=arguments.trees, min_leaf=MIN_LEAF).fit(train)
                 path = fitted.path(train)
                 seconds += process_time() - began
-                quality = NDCG(10).score(test, path.scores(test.X64))
+                quality = NDCG(10, convention="letor").score(test, path.scores(test.X64))
                 at = np.array(SIZES) - 1
                 rows.append(np.stack([path.feature_mask.sum(axis=1)[at], quality[at]]))
             sizes, quality = np.mean(rows, axis=0)
