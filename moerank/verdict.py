@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from math import ceil, isfinite
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
@@ -144,6 +145,10 @@ class Verdict(BaseModel):
 
     def __str__(self) -> str:
         return self.sentence
+
+    def _repr_html_(self) -> str:
+        """Return the verdict for a notebook."""
+        return f"<p><strong>Verdict.</strong> {escape(self.sentence)}</p>"
 
     @property
     def outcome(self) -> str:

@@ -79,6 +79,22 @@ def test_the_instances_of_each_member_are_those_of_its_ranker(fold, unit):
         assert solver.n_instances_[member] == mask.sum()
 
 
+def test_the_plot_holds_the_front(fold):
+    train, vali, _ = fold
+    small = dict(instance_selection=False, feature_selection=BUDGET, ensemble=False, random_state=0)
+    solver = MOFSRank(**small).fit(train, validation=vali)
+    axes, front = solver.plot(), solver.front_
+    training, validation, chosen = axes.get_lines()
+    assert training.get_xdata().tolist() == front["n_features"].tolist()
+    assert training.get_ydata().tolist() == (1 - front["error"]).tolist()
+    assert validation.get_ydata().tolist() == front["validation"].tolist()
+    assert [chosen.get_xdata()[0], chosen.get_ydata()[0]] == [solver.support_.sum(), front["validation"].max()]
+    assert axes.get_ylabel() == "NDCG@10 (higher is better)"
+    alone = MOFSRank(**small).fit(train)
+    assert alone.plot(axes) is axes
+    assert len(axes.get_lines()) == 5
+
+
 def test_the_logger_tells_of_each_stage_and_is_silent_by_default(fold, caplog, capfd):
     fitted(fold)
     assert caplog.messages == [] and "".join(capfd.readouterr()) == ""

@@ -176,3 +176,8 @@ def test_data_on_which_no_ranker_can_differ_are_refused_with_the_remedy():
         MOFSRank(metric=NDCG(10, convention="letor")).fit(data)
     assert check_differing(NDCG(10), data) == ""
     assert check_differing(NDCG(6, convention="letor"), data) == ""
+
+
+def test_a_notebook_shows_the_sentence():
+    verdict = judge([0.5, 0.6], [0.4, 0.6], "test", "<M>@10", 2, 3)
+    assert verdict._repr_html_() == f"<p><strong>Verdict.</strong> {verdict.sentence.replace('<M>', '&lt;M&gt;')}</p>"

@@ -14,6 +14,7 @@ from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
@@ -280,6 +281,11 @@ class AnyData(ABC):
             f"{type(self).__name__}({self.name!r}: {self.n_documents} documents, {self.n_queries} queries, "
             f"{self.n_features} features{shards})"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the counts as a table of a notebook; `moerank.describe` counts more."""
+        counts = {"documents": self.n_documents, "queries": self.n_queries, "features": self.n_features}
+        return str(pd.Series(counts).map("{:,}".format).to_frame(self.name).to_html())
 
 
 DataT = TypeVar("DataT", bound=AnyData)

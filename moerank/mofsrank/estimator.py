@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
@@ -46,6 +47,9 @@ from moerank.rankers import (
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.model import Forest
 from moerank.verdict import MARGIN, Part, Verdict, judge
+
+if TYPE_CHECKING:  # matplotlib takes long to load
+    from matplotlib.axes import Axes
 
 __all__ = ["MOFSRank", "tuned_backend"]
 
@@ -337,6 +341,29 @@ class MOFSRank(RankingEstimator):
             reference = values_of(validation, metric, self._reference)[:, 0]
             self._advice = advice_against(self.chosen_, front.sizes, held_out, reference, all_allowed=self._all_allowed)
             self.verdict_ = self._judged(held_out[:, self.chosen_], reference, validation, "validation")
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw the front: the number of features against the metric on training and validation data.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; by default axes of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            A circle marks the chosen member.
+        """
+        check_is_fitted(self, "front_")
+        front, metric = self.front_, self._scored_by.name
+        values = pd.DataFrame({"training": 1 - front["error"], "validation": front["validation"]}).dropna(axis=1)
+        values.index = pd.Index(front["n_features"], name="number of features")
+        axes = values.plot(style=["o-", "s--"], ylabel=f"{metric} (higher is better)", ax=axes)
+        size, served = values.index[self.chosen_], values.iloc[self.chosen_, -1]
+        axes.plot([size], [served], "o", fillstyle="none", markersize=12, color="C3", label=f"chosen ({size})")
+        axes.legend()
+        return axes
 
     @property
     def n_instances_(self) -> Integers | None:

@@ -42,6 +42,7 @@ from moerank.rankers.population import population_of as population_of
 from moerank.rankers.population import require_weights as require_weights
 from moerank.rankers.population import side_by_side as side_by_side
 from moerank.rankers.population import train_population as train_population
+from moerank.rankers.query_sample import QuerySample as QuerySample
 from moerank.rankers.rank_rls import RankRLS as RankRLS
 from moerank.rankers.rank_svm import RankSVM as RankSVM
 from moerank.rankers.rank_svm import RankSVMTRON as RankSVMTRON

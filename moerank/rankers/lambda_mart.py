@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, Share, check_share
@@ -78,6 +79,8 @@ class LambdaMART(Ranker):
         The trees whose leaves add up to the score, as a `Model` stores them.
     support_ : ndarray of bool, shape (n_features,)
         Features that some tree splits by.
+    feature_importances_ : ndarray, shape (n_features,)
+        Share of each feature in the gain of all splits.
 
     Notes
     -----
@@ -176,6 +179,14 @@ class LambdaMART(Ranker):
     def forest_(self) -> Forest:
         """The trees, over all columns of the training table."""
         return mean_forest([(self.booster_, self.booster_.num_trees())]).over(np.flatnonzero(self.varying_))
+
+    @property
+    def feature_importances_(self) -> Vector:
+        """Share (n_features,) of each feature in the gain of all splits; 0 for all features if nothing was split."""
+        check_is_fitted(self, "support_")
+        gains = np.zeros(self.n_features_in_)
+        gains[self.varying_] = self.booster_.feature_importance("gain")
+        return np.asarray(gains / (gains.sum() or 1.0))
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         return scores_by_trees(self.booster_, X[:, self.varying_])

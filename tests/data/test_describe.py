@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -100,3 +101,19 @@ def test_features_that_come_scaled_per_query_are_recognised():
 @pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
 def test_letor_sets_come_scaled_per_query(letor_folder, name):
     assert describe(load_letor(letor_folder / name / "Fold1" / "vali.txt")).comes_scaled
+
+
+def cells(html):
+    return re.findall("<td>(.*?)</td>", html)
+
+
+def test_a_notebook_shows_the_counts():
+    data = RankingData([[0.5, 1], [0.25, 1]], y=[0, 2], qid=[0, 0], feature_names=["a", "<b>"], name="x < y")
+    assert "<th>x &lt; y</th>" in data._repr_html_()
+    assert cells(data._repr_html_()) == ["2", "1", "2"]
+    html = describe(data)._repr_html_()
+    assert cells(html)[:4] == ["x &lt; y", "2", "1", "2"]
+    assert "[&lt;b&gt;]" in cells(
+        describe(RankingData([[1, 1], [2, 1]], y=[0, 2], qid=[0, 0], feature_names=["a", "<b>"]))._repr_html_()
+    )
+    assert html.endswith("<p>No value is infinite or missing: such files are refused.</p>")

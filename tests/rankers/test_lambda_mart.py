@@ -8,7 +8,7 @@ from lightgbm import LGBMRanker
 
 from moerank.data import RankingData
 from moerank.metrics import MAP
-from moerank.rankers import BaggedLambdaMART, LambdaMART
+from moerank.rankers import BaggedLambdaMART, ConstantFeatureWarning, LambdaMART
 
 
 def fit(ranker, data, validation=None):
@@ -192,3 +192,15 @@ def test_a_library_that_is_missing_gets_its_remedy(noisy_data, monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(ImportError, match=r"libgomp\.so\.1: .*apt-get install libgomp1"):
         fit(LambdaMART(5), noisy_data)
+
+
+def test_the_importance_of_a_feature_is_its_share_of_the_gain(noisy_data):
+    X = np.column_stack([np.full(noisy_data.n_documents, 0.5), noisy_data.X])
+    data = RankingData(X, noisy_data.y, noisy_data.qid)
+    with pytest.warns(ConstantFeatureWarning):
+        ranker = LambdaMART(n_trees=5).fit(data)
+    trees = ranker.booster_.trees_to_dataframe().dropna(subset="split_gain")
+    gains = trees.groupby("split_feature")["split_gain"].sum()
+    expected = [0.0] + [gains.get(f"Column_{f}", 0.0) / gains.sum() for f in range(noisy_data.n_features)]
+    assert ranker.feature_importances_ == pytest.approx(expected, rel=1e-6)
+    assert ranker.feature_importances_.sum() == pytest.approx(1.0)
