@@ -9,18 +9,20 @@ import moocore
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moerank.arrays import Vector
+from moerank.arrays import Matrix, Vector
 
 __all__ = [
     "PairedTest",
     "RankTest",
     "attainment_surfaces",
     "compare_paired",
+    "e_value",
     "friedman",
     "holm",
     "hypervolume",
     "igd_plus",
     "joint_front",
+    "level_of_each",
     "mean_and_error",
     "mean_interval",
     "p_above",
@@ -271,6 +273,81 @@ def mean_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, f
         return -np.inf, np.inf
     width = float(stats.t.isf((1.0 - level) / 2.0, len(d) - 1))
     return _lowest(d, width), -_lowest(-d, width)
+
+
+def level_of_each(differences: Matrix, level: float = 0.05, draws: int = 5_000) -> float:
+    """Return the level of each of several two-sided tests of means at which they hold together.
+
+    The largest of the t statistics has the distribution of that of Gaussian multiples of the centred differences, for
+    many queries, however the columns depend on each other. So the interval of the column that looks best among all,
+    the winner, holds its mean as well.
+
+    Parameters
+    ----------
+    differences : array-like, shape (n_queries, n_means)
+    level : float, default 0.05
+        Of all tests together.
+    draws : int, default 5000
+        Draws, the same in each call.
+
+    Returns
+    -------
+    float
+        `level` for a single column, else between it and `level` / n_means.
+
+    References
+    ----------
+    V. Chernozhukov, D. Chetverikov, K. Kato: Gaussian approximations and multiplier bootstrap for maxima of sums of
+    high-dimensional random vectors. Annals of Statistics 41, 2013.
+
+    Examples
+    --------
+    >>> d = np.random.default_rng(0).normal(size=(400, 10))
+    >>> 0.005 <= level_of_each(d) < 0.006, level_of_each(d[:, :1]), round(level_of_each(d[:, [0, 0, 0]]), 2)
+    (True, 0.05, 0.05)
+    """
+    from scipy import stats
+
+    d = np.asarray(differences, float)
+    n, spread = len(d), d.std(axis=0)
+    if n < 2 or not spread.any():
+        return level
+    z = (d - d.mean(axis=0))[:, spread > 0] / (spread[spread > 0] * np.sqrt(n))
+    largest = np.abs(np.random.default_rng(0).standard_normal((draws, n)) @ z).max(axis=1)
+    return float(np.clip(2 * stats.norm.sf(np.quantile(largest, 1 - level)), level / z.shape[1], level))
+
+
+def e_value(differences: ArrayLike, value: float = 0.0) -> float:
+    """Return an e-value against the hypothesis that the mean of all queries is at most `value`.
+
+    Under the hypothesis its expectation is at most 1, so it exceeds 1 / α with a probability of at most α. It is the
+    mean over 100 shares λ of the capital of a bettor who stakes that share of all he can on each difference:
+
+        Π (1 + λ (dᵢ − value) / (1 + value)).
+
+    Unlike a t test, it holds for any number of independent differences of any distribution.
+
+    Parameters
+    ----------
+    differences : array-like, shape (n_queries,)
+        Between −1 and 1.
+    value : float, default 0
+        Between −1 and 1.
+
+    References
+    ----------
+    I. Waudby-Smith, A. Ramdas: Estimating means of bounded random variables by betting. Journal of the Royal
+    Statistical Society B 86, 2024.
+
+    Examples
+    --------
+    >>> e_value(np.zeros(400), -0.02) > 20, e_value([0.0], 0.0)
+    (True, 1.0)
+    """
+    gains = (np.asarray(differences, float) - value) / max(1.0 + value, np.finfo(float).tiny)
+    shares = np.linspace(0.0, 1.0, 101)[:-1]
+    with np.errstate(over="ignore"):
+        return float(np.exp(np.log1p(np.outer(shares, gains)).sum(axis=1)).mean())
 
 
 def _studentised(d: Vector, value: float) -> float:

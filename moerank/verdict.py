@@ -53,11 +53,15 @@ class Verdict(BaseModel):
     margin : float
         Differences of the mean below it do not matter.
     advice : str
-        An objection of the validation queries to the choice; empty without one. Test queries never advise.
+        An objection of the validation queries to the choice, or their guarantee for it; empty without one. Test queries
+        never advise.
     against : str
         The ranker on all features, with its parameters; empty for the backend of the search that found the selection.
     rival : str
         A sentence on another kind of ranker on all features that is detectably better; empty without one.
+    level : float
+        Level of each test and of the interval. It is below .05 for a selection that these queries chose among several,
+        so that the tests of all of these hold together (`moerank.statistics.level_of_each`).
 
     Notes
     -----
@@ -77,6 +81,7 @@ class Verdict(BaseModel):
     advice: str = ""
     against: str = ""
     rival: str = ""
+    level: Annotated[float, Field(gt=0, le=LEVEL)] = LEVEL
 
     @model_validator(mode="wrap")
     @classmethod
@@ -110,8 +115,8 @@ class Verdict(BaseModel):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The ends of the 95 % interval of the mean difference, infinite where nothing is shown."""
-        return mean_interval(self.differences) if self.n_differing > 1 else (-np.inf, np.inf)
+        """The ends of the 95 % interval of the mean difference, at `level`; infinite where nothing is shown."""
+        return mean_interval(self.differences, 1 - self.level) if self.n_differing > 1 else (-np.inf, np.inf)
 
     @property
     def p(self) -> float:
@@ -127,14 +132,14 @@ class Verdict(BaseModel):
     @property
     def finding(self) -> Finding:
         """The result of the test at the level of .05; "none" for fewer than 30 queries that can differ."""
-        if self.n_differing < FEWEST or self.p >= LEVEL:
+        if self.n_differing < FEWEST or self.p >= self.level:
             return "none"
         return "loss" if self.difference < 0 else "gain"
 
     @property
     def equivalent(self) -> bool:
         """Whether the difference is shown to lie within the margin, at the level of .05."""
-        return self.n_differing >= FEWEST and self.p_equivalent < LEVEL
+        return self.n_differing >= FEWEST and self.p_equivalent < self.level
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -156,7 +161,8 @@ class Verdict(BaseModel):
         change = self.difference
         word = "gain" if change > 0 else "loss" if change < 0 else "difference"
         other = f" against {self.against} with all of them" if self.against else ""
-        optimistic = " (optimistic: these queries chose it)" if self.part == "validation" else ""
+        allowed_for = "; interval and tests allow for it" if self.level < LEVEL else ""
+        optimistic = f" (optimistic: these queries chose it{allowed_for})" if self.part == "validation" else ""
         return (
             f"estimated {word} {_short(abs(change))} {self.metric}{self._spread(change)}{other} on {self._queries}: "
             f"{self._found}{optimistic}"
@@ -225,6 +231,7 @@ def judge(
     margin: float = MARGIN,
     advice: str = "",
     against: str = "",
+    level: float = LEVEL,
 ) -> Verdict:
     """Compare a selection with its reference by the same queries.
 
@@ -232,7 +239,7 @@ def judge(
     ----------
     selection, reference : array-like, shape (n_queries,)
         The metric of each query.
-    part, metric, n_features, n_allowed, margin, advice, against
+    part, metric, n_features, n_allowed, margin, advice, against, level
         See `Verdict`.
     can_differ : array-like of bool, shape (n_queries,), optional
         The queries that can differ, see `Metric.can_differ`; by default all.
@@ -254,6 +261,7 @@ def judge(
         margin=margin,
         advice=advice,
         against=against,
+        level=level,
     )
 
 

@@ -22,6 +22,7 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank.front import Final, Front, advice_against, best_of_each_size, choose_member
+from moerank.mofsrank.guarantee import guaranteed_member, halves
 from moerank.mofsrank.limits import Costs, Features, FeatureStrings, GroupCosts, Groups, allowed_features, with_costs
 from moerank.mofsrank.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
 from moerank.mofsrank.refit import refit_front
@@ -46,7 +47,8 @@ from moerank.rankers import (
 )
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.model import Forest
-from moerank.verdict import MARGIN, Part, Verdict, judge
+from moerank.statistics import level_of_each
+from moerank.verdict import LEVEL, MARGIN, Part, Verdict, judge
 
 if TYPE_CHECKING:  # matplotlib takes long to load
     from matplotlib.axes import Axes
@@ -115,12 +117,14 @@ class MOFSRank(RankingEstimator):
         A name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
         sparse searches ("staircase", "sparseea", "daea", "prdh", "mffs") are for the second stage, without adaptive
         mutation; NSGA-II searches the other stages then.
-    final : {"auto", "train", "validation", "one-se", "knee"}, default "auto"
+    final : {"auto", "train", "validation", "one-se", "knee", "guaranteed"}, default "auto"
         Rule for the chosen member of the last front: "train", the smallest training error (the rule of the paper);
         "validation", the best metric on the validation data; "one-se", the smallest member within one paired standard
         error of the best; "knee", the member farthest above the line from the smallest member to the best. Ties go to
         fewer features. "auto" is "validation" with validation data, else "train". "one-se" and "knee" take the
-        validation data if there are any.
+        validation data if there are any. "guaranteed" needs validation data: half of their queries take no part in
+        tuning, and test which members lose less than `margin` against all features, with 95 % confidence. The smallest
+        one that is shown to is chosen; see `moerank.mofsrank.guarantee`.
     refit : ranker, its name or a mapping, optional
         Ranker that is trained on the features of each member of the last front after the search. One of these rankers
         is chosen and judged, and predicts. A name is that of a ranker in the table of solvers, as "lambdamart".
@@ -131,7 +135,7 @@ class MOFSRank(RankingEstimator):
         ``{"ranker": "lambdamart", "evaluations": 200}`` the search goes on with this ranker as the judge before; see
         `moerank.mofsrank.refit`.
     margin : float, default 0.005
-        Differences of the metric below the margin do not matter to the verdict.
+        Differences of the metric below the margin do not matter to the verdict and to ``final="guaranteed"``.
     tune : bool, default True
         Choose the regularisation of the backend before the search, with all pairs and all features, by validation MAP
         over its published grid. Without validation data the backend stays as it is.
@@ -175,6 +179,8 @@ class MOFSRank(RankingEstimator):
     verdict_ : Verdict or None
         The chosen member against the same ranker on all allowed features, on the validation queries: optimistic, as
         they chose it. None without validation data. `verdict` judges on test queries.
+    guarantee_ : Guarantee or None
+        What ``final="guaranteed"`` has shown; else None.
     backend_ : ranker
         The backend with its regularisation.
     refit_ : ranker or None
@@ -271,13 +277,16 @@ class MOFSRank(RankingEstimator):
         self._settings = Settings.of(self.get_params(deep=False))
 
     def _fit(self, train: AnyData, validation: RankingData | None) -> None:
-        if self.final == "validation" and validation is None:
-            raise ValueError('final="validation" needs validation data; pass validation=… to fit')
+        if self.final in ("validation", "guaranteed") and validation is None:
+            raise ValueError(f'final="{self.final}" needs validation data; pass validation=… to fit')
         settings = self._settings
         if train.in_shards:
             unit = settings.instance_selection.unit if settings.instance_selection else "auto"
             check_on_shards(self.backend, unit, self.refit)
         self.random_state_ = settings.random_state
+        tests = None
+        if self.final == "guaranteed" and validation is not None:
+            validation, tests = halves(validation, self.random_state_)
         kept, limits = allowed_features(train, settings.limits, self.exclude, self.only)
         allowed = with_costs(train, self.costs, self.groups, self.group_costs).with_features(kept)
         settings = settings.model_copy(update=vars(limits))
@@ -303,12 +312,12 @@ class MOFSRank(RankingEstimator):
             self.fronts_, self.history_ = stages.fronts, stages.history
             self.n_evaluations_ = stages.n_evaluations
             self._n_allowed, self._reference = allowed.n_features, on_all_columns(reference, kept)
-            self._choose(front.on_all_columns(kept), train, validation)
+            self._choose(front.on_all_columns(kept), train, validation, tests)
 
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
-    def _choose(self, front: Front, train: AnyData, validation: RankingData | None) -> None:
+    def _choose(self, front: Front, train: AnyData, validation: RankingData | None, tests: RankingData | None) -> None:
         metric, objectives = self._scored_by, read_objectives(self.objectives)
         front, errors = front.by_size(objectives, train, metric)
         held_out = None if validation is None else values_of(validation, metric, front.population)
@@ -331,6 +340,12 @@ class MOFSRank(RankingEstimator):
             return values_of(train, metric, front.population) if held_out is None else held_out
 
         self.chosen_ = choose_member(self.final, front.sizes, self._quality, per_query)
+        self.guarantee_ = None
+        if tests is not None:
+            losses = values_of(tests, metric, front.population) - values_of(tests, metric, self._reference)
+            losses = losses[metric.can_differ(tests)]
+            self.guarantee_ = guaranteed_member(front.sizes, self._quality, losses, self.margin)
+            self.chosen_ = self.guarantee_.chosen
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
@@ -339,8 +354,14 @@ class MOFSRank(RankingEstimator):
         self._advice, self.verdict_ = "", None
         if validation is not None and held_out is not None:
             reference = values_of(validation, metric, self._reference)[:, 0]
-            self._advice = advice_against(self.chosen_, front.sizes, held_out, reference, all_allowed=self._all_allowed)
-            self.verdict_ = self._judged(held_out[:, self.chosen_], reference, validation, "validation")
+            self._advice = (
+                advice_against(self.chosen_, front.sizes, held_out, reference, all_allowed=self._all_allowed)
+                if self.guarantee_ is None
+                else self.guarantee_.sentence(front.sizes, self._n_allowed, metric.name, self.margin)
+            )
+            differences = (held_out - reference[:, None])[metric.can_differ(validation)]
+            level = level_of_each(differences) if self.final != "train" else LEVEL
+            self.verdict_ = self._judged(held_out[:, self.chosen_], reference, validation, "validation", level)
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the front: the number of features against the metric on training and validation data.
@@ -403,7 +424,9 @@ class MOFSRank(RankingEstimator):
         selection, reference = data.weighed(self._scored_by.per_query(data, scores)).T
         return self._judged(selection, reference, data, "test")
 
-    def _judged(self, selection: Vector, reference: Vector, data: RankingData, part: Part) -> Verdict:
+    def _judged(
+        self, selection: Vector, reference: Vector, data: RankingData, part: Part, level: float = LEVEL
+    ) -> Verdict:
         return judge(
             selection,
             reference,
@@ -414,4 +437,5 @@ class MOFSRank(RankingEstimator):
             can_differ=self._scored_by.can_differ(data),
             margin=self.margin,
             advice=self._advice,
+            level=level,
         )

@@ -20,7 +20,7 @@ from moerank.statistics import mean_and_error, smallest_within_error
 
 __all__ = ["Final", "Front", "FrontTable", "advice_against", "best_of_each_size", "choose_member", "knee"]
 
-Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee"]
+Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee", "guaranteed"]
 """Rules for the final member of the front; see `MOFSRank`."""
 
 
@@ -94,7 +94,8 @@ def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Callab
     """Return the number of the member of a front that a rule chooses; see `MOFSRank`.
 
     The members have ascending `sizes` and the mean metrics `means`, both of shape (n_members,). `per_query` returns the
-    metric of each query, shape (n_queries, n_members); it is called for "one-se" alone.
+    metric of each query, shape (n_queries, n_members); it is called for "one-se" alone. For
+    "guaranteed" this is the first member to be tested.
 
     Examples
     --------
