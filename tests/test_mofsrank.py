@@ -257,7 +257,10 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
         (dict(algorithm="nsga"), "did you mean"),
         (dict(algorithm="prdh", objectives=("error",)), "PRDH is made for 2 objectives or more, not for 1"),
         (dict(algorithm="mffs", feature_selection={"population": 3}), "pop_size must be at least 4, not 3"),
-        (dict(final="test"), "final must be one of 'auto', 'train', 'validation', 'one-se', 'knee', not 'test'"),
+        (
+            dict(final="test"),
+            "final must be one of 'auto', 'train', 'validation', 'one-se', 'knee', 'guaranteed', not 'test'",
+        ),
         (dict(objectives=()), "objectives: a search needs at least one"),
         (dict(objectives=("features", "features")), "not all different"),
         (dict(objectives=("feature", "error")), "unknown objective 'feature'; did you mean 'features'"),

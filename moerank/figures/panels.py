@@ -22,7 +22,7 @@ from moerank.solvers import solvers as solver_table
 
 __all__ = ["FEW_LINES", "MOST_LINES", "TITLES", "Look", "Panels", "by_family", "family_of", "solver_style"]
 
-MOST_LINES = 8
+MOST_LINES = 9
 """Largest number of lines in a panel that readers can distinguish."""
 
 FEW_LINES = 5

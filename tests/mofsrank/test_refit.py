@@ -82,7 +82,9 @@ def test_the_verdict_is_against_the_same_ranker_on_all_features(fold, served, by
     for data, found in ((fold[2], served.verdict(fold[2])), (fold[1], served.verdict_)):
         selection, everything = METRIC.per_query(data, by_hand(data)[:, [served.chosen_, -1]]).T
         sizes = served.support_.sum(), data.n_features
-        assert found == judge(selection, everything, found.part, METRIC.name, *sizes, advice=found.advice)
+        expected = judge(selection, everything, found.part, METRIC.name, *sizes, advice=found.advice, level=found.level)
+        assert found == expected
+        assert (found.level < 0.05) == (found.part == "validation")
 
 
 def test_the_trees_of_the_chosen_member_make_a_model(fold, served):
