@@ -368,9 +368,9 @@ def _without_skewness(d: Vector, value: float) -> float:
 def _lowest(d: Vector, width: float) -> float:
     """Return the smallest value of which no statistic of `p_above` exceeds `width`: each is solved for the value."""
     n, skewness = len(d), _skewness(d)
-    t = width / np.sqrt(n)
-    if skewness:
-        t = 3.0 * (np.cbrt(1.0 + skewness * (t - skewness / (6 * n))) - 1.0) / skewness
+    t = width / np.sqrt(n) - skewness / (6 * n)
+    root = np.cbrt(1.0 + skewness * t)
+    t = 3.0 * t / (root**2 + root + 1.0)  # 3 (root − 1) / skewness, which would cancel where the skewness is small
     mean, error = mean_and_error(d)
     lows = [mean - width * error, mean - t * d.std(ddof=1)]
     if n < SETTLED:

@@ -32,6 +32,13 @@ def test_skewness_is_removed_by_halls_transformation(d):
     assert p_above(d, 0.003) == pytest.approx(expected, rel=1e-9)
 
 
+def test_a_skewness_of_rounding_errors_does_not_move_the_interval():
+    d = np.tile([-0.06, -0.04], 200)
+    for jitter in (0.0, 1e-18, 1e-17, 1e-15):
+        low, high = mean_interval(d + jitter * np.arange(400) ** 2)
+        assert (low, high) == pytest.approx(tuple(stats.ttest_1samp(d, 0).confidence_interval()), abs=1e-9)
+
+
 @pytest.mark.parametrize("n", [40, 149, 150, 400])
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_the_interval_ends_where_the_tests_do(n, sign):

@@ -87,7 +87,7 @@ class DAEA(BitSearch):
         distances = ((scaled[:, None] - scaled) ** 2).sum(axis=2)
         np.fill_diagonal(distances, np.inf)
         n_near = min(max(4, int(np.ceil(NEIGHBOURS * n))), n - 1)
-        nearest = np.argpartition(distances, n_near - 1, axis=1)[:, :n_near]
+        nearest = np.argsort(distances, axis=1, kind="stable")[:, :n_near]
         members = np.arange(n)
         neighbours = nearest[members, self.random_state.integers(n_near, size=n)]
         others = (members + self.random_state.integers(1, n, n)) % n

@@ -6,7 +6,6 @@ import numpy as np
 from pymoo.algorithms.moo import nsga2
 from pymoo.core.population import Population
 from pymoo.util.misc import random_permutations
-from pymoo.util.randomized_argsort import randomized_argsort
 
 from moerank.arrays import Array, Integers
 from moerank.evolution.archive import DigestDuplicates, row_digests
@@ -18,9 +17,10 @@ __all__ = ["NSGA2"]
 class NSGA2(RowAlgorithm, nsga2.NSGA2):  # type: ignore[misc]
     """pymoo's NSGA-II, which handles arrays in place of individuals where it can.
 
-    With the same seed the populations are those of pymoo, bit for bit, as all draws are. Arrays need operators of this
-    package, which have methods ``cross`` and ``mutate``, and `DigestDuplicates`; with other operators, with constraints
-    and outside of `search` it is the algorithm of pymoo.
+    With the same seed the draws are those of pymoo, bit for bit, and so are the populations, except for ties in the
+    crowding distance: a stable sort orders them here, where pymoo's sort depends on the processor. Arrays need operators
+    of this package, which have methods ``cross`` and ``mutate``, and `DigestDuplicates`; with other operators, with
+    constraints and outside of `search` it is the algorithm of pymoo.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ class NSGA2(RowAlgorithm, nsga2.NSGA2):  # type: ignore[misc]
             distance = self.survival.crowding_func.do(rows.F[front], n_remove=excess)
             rank[front], crowding[front] = number, distance
             if excess:
-                order = randomized_argsort(distance, order="descending", random_state=self.random_state)
-                front = front[order[:-excess]]
+                drawn = self.random_state.permutation(len(front))
+                front = front[drawn[np.argsort(distance[drawn], kind="stable")[excess:]]][::-1]
             kept = np.concatenate((kept, front))
         rows.data |= {"rank": rank, "crowding": crowding}
         self.rows = self.pop = rows.take(kept)
