@@ -38,6 +38,19 @@ def each_kernel_is_compiled_by_one_worker(tmp_path_factory):
     Dispatcher.compile = compiled_once
 
 
+@pytest.fixture
+def pymoo_sorts_stably(monkeypatch):
+    """Let pymoo's NSGA-II order ties as ours does: the sort that it uses depends on the processor."""
+    from pymoo.operators.survival.rank_and_crowding import classes
+
+    def stable_argsort(values, order, method, random_state):
+        drawn = random_state.permutation(len(values))
+        ascending = drawn[values[drawn].argsort(kind="stable")]
+        return ascending[::-1] if order == "descending" else ascending
+
+    monkeypatch.setattr(classes, "randomized_argsort", stable_argsort)
+
+
 @pytest.fixture(scope="session")
 def letor_folder():
     """The folder of real LETOR data, or a skip where it is not there."""

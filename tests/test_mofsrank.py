@@ -393,6 +393,7 @@ def test_a_population_beyond_the_limit_is_refused_before_the_search(monkeypatch)
         MOFSRank(instance_selection={"population": 1000}).fit(data)
 
 
+@pytest.mark.usefixtures("pymoo_sorts_stably")
 def test_a_factory_of_the_user_gets_bool_strings_and_finds_the_same(fold):
     kinds = []
 

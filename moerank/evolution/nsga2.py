@@ -17,10 +17,10 @@ __all__ = ["NSGA2"]
 class NSGA2(RowAlgorithm, nsga2.NSGA2):  # type: ignore[misc]
     """pymoo's NSGA-II, which handles arrays in place of individuals where it can.
 
-    With the same seed the draws are those of pymoo, bit for bit, and so are the populations, except for ties in the
-    crowding distance: a stable sort orders them here, where pymoo's sort depends on the processor. Arrays need operators
-    of this package, which have methods ``cross`` and ``mutate``, and `DigestDuplicates`; with other operators, with
-    constraints and outside of `search` it is the algorithm of pymoo.
+    With the same seed the draws are those of pymoo, bit for bit. So are the populations, except for ties in crowding
+    distance: a stable sort orders them here, where pymoo's sort depends on the processor. Arrays need operators of this
+    package, which have methods ``cross`` and ``mutate``, and `DigestDuplicates`. With other operators, with constraints
+    and outside of `search` it is the algorithm of pymoo.
 
     Parameters
     ----------

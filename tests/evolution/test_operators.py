@@ -183,6 +183,7 @@ def test_operators_do_to_packed_strings_what_they_do_to_bool_ones(n_bits):
     np.testing.assert_array_equal(rows, before)  # the rows that were given stay as they were
 
 
+@pytest.mark.usefixtures("pymoo_sorts_stably")
 @pytest.mark.parametrize("unit", ["pair", "document", "query"])
 def test_a_packed_search_goes_the_same_way(tmp_path, unit):
     data = make_planted(n_queries=9, n_documents=12, seed=1).data

@@ -33,6 +33,7 @@ def assert_same_population(here, there):
     np.testing.assert_array_equal(here.get("F"), there.get("F"))
 
 
+@pytest.mark.usefixtures("pymoo_sorts_stably")
 @pytest.mark.parametrize("made", [*ALGORITHMS.values(), *SPARSE.values()], ids=[*ALGORITHMS, *SPARSE])
 def test_populations_are_those_of_minimize(made):
     problem, algorithm = WeighedBits(), made()

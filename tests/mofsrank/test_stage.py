@@ -31,6 +31,7 @@ STAGES = ["instances", "features", "ensemble"]
 BACKENDS = [RankRLS(0.01), RankSVM(5.0), FSMRank(lambda2=1e-4)]
 
 
+@pytest.mark.usefixtures("pymoo_sorts_stably")
 @pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("in_arrays", [False, True])
 def test_plain_pymoo_and_our_loop_end_with_the_same_population(small_data, name, in_arrays):
