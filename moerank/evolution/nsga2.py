@@ -11,8 +11,6 @@ from moerank.arrays import Array, Integers
 from moerank.evolution.archive import DigestDuplicates, row_digests
 from moerank.evolution.rows import RowAlgorithm, Rows
 
-__all__ = ["NSGA2"]
-
 
 class NSGA2(RowAlgorithm, nsga2.NSGA2):  # type: ignore[misc]
     """pymoo's NSGA-II, which handles arrays in place of individuals where it can.

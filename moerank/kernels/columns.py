@@ -12,8 +12,6 @@ from moerank.arrays import Floats, Integers, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, least, load_at, spread
 
-__all__ = ["add_extents", "columns_seen", "extremes"]
-
 ABREAST = 8
 """Features whose sums run side by side, which hides the latency of an addition."""
 

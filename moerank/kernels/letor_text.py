@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from moerank.arrays import Floats, Integers
 from moerank.kernels.compiled import kernel
 
-__all__ = ["State", "count_ends", "read_lines"]
-
 UNDECIDED = -1.0
 
 
@@ -87,8 +85,6 @@ def read_lines(
         Begin and end of a value left to the caller, its row, its column and its line (from 0).
     state : (6,), written, see `State`
 
-    Notes
-    -----
     O(end). Numbers of over 19 digits after leading zeros, of over 53 bits, with a power of ten beyond 22, or infinite
     are left to the caller.
     """

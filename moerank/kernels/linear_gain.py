@@ -27,8 +27,6 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query, places_of
 
-__all__ = ["FewRanks", "few_ranks", "gain_of_linear", "individuals_share_features", "lane_gain", "linear_gain"]
-
 FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
 """Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts."""
 

@@ -8,8 +8,6 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, lanes, load, spread, store
 
-__all__ = ["centred_stack", "sums_over_queries"]
-
 ENTRIES, QUERIES = 256, 512
 """A block of as many entries of as many queries stays in the second level of the cache."""
 

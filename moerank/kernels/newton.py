@@ -27,8 +27,6 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, project, pull_back, transpose, used_features
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS
 
-__all__ = ["MAX_STEPS", "Newton", "advance", "begin", "newton_lanes"]
-
 MAX_STEPS = 60
 """Newton steps after which an individual of a population stops; a few are usual."""
 

@@ -22,8 +22,6 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import hinge_pass, project, pull_back, transpose, used_features
 
-__all__ = ["GRADIENT", "IDLE", "VALUE", "Proximal", "Terms", "advance", "begin", "proximal_lanes", "subgradient_lanes"]
-
 IDLE, GRADIENT, VALUE = 0, 1, 2
 """Tasks of a pass for an individual: nothing; ℓ and its gradient at the point z; ℓ at the trial step."""
 

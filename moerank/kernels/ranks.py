@@ -22,8 +22,6 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.tiles import longest_query
 
-__all__ = ["average_precision", "mean_over_queries", "most_violated_rankings", "normalised_gain", "sum_over_queries"]
-
 LANES = 16
 """Individuals per block. Loops over them have this constant length, which the compiler turns into vectors."""
 

@@ -20,8 +20,6 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, sum_four
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query
 
-__all__ = ["CURVATURE", "IDLE", "RESIDUALS", "centres", "rows_by_run", "run_pass"]
-
 
 @kernel
 def _add_pairs(

@@ -19,8 +19,6 @@ from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
 from moerank.rankers import FitnessBackend
 
-__all__ = ["Stage"]
-
 T = TypeVar("T")
 
 PIECE = 16

@@ -40,8 +40,6 @@ from moerank.training.listed import PairProblem
 from moerank.training.losses import PairLoss
 from moerank.training.newton import QuadraticModel
 
-__all__ = ["CountedBackend", "Grid", "LinearBackend", "LinearRanker", "PairBackend", "Ranker", "RankingEstimator"]
-
 SCORED_ROWS = 1 << 16
 """Rows of single precision that are turned into double precision at once to be scored."""
 
@@ -477,15 +475,7 @@ class Ranker(RankingEstimator):
 
 
 class LinearRanker(Ranker):
-    """Base of the rankers that score a document by wᵀx.
-
-    A subclass implements `_weights`.
-
-    Attributes
-    ----------
-    coef_ : ndarray, shape (n_features,)
-        The weights, after `fit`.
-    """
+    """Base of the rankers that score a document by wᵀx with the weights ``coef_``; a subclass implements `_weights`."""
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self._everywhere(self._weights(train.with_features(self.varying_))))

@@ -20,9 +20,6 @@ from moerank.rankers.population import LinearPopulation, Population
 from moerank.rankers.selection import SelectionPath, nested_masks
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
-__all__ = ["FSBFS", "best_first", "coordinate_ascent", "partition"]
-
-
 FIRST_STEP = 0.001
 FIRST_SHARE = 0.05
 DOUBLINGS = 25
@@ -42,13 +39,9 @@ def coordinate_ascent(
     where 0.001 is more than half of it. A search ends with a pass that gains less than `tolerance`, or nothing. There
     is one search for each of the first `restarts` features, which begins its passes with this feature.
 
-    Notes
-    -----
     A search along a feature is one evaluation of the metric for 51 individuals. The constants are those of RankLib,
     which tries the decreases only where no increase helps, and shuffles the features for each restart.
 
-    References
-    ----------
     D. Metzler, W. B. Croft: Linear feature-based models for information retrieval. Information Retrieval 10, 2007.
     """
     X = data.X64 if features is None else np.ascontiguousarray(data.X64[:, features])
@@ -95,15 +88,7 @@ Subset: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class CombinedPopulation:
-    """Rankers of combined features.
-
-    Attributes
-    ----------
-    rankers : Population
-        Rankers without weights, over the new features.
-    combinations : ndarray, shape (n_new, n_features)
-        The weights of each new feature.
-    """
+    """Rankers without weights over new features, which are the combinations (n_new, n_features) of the features."""
 
     rankers: Population
     combinations: Matrix
