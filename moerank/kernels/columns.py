@@ -63,8 +63,6 @@ def add_extents(
     O(n_documents · n_features). Where a larger extent appears, the sums so far are scaled down: no square of a number
     overflows.
 
-    Parameters
-    ----------
     flat, stride, first, width : see above; no number is NaN
     offsets : (n_queries + 1,), where the queries begin, from 0
     largest : (n_features,), the largest extent so far, at first 0; exact

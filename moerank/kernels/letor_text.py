@@ -68,8 +68,6 @@ def read_lines(
 ) -> None:
     """Read whole lines into rows of numbers, up to the end or a line that is no document.
 
-    Parameters
-    ----------
     text : (at least end + 1,), lines; the last before `end` is complete, with its line feed after a carriage return
     values : (n_rows, width), float64 or float32
         Zeros, with a row for each line. A value is the correctly rounded double, or that double rounded to single; -0

@@ -60,8 +60,6 @@ def hinge_line_search(
     φ′ is piecewise linear and increasing, so Newton's method ends at its zero; a bracket keeps it from cycling. The
     breakpoints are neither computed nor sorted. O(n_pairs) a pass; two to four passes where `start` is a good guess.
 
-    Parameters
-    ----------
     runs, scores, change : see `sort_by_label`; scores and change have shape (n_sorted,)
     start : the first step, in [0, longest]
     longest : the largest step, may be infinite if φ has a minimum

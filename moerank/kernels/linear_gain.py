@@ -56,8 +56,6 @@ def gain_of_linear(
     The threads share the queries: each goes through its own documents for all individuals, and no value depends on
     their number.
 
-    Parameters
-    ----------
     X : (n_documents, n_features)
     columns : returns the same by columns; called if they are needed
     W : (n_individuals, n_features)
@@ -104,8 +102,6 @@ def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRan
     It is 0 for queries that do not count. O(Σ_individuals k · n_documents) for k features each, and about
     O(n_documents) for ranking one individual.
 
-    Parameters
-    ----------
     columns : (n_features, n_documents) of float32 or float64, C-contiguous
     W : (n_individuals, n_features), weights; rounded to the precision of `columns`
     offsets : (n_queries + 1,)

@@ -42,8 +42,6 @@ def normalised_gain(
     Shape (n_queries, n_individuals), 0 where a query does not count. O(n_individuals · Σ_q n_relevant · n_documents) at
     worst, O(n_individuals · Σ_q n_documents) where the individuals of a block rank alike and `depth` is small.
 
-    Parameters
-    ----------
     scores : (n_documents, n_individuals), C-contiguous, finite
     offsets : (n_queries + 1,); query q has the rows ``offsets[q]`` to ``offsets[q + 1]``
     query : (n_counted,), the queries that can have a value other than 0

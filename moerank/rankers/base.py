@@ -500,16 +500,8 @@ class LinearBackend(LinearRanker):
 
     _trained_together = None
 
-    def fit_population(
-        self,
-        train: AnyData,
-        *,
-        pair_mask: Mask | None = None,
-        feature_mask: Mask | None = None,
-        start: Matrix | None = None,
-    ) -> Matrix:
-        """Train one ranker for each row of the masks; see `FitnessBackend`."""
-        raise TypeError(f"{type(self).__name__} does not implement fit_population")
+    fit_population: Callable[..., Matrix]
+    """Method that trains one ranker for each row of the masks; see `FitnessBackend`."""
 
     def _fit(self, train: AnyData, validation: RankingData | None) -> None:
         self._set_weights(self.fit_population(train)[0])
@@ -551,16 +543,8 @@ class CountedBackend(LinearBackend):
     def fit_queries(self, train: AnyData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
         """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
 
-        Parameters
-        ----------
-        train : RankingData
-        query_mask : ndarray of bool, shape (n_individuals, n_queries) or (n_queries,)
-            Each row keeps a query with a preference pair; without the first axis, shared by all.
-        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
-
-        Returns
-        -------
-        ndarray, shape (n_individuals, n_features)
+        As `fit_documents`, with a `query_mask` (n_individuals, n_queries) or (n_queries,), of which each row keeps a
+        query with a preference pair.
         """
         self._check_parameters()
         features, shared = read_features(train, feature_mask, query_mask), query_mask.ndim == 1

@@ -160,7 +160,7 @@ def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> Li
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
+class ScoredPopulation:
     """Individuals of a function that scores: column `rows[i]` of its scores, 0 for −1."""
 
     scorer: Callable[[Matrix], Matrix]
@@ -168,12 +168,14 @@ class _Scored:
 
     @property
     def coefs(self) -> None:
+        """None: there are no weights."""
         return
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def scores(self, X: Matrix) -> Matrix:
+        """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
         found = np.asarray(self.scorer(X), dtype=np.float64)
         n_least = int(self.rows.max(initial=-1)) + 1
         if found.ndim != 2 or len(found) != len(X) or found.shape[1] < n_least:
@@ -184,8 +186,9 @@ class _Scored:
             )
         return np.column_stack([np.zeros(len(X)), found])[:, self.rows + 1].copy(order="C")
 
-    def take(self, rows: Integers) -> _Scored:
-        return _Scored(self.scorer, np.append(self.rows, -1)[rows])  # −1 finds the −1 at the end
+    def take(self, rows: Integers) -> ScoredPopulation:
+        """Return the individuals of these numbers; see `Population`."""
+        return ScoredPopulation(self.scorer, np.append(self.rows, -1)[rows])  # −1 finds the −1 at the end
 
 
 def _scores_side_by_side(populations: Sequence[Population], X: Matrix) -> Matrix:
@@ -205,7 +208,7 @@ def side_by_side(populations: Iterable[Population]) -> Population:
     linear = [W for W in weights if W is not None]
     if len(linear) == len(weights):
         return LinearPopulation(np.concatenate(linear))
-    return _Scored(partial(_scores_side_by_side, populations), np.arange(sum(map(len, populations))))
+    return ScoredPopulation(partial(_scores_side_by_side, populations), np.arange(sum(map(len, populations))))
 
 
 def on_all_columns(population: Population, kept: Mask) -> Population:
@@ -221,7 +224,7 @@ def on_all_columns(population: Population, kept: Mask) -> Population:
         feature_mask[:, kept] = population.feature_mask
         return FittedPopulation(population.rankers, feature_mask)
     if population.coefs is None:
-        return _Scored(partial(_scores_on_columns, population, kept), np.arange(len(population)))
+        return ScoredPopulation(partial(_scores_on_columns, population, kept), np.arange(len(population)))
     W = np.zeros((len(population), len(kept)))
     W[:, kept] = population.coefs
     return LinearPopulation(W)
@@ -263,7 +266,7 @@ def train_population(
             f"{type(backend).__name__}.fit_population must return an array of weights or an object with a method "
             f"scores(X), not {type(found).__name__}"
         )
-    return _Scored(found.scores, np.arange(size))
+    return ScoredPopulation(found.scores, np.arange(size))
 
 
 def require_weights(population: Population, backend: object) -> Matrix:

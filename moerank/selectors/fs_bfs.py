@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets
-from moerank.rankers.population import LinearPopulation, Population
+from moerank.rankers.population import LinearPopulation, Population, ScoredPopulation
 from moerank.rankers.selection import SelectionPath, nested_masks
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
@@ -84,26 +85,6 @@ def _changes(w: Vector, f: int) -> Vector:
 
 
 Subset: TypeAlias = tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class CombinedPopulation:
-    """Rankers without weights over new features, which are the combinations (n_new, n_features) of the features."""
-
-    rankers: Population
-    combinations: Matrix
-    coefs: None = None
-
-    def __len__(self) -> int:
-        return len(self.rankers)
-
-    def scores(self, X: Matrix) -> Matrix:
-        """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
-        return self.rankers.scores(linear_scores(X, self.combinations))
-
-    def take(self, rows: Order) -> CombinedPopulation:
-        """Return the individuals of these numbers; see `Population`."""
-        return CombinedPopulation(self.rankers.take(rows), self.combinations)
 
 
 class EvaluationsSpent(Exception):  # noqa: N818
@@ -247,8 +228,13 @@ class FSBFS(Filter):
         population = train_on_subsets(self._chosen_ranker(), new, masks)
         members = (masks[:, :, None] & (self.combinations_ != 0)).any(axis=1)
         if population.coefs is None:
-            return members, CombinedPopulation(population, self.combinations_)
+            scores = partial(_scores_of_new_features, population, self.combinations_)
+            return members, ScoredPopulation(scores, np.arange(len(masks)))
         return members, LinearPopulation(population.coefs @ self.combinations_)
+
+
+def _scores_of_new_features(population: Population, combinations: Matrix, X: Matrix) -> Matrix:
+    return population.scores(linear_scores(X, combinations))
 
 
 def partition(

@@ -50,8 +50,6 @@ def sums_of_pass(
 ) -> tuple[Matrix, Matrix]:
     """Return the sums of vectors (n_places,) and of slacks (n_individuals,) of a pass by `moerank.kernels.run_pass`.
 
-    Parameters
-    ----------
     task : (n_individuals,)
     feature_mask : (n_individuals, n_features)
     w, v : (n_places,)
