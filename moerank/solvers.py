@@ -38,48 +38,20 @@ NESTED = ("ranker", "backend")
 
 @dataclass(frozen=True)
 class SolverEntry:
-    """A row of the table.
+    """A row of the table."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the solver on the command line and in `make_solver`.
-    family : str
-        "filter", "wrapper", "embedded", "evolutionary", or "ranker" without a selection of its own.
-    paper : str
-        Authors and venue of the publication.
-    year : int
-        Year of the publication.
-    source : str or callable
-        The class as "module:Class", without "moerank." in front, or the class itself.
-    linear : bool
-        Whether its rankers score by wᵀx, so that there is a weight for each feature.
-    selects : bool
-        Whether it leaves features out.
-    needs : tuple of str
-        Its requirements: "validation", "binary labels", "seed".
-    backend : bool
-        Whether it can train a whole population (``fit_population``) and so serve a search as fitness backend.
-    ablates : str
-        The part of MOFSRank that it leaves out; empty for other solvers.
-    recommended : bool
-        Whether it finds good fronts soonest of all searches, as ``tests/benchmarks/fronts.py`` measures them.
-    fixed : mapping
-        Arguments of the class that belong to the name.
-    """
-
-    name: str
+    name: str  # on the command line and in `make_solver`
     family: Family
-    paper: str
+    paper: str  # authors and venue of the publication
     year: int
-    source: Any
-    linear: bool = True
-    selects: bool = True
-    needs: tuple[str, ...] = ()
-    backend: bool = False
-    ablates: str = ""
-    recommended: bool = False
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    source: Any  # the class as "module:Class", without "moerank." in front, or the class itself
+    linear: bool = True  # whether its rankers score by wᵀx, so that there is a weight for each feature
+    selects: bool = True  # whether it leaves features out
+    needs: tuple[str, ...] = ()  # of "validation", "binary labels", "seed"
+    backend: bool = False  # whether it can train a whole population, and so judge the individuals of a search
+    ablates: str = ""  # the part of MOFSRank that it leaves out
+    recommended: bool = False  # whether it finds good fronts soonest, as ``tests/benchmarks/fronts.py`` measures them
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # arguments of the class that belong to the name
 
     def settled(self, parameters: Mapping[str, object]) -> Parameters:
         """Return some arguments with the fixed ones; of a mapping among these, only its keys are fixed.

@@ -105,16 +105,10 @@ class _Individuals:
 
 
 class RowAlgorithm(Algorithm):
-    """A pymoo algorithm that keeps its population as arrays.
+    """A pymoo algorithm that keeps its population as arrays, in `rows`.
 
-    Attributes
-    ----------
-    rows : Rows
-        The population.
-    pop, off, opt : Population
-        Individuals of pymoo, made when they are read; changes of them do not reach the search.
-    gives_rows : bool
-        Whether batches are `Rows`, otherwise a Population.
+    `pop`, `off` and `opt` are individuals of pymoo, made when they are read; changes of them do not reach the search.
+    `gives_rows` says whether batches are `Rows`, otherwise a Population.
     """
 
     pop = _Individuals()
