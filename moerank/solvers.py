@@ -202,8 +202,8 @@ def _entry(name: str, offered: object, *, backend: bool) -> SolverEntry | None:
 def plugins(group: str) -> Parameters:
     """Return the objects that installed packages offer in a group of entry points, by name.
 
-    A group is "moerank." and "solvers", "backends", "objectives", "metrics", "readers" or "exports". Warns of an entry
-    point that cannot be loaded, and leaves it out.
+    A group is one of "moerank.solvers", "moerank.backends", "moerank.objectives", "moerank.metrics", "moerank.readers"
+    and "moerank.exports". An entry point that cannot be loaded is left out with a warning.
     """
     found = {}
     for point in entry_points(group=group):
