@@ -17,23 +17,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeAlias, TypeVar
 
-__all__ = [
-    "FULL",
-    "Json",
-    "cannot_write",
-    "harmless",
-    "is_own",
-    "is_private",
-    "open_regular",
-    "prepare_folder",
-    "read_json",
-    "read_text",
-    "remains_of",
-    "remove_old_remains",
-    "replace_file",
-    "replacing",
-]
-
 T = TypeVar("T")
 
 FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -11,19 +11,6 @@ from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Integers
 
-__all__ = [
-    "ROWS",
-    "ByDocument",
-    "ByQuery",
-    "Run",
-    "add_up",
-    "blocks",
-    "column_block",
-    "empty_table",
-    "runs_of",
-    "shares",
-]
-
 ROWS = 1 << 14
 """Default number of documents in a block."""
 

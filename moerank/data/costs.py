@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.checks import unknown
 
-__all__ = ["FeatureCosts", "known_costs", "read_cost_table"]
-
 COLUMNS = ("name", "cost", "group", "group_cost")
 """Columns of a table of costs, of which the first two are required."""
 

@@ -26,8 +26,6 @@ from moerank.version import VERSION
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-__all__ = ["DaskCluster", "DaskShards", "Source", "connect", "gone"]
-
 T = TypeVar("T")
 
 CONNECT = 5

@@ -17,8 +17,6 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.shards import AnyData
 from moerank.files import Json
 
-__all__ = ["DataDescription", "describe"]
-
 SHORT_QUERY = 10
 """Queries with fewer documents add 0 to LETOR's NDCG@10."""
 

@@ -10,8 +10,6 @@ import numpy as np
 from moerank.arrays import Vector
 from moerank.data.ranking_data import RankingData
 
-__all__ = ["MISSING", "Drift", "drifts"]
-
 MISSING = -(2.0**1000)
 """The rule for missing values by which data to be compared are read: a number that no feature has."""
 

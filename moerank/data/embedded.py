@@ -17,18 +17,6 @@ from moerank.data.folds import N_FOLDS, Draws, fold_queries, split_fold
 from moerank.data.ranking_data import RankingData
 from moerank.data.shards import shard_ends
 
-__all__ = [
-    "MOST_LABELS",
-    "PlantedProblem",
-    "load_digits_fold",
-    "load_planted_fold",
-    "load_web_fold",
-    "make_planted",
-    "make_web",
-    "web_bytes",
-    "web_shard",
-]
-
 SIDE = 8
 """Pixels along each side of an image."""
 

@@ -22,18 +22,6 @@ from moerank.data.read.files import part_paths
 from moerank.data.read.letor import read_documents
 from moerank.data.shards import AnyData
 
-__all__ = [
-    "MOST_FOLDS",
-    "N_FOLDS",
-    "Draws",
-    "count_folds",
-    "deal_queries",
-    "fold_queries",
-    "load_fold",
-    "split_fold",
-    "split_queries",
-]
-
 
 class Draws:
     """Draws made of the 64-bit words of PCG64, or of another generator.

@@ -23,34 +23,6 @@ from moerank.kernels.lanes import lanes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "Extremes",
-    "arrow_numbers",
-    "as_labels",
-    "as_table",
-    "checked_documents",
-    "checked_features",
-    "checked_labels",
-    "checked_names",
-    "checked_queries",
-    "checked_weights",
-    "checked_scores",
-    "column_mask",
-    "column_names",
-    "extremes_of",
-    "in_column_order",
-    "is_frozen",
-    "listed",
-    "name_of_scaled_table",
-    "query_offsets",
-    "refuse_infinite_values",
-    "refuse_large_values",
-    "refuse_missing_values",
-    "register_scaled_table",
-    "require_same_index",
-    "without_mask",
-]
-
 ROWS = 4096
 """Rows of a table that are copied at once, so that they stay in the processor's cache."""
 
@@ -452,6 +424,7 @@ class LaterIds:
         return LaterIds(self.read, rows if self.rows is None else self.rows[rows])
 
     def __call__(self) -> Array | None:
+        """Return the ids."""
         found = self.read()
         return found if found is None or self.rows is None else found[self.rows]
 

@@ -29,8 +29,6 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data.costs import COLUMNS, FeatureCosts, not_negative
 from moerank.files import Json, replace_file
 
-__all__ = ["MeasuredCosts", "Measurements", "Profiles", "estimate_costs", "fewest_runs", "switch_design"]
-
 FEW = 10
 """Degrees of freedom below which standard errors are rough."""
 

@@ -12,8 +12,6 @@ import numpy as np
 from moerank.arrays import Array, Floats, Integers
 from moerank.data.blocks import ROWS, blocks
 
-__all__ = ["MissingRule", "QueryRule", "check_missing_rule", "fill_in_place", "fill_missing", "missing_bits"]
-
 QueryRule: TypeAlias = Literal["query-min", "query-mean", "query-worst"]
 MissingRule: TypeAlias = float | QueryRule
 """A number, or a rule that looks at what the same query knows of the feature."""

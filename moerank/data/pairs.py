@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
     from moerank.data.shards import AnyData
 
-__all__ = ["LabelRuns", "LabelledQueries", "PreferencePairs", "n_pairs_of_documents", "n_pairs_of_queries"]
-
 
 @dataclass(frozen=True, eq=False)
 class LabelRuns:

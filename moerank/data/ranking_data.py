@@ -36,8 +36,6 @@ from moerank.data.pairs import LabelledQueries, LabelRuns, PreferencePairs
 from moerank.data.scaling import PER_QUERY, UNSCALED, FittedScaling, PerQuery
 from moerank.data.shards import AnyData, LocalShards
 
-__all__ = ["RankingData", "in_one_piece", "labels_alone"]
-
 
 class RankingData(AnyData):
     """Documents of several queries, with one row of features and one relevance label each.

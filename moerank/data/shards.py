@@ -27,17 +27,6 @@ from moerank.data.scaling import FittedScaling, PerQuery, Scaling
 if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
 
-__all__ = [
-    "NOT_ON_SHARDS",
-    "AnyData",
-    "DataT",
-    "LocalShards",
-    "ShardHolder",
-    "ShardedData",
-    "Step",
-    "cut_into_shards",
-]
-
 T = TypeVar("T")
 
 Step: TypeAlias = "Callable[[RankingData], RankingData]"

@@ -27,8 +27,6 @@ from moerank.studies.result_files import MOST_BYTES
 from moerank.training.counted import LONGEST_LIST
 from moerank.verdict import Verdict
 
-__all__ = ["TREES", "fitted", "fsm_rank", "grid_of", "kept_baselines", "measured_baselines", "tuned"]
-
 TREES = "LambdaMART"
 """The baseline of trees on all features, to which the verdict turns if it is detectably better."""
 

@@ -24,8 +24,6 @@ from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Certificate, Result
 from moerank.training.moments import PairMoments
 
-__all__ = ["certify"]
-
 BATCH = 2000
 """Subsets that are trained at once."""
 

@@ -18,8 +18,6 @@ from moerank.data.read.table import LABELS, QUERIES, find_part, sample_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Draft", "draft_problem"]
-
 MOST_GRADES = 10
 """Different values of a column that may hold relevance labels."""
 

@@ -28,9 +28,6 @@ from moerank.studies.store import Store
 if TYPE_CHECKING:
     from loky import ProcessPoolExecutor
 
-
-__all__ = ["Executor", "Outcome", "check_can_be_sent", "find_executor", "run_cells"]
-
 ONE_THREAD = dict.fromkeys(
     (
         "OMP_NUM_THREADS",

@@ -15,8 +15,6 @@ from moerank.metrics import make_metric
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem, Published
 
-__all__ = ["EXTERNAL", "External", "with_external"]
-
 EXTERNAL = "external.csv"
 MOST_BYTES = 2**20
 OWN = ("problem", "method", "features", "fold")

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
 
 
-__all__ = ["FoldRuns", "compare_members", "compare_with_run", "write_trec"]
-
-
 @dataclass(frozen=True)
 class FoldRuns:
     """A solver on some folds of a problem, each in a folder of its own.

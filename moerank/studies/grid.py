@@ -17,30 +17,12 @@ from moerank.data import AnyData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json
 from moerank.solvers import solvers as solver_table
+from moerank.mofsrank.settings import Section
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
 from moerank.studies.result import FORMAT, Result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver
-from moerank.studies.sources import InMemory, PlainParameters, Section
-
-__all__ = [
-    "MOST_CELLS",
-    "AskedProblems",
-    "AskedSolvers",
-    "Cell",
-    "Grid",
-    "Stored",
-    "StoredT",
-    "Work",
-    "check_names",
-    "check_number",
-    "digest",
-    "folds_of",
-    "read_grids",
-    "read_problems",
-    "read_solvers",
-]
-
+from moerank.studies.sources import InMemory, PlainParameters
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster

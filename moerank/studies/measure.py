@@ -21,8 +21,6 @@ from moerank.rankers.model import Model
 from moerank.statistics import mean_and_error
 from moerank.studies.result import Member
 
-__all__ = ["ALL_FEATURES", "Measure", "OneRanker", "Parts", "Progress", "every_metric"]
-
 ALL_FEATURES = "all features"
 """The baseline that selections are compared with."""
 

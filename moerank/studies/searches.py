@@ -25,9 +25,6 @@ from moerank.studies.solver import describe
 from moerank.studies.store import Store
 from moerank.studies.study import warn_of_failures
 
-__all__ = ["SearchCell", "SearchRun", "SearchStudy"]
-
-
 SYMBOLS = {1: "+", -1: "−", 0: "="}
 
 

@@ -22,8 +22,6 @@ from moerank.studies.result import Result
 from moerank.studies.result_files import find_result
 from moerank.verdict import MARGIN, Verdict, judge
 
-__all__ = ["NewVerdict", "judge_on_new", "load_model"]
-
 
 def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Model:
     """Return the chosen model of a finished run, or another member of its front.

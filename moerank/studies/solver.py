@@ -29,8 +29,6 @@ from moerank.data import AnyData, RankingData
 from moerank.rankers import Selection, with_features
 from moerank.solvers import make_solver, read_text, solver_entry, solvers, written
 
-__all__ = ["RUN_ARGUMENTS", "Solver", "check_parameters", "data_digest", "describe", "digest_of"]
-
 RUN_ARGUMENTS = {
     "checkpoint": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
     "journal": "moerank run keeps its own in the folder of its results, and --resume goes on from it",

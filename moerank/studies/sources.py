@@ -48,29 +48,6 @@ if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
 
 
-__all__ = [
-    "SOURCES",
-    "Data",
-    "DataSection",
-    "FileData",
-    "Fold",
-    "FoldShard",
-    "InMemory",
-    "LetorData",
-    "MemoryData",
-    "Places",
-    "PlainParameters",
-    "Precision",
-    "Section",
-    "Split",
-    "TableData",
-    "query_ids",
-    "read_memory",
-    "read_parts",
-    "shipped_folder",
-]
-
-
 def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
     check_parameters(parameters)
     return parameters

@@ -18,9 +18,6 @@ from moerank.studies.result import FORMAT, check_format
 from moerank.studies.result_files import MOST_BYTES
 from moerank.version import VERSION
 
-__all__ = ["Store"]
-
-
 STUDY = "study.json"
 CLAIMS = ".claims"
 STARTS = "starts.log"

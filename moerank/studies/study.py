@@ -35,9 +35,6 @@ from moerank.studies.solver import Solver, check_parameters
 from moerank.studies.sources import MemoryData
 from moerank.studies.store import Store
 
-__all__ = ["Study", "merge_studies", "read_results"]
-
-
 WARNED_FAILURES = 3
 """Failed cells that a warning names."""
 

@@ -15,8 +15,6 @@ from moerank.studies.result import PARTS, Result
 from moerank.studies.results import NoResultsError, Results, SolverMeans
 from moerank.verdict import LEVEL
 
-__all__ = ["Choice", "Summary", "SummaryRow", "by_validation", "chosen_solver", "summarise"]
-
 
 @dataclass(frozen=True)
 class SummaryRow:

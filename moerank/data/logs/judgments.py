@@ -18,8 +18,6 @@ from moerank.arrays import Vector
 from moerank.data.logs.responses import as_text, text_of
 from moerank.data.read.columns import MOST_LABEL
 
-__all__ = ["Judgment", "labels_by", "read_judgments"]
-
 COLUMNS = {
     "query": ("query", "querytext", "keywords", "userquery"),
     "id": ("queryid", "qid"),

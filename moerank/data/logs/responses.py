@@ -18,8 +18,6 @@ from moerank.checks import unknown
 from moerank.data.read.csv import opened, text_lines
 from moerank.files import Json, read_text
 
-__all__ = ["FeatureList", "LogOptions", "Logged", "as_text", "log_files", "read_names", "responses", "text_of"]
-
 MOST_NAMES = 2**24
 """Bytes of a file of names, at most."""
 

@@ -34,8 +34,6 @@ from moerank.arrays import Array
 from moerank.checks import gibibytes
 from moerank.files import is_private
 
-__all__ = ["CacheEntry", "Keepable", "cache_entries", "cache_folder", "cache_limit", "clear_cache", "remembered"]
-
 FORMAT = 5
 """Raised whenever the same file would be read as other arrays."""
 

@@ -15,19 +15,6 @@ from moerank.data.inputs import LaterIds
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
 
-__all__ = [
-    "FURTHER",
-    "MISSING_REMEDY",
-    "MOST_LABEL",
-    "Columns",
-    "QueryRuns",
-    "Table",
-    "WrongValueError",
-    "begins_again",
-    "check_size",
-    "choose_columns",
-]
-
 FilePath = str | os.PathLike[str]
 
 MOST_LABEL = 2**31 - 1

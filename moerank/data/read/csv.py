@@ -27,8 +27,6 @@ from moerank.data.read.columns import MISSING_REMEDY, MOST_LABEL, Columns, begin
 from moerank.data.read.files import report_reading
 from moerank.files import open_regular
 
-__all__ = ["MISSING", "REMEDIES", "csv_names", "kind_of", "opened", "read_csv", "refuse_csv", "text_lines"]
-
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
 """How files write that a value is missing."""
 

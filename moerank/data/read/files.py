@@ -31,25 +31,6 @@ if TYPE_CHECKING:
 
     from moerank.data.read.columns import Columns
 
-__all__ = [
-    "CHUNK",
-    "LONGEST_LINE",
-    "READERS",
-    "Listener",
-    "Reader",
-    "TextChunks",
-    "check_folder",
-    "find_query_file",
-    "names_in",
-    "part_of_reading",
-    "part_paths",
-    "read_query_file",
-    "reader_of",
-    "reading_progress",
-    "report_reading",
-    "table_endings",
-]
-
 
 @dataclass(frozen=True)
 class Reader:

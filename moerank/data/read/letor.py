@@ -18,9 +18,7 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.read.cache import remembered
 from moerank.data.read.columns import Table
 from moerank.data.read.files import CHUNK, TextChunks, find_query_file, read_query_file, report_reading
-from moerank.data.read.letor_parser import LARGEST_FEATURE, Precision, parse_letor
-
-__all__ = ["LARGEST_FEATURE", "as_precision", "load_letor", "read_documents"]
+from moerank.data.read.letor_parser import Precision, parse_letor
 
 
 def load_letor(

@@ -20,8 +20,6 @@ from moerank.data.read.columns import Table
 from moerank.data.read.files import CHUNK, LONGEST_LINE, TextChunks
 from moerank.kernels.letor_text import State, count_ends, read_lines
 
-__all__ = ["LARGEST_FEATURE", "Precision", "identity", "parse_letor"]
-
 Precision = type[np.float64] | type[np.float32]
 
 _INTEGER = re.compile(rb"-?[0-9]{1,19}")

@@ -21,8 +21,6 @@ from moerank.data.read.letor_parser import parse_letor
 from moerank.data.read.table import column_roles, further_columns, load_table, read_table, table_offsets
 from moerank.data.shards import parts_of, shard_ends
 
-__all__ = ["letor_shard", "table_shard", "widened"]
-
 LONGEST_LINE = 2**26
 """Bytes."""
 

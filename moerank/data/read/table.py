@@ -42,19 +42,6 @@ from moerank.data.read.files import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "column_roles",
-    "find_part",
-    "further_columns",
-    "guess_columns",
-    "load_table",
-    "load_table_fold",
-    "sample_table",
-    "read_table",
-    "table_offsets",
-    "table_paths",
-]
-
 PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
 LABELS = ("label", "relevance", "rel", "grade", "target", "y")
