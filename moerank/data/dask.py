@@ -384,13 +384,7 @@ def placed(home: Mapping[int, str], n_shards: int, threads: Mapping[str, int]) -
 
 
 def connect(address: str) -> Client:
-    """Return a client of the scheduler at an address, which has at least one worker.
-
-    Raises
-    ------
-    OSError
-        If no Dask scheduler answers, it has no worker, or Dask is not installed here.
-    """
+    """Return a client of the scheduler at an address; an OSError if there is none, it has no worker, or Dask is missing."""
     try:
         from distributed import Client
         from distributed.comm.core import connect as reach

@@ -50,19 +50,8 @@ def switch_design(groups: Sequence[str | None], n_runs: int, seed: int = 0) -> M
     Random runs, in which each group is off with probability ½, are improved by exchanges that enlarge det AᵀA, with A
     as in `estimate_costs`: one switch, a group off, one feature of a group alone. With n runs the standard error of a
     feature's cost is about 2.2 σ/√n, that of a group's cost 3.6 σ/√n. O(n_runs · n_features³) for each of 20 passes.
-
-    Parameters
-    ----------
-    groups : sequence, length n_features
-        The group of each feature, None for no group.
-    n_runs : int
-        At least `fewest_runs`.
-    seed : int
-
-    Raises
-    ------
-    ValueError
-        For too few runs, and a group of one feature, whose cost is not to be told from that of the feature.
+    Fewer runs than `fewest_runs` and groups of one feature, whose cost is not to be told from that of the feature, are
+    refused.
 
     References
     ----------
@@ -148,14 +137,7 @@ class Measurements:
 
     @classmethod
     def read(cls, text: str, name: str) -> Measurements:
-        """Read a table as `design_table` makes it, whose column time was filled in; `name` is for messages.
-
-        Raises
-        ------
-        ValueError
-            For other columns, a switch that is neither 0 nor 1, and a time that is no number. The message names the
-            line.
-        """
+        """Read a table as `design_table` makes it, whose column time was filled in; `name` is for messages."""
         reader = csv.reader(io.StringIO(text), strict=True, skipinitialspace=True)
         try:
             head, lines = next(reader, []), [(f"{name}: line {reader.line_num}", line) for line in reader]
@@ -277,18 +259,8 @@ def estimate_costs(measured: Measurements, own: Vector | None = None) -> Measure
     """Estimate costs by regression of the times of runs: y = b + Σ c x + Σ γ max over the group of x + a round's part.
 
     Costs are ≥ 0, by bounded least squares; standard errors and intervals are those of the free fit, with the quantile
-    of Student's t. O(n_runs · n_costs²).
-
-    Parameters
-    ----------
-    measured : Measurements
-    own : ndarray, shape (n_features,), optional
-        Known costs of the features, as of profiles; those of the groups alone are estimated.
-
-    Raises
-    ------
-    ValueError
-        For costs that these runs do not tell apart, and runs that are too few for standard errors.
+    of Student's t. Where the costs `own` of the features are known, as of profiles, those of the groups alone are
+    estimated. O(n_runs · n_costs²). Costs that the runs do not tell apart are a ValueError.
     """
     from scipy.optimize import lsq_linear
     from scipy.stats import t
@@ -343,13 +315,7 @@ class Profiles:
     _times: dict[str, list[dict[str, float]]] = field(default_factory=dict, repr=False)
 
     def add(self, query: str, response: Json) -> bool:
-        """Add the profile of a response, and return whether it has one.
-
-        Raises
-        ------
-        ValueError
-            For a ranker without children, another number of them than of features, and slices of a concurrent search.
-        """
+        """Add the profile of a response, and return whether it has one."""
         traces = list(_found(response, "tag", re.compile(r"\w+_phase_profiling")))
         rankers = list(_found(response.get("profile"), "type", re.compile("RankerQuery")))
         if not (traces or rankers):
@@ -366,13 +332,7 @@ class Profiles:
         return True
 
     def costs(self) -> MeasuredCosts:
-        """Return the mean costs over the queries.
-
-        Raises
-        ------
-        ValueError
-            For fewer than two queries with profiles, and features that no profile has.
-        """
+        """Return the mean costs over two or more queries."""
         from scipy.stats import t
 
         n = len(self._times)

@@ -57,14 +57,7 @@ class LabelRuns:
         return int(self.n_pairs_of.sum())
 
     def n_pairs_among(self, documents: Mask) -> int:
-        """Count the preference pairs whose documents are both in `documents`, shape (n_documents,); O(n_documents).
-
-        Examples
-        --------
-        >>> runs = LabelRuns.of(np.array([2, 0, 1, 1]), np.array([0, 4]))
-        >>> runs.n_pairs_among(np.array([True, False, True, True]))
-        2
-        """
+        """Count the preference pairs whose documents are both in `documents`, shape (n_documents,); O(n_documents)."""
         size = np.bincount(self.run[documents], minlength=len(self.n_worse))
         together = np.add.reduceat(size, self.first[:-1])
         return int((together @ together - size @ size) // 2)
@@ -135,27 +128,14 @@ class PreferencePairs:
 
 
 class LabelledQueries:
-    """Labels and queries with their pairs and runs, shared by data that differ in their features alone.
-
-    Parameters
-    ----------
-    y : ndarray of int64, shape (n_documents,)
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Where queries begin in the rows of y.
-    """
+    """Labels (n_documents,) and offsets of queries with their pairs and runs, shared by data with other features."""
 
     def __init__(self, y: Integers, offsets: Integers) -> None:
         self.y, self.offsets = y, offsets
 
     @cached_property
     def pairs(self) -> PreferencePairs:
-        """The list of all preference pairs, O(n_pairs).
-
-        Raises
-        ------
-        ValueError
-            If the pairs and the values kept for them exceed the limit on memory.
-        """
+        """The list of all preference pairs, O(n_pairs); a ValueError where it exceeds the limit on memory."""
         n_pairs = self.label_runs.n_pairs
         check_room(
             f"a list of {n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)",
@@ -173,15 +153,7 @@ class LabelledQueries:
 
 
 def n_pairs_of_queries(data: AnyData, masks: Mask) -> Integers:
-    """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,).
-
-    Examples
-    --------
-    >>> from moerank.data import RankingData
-    >>> data = RankingData([[0.1], [0.9], [0.5], [0.2]], y=[0, 2, 1, 0], qid=[1, 1, 2, 2])
-    >>> n_pairs_of_queries(data, np.array([[True, True], [False, True]])).tolist()
-    [2, 1]
-    """
+    """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,)."""
     of_query = data.remember("pairs of queries", lambda: np.concatenate(data.map(_pairs_of_queries)))
     return np.array([of_query[mask].sum() for mask in masks], np.int64)
 

@@ -397,11 +397,6 @@ def shard_ends(offsets: Integers, n_shards: int) -> Integers:
     """Return the first query of each shard, and the number of queries, shape (n_shards + 1,).
 
     Shards have about as many documents each, and at least one query.
-
-    Examples
-    --------
-    >>> shard_ends(np.array([0, 10, 12, 14, 16]), 2).tolist()
-    [0, 1, 4]
     """
     n_queries = len(offsets) - 1
     check_at_least(1, n_queries, shards=n_shards)

@@ -64,16 +64,8 @@ def kept_baselines(
 ) -> list[Member]:
     """Return the baselines that an interrupted run has kept beside its journal; otherwise measure and keep them.
 
-    Parameters
-    ----------
-    journal : path, optional
-        The journal of the run; without one nothing is kept.
-    settings, train
-        Configuration and training data of the run; baselines of others are measured again.
-    resume : bool
-        Whether to look for kept ones.
-    measure : callable
-        Returns the baselines.
+    Without a journal nothing is kept. Baselines of other settings or data, and those of a run that is not resumed, are
+    measured again.
     """
     if journal is None:
         return measure()

@@ -90,11 +90,6 @@ def find_executor(
     """Return an executor: the workers of a Dask scheduler, this process, or several processes.
 
     Where data are in `shards`, a cell takes all workers of a Dask scheduler, and the cells run one after another.
-
-    Raises
-    ------
-    OSError
-        If there is no Dask scheduler at the address, or none of its workers, or no Dask here.
     """
     if dask is not None and shards:
         return _Here(data, DaskCluster(dask))
@@ -104,13 +99,7 @@ def find_executor(
 
 
 def check_can_be_sent(objects: Mapping[str, object]) -> None:
-    """Refuse by its name a solver, or a search, that cannot be sent to another process.
-
-    Raises
-    ------
-    ValueError
-        If it holds a lock, an open file, or the like.
-    """
+    """Refuse by its name a solver, or a search, that cannot be sent to another process, as one with a lock."""
     from loky.backend.reduction import dumps
 
     for name, sent in objects.items():
@@ -124,10 +113,7 @@ def check_can_be_sent(objects: Mapping[str, object]) -> None:
 def run_cell(cell: Work[Stored], data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:
     """Run one cell in one thread. Whatever goes wrong is its outcome, so that it stops no other.
 
-    Raises
-    ------
-    OSError
-        If the disk is full: that is no fault of the cell, and the next one would fare no better.
+    A full disk is an OSError: that is no fault of the cell, and the next one would fare no better.
     """
     try:
         with threadpool_limits(1, user_api="openmp"):  # run_fold sees to linear algebra
@@ -323,24 +309,11 @@ def run_cells(
 ) -> None:
     """Run all cells that have neither a result nor a failure, and write the outcomes as they come.
 
-    Several processes may do so in one folder. Each takes cells that no other has claimed, and stays until none is
-    left, so that it takes over the cells of a process that was killed.
-
-    Parameters
-    ----------
-    store : Store
-    cells : list of Cell
-    executor : callable
-        Returns an executor; called only if there are cells to run.
-    done : callable
-        Called as ``done(cell, succeeded)`` for every cell that this or another process finished.
-    started : callable
-        Called as ``started(cell)`` for every cell that this process begins.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written. Cells that still run are dropped, finished ones stay.
+    Several processes may do so in one folder. Each takes cells that no other has claimed, and stays until none is left,
+    so that it takes over the cells of a process that was killed. The `executor` is made only if there are cells to run.
+    ``done(cell, succeeded)`` is called for every cell that this or another process finished, ``started(cell)`` for
+    every cell that this process begins. If a file cannot be written, cells that still run are dropped, and finished
+    ones stay.
     """
     left = {cell.key: cell for cell in cells}
     under_way: dict[str, WorkT] = {}

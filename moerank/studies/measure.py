@@ -136,13 +136,7 @@ class Measure:
 
 
 def every_metric(metric: Metric) -> list[Metric]:
-    """Return NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG, by the conventions of `metric`.
-
-    Examples
-    --------
-    >>> [metric.name for metric in every_metric(NDCG(10, convention="letor"))][8:12]
-    ['NDCG@9 (letor)', 'NDCG@10 (letor)', 'P@1', 'P@2']
-    """
+    """Return NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG, by the conventions of `metric`."""
     of_gain = metric if isinstance(metric, NDCG | MeanNDCG) else MeanNDCG()
     conventions: Parameters = {key: getattr(of_gain, key) for key in ("gain", "convention", "discount")}
     short: Parameters = {"short_queries": metric.short_queries} if isinstance(metric, NDCG) else {}

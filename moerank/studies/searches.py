@@ -54,16 +54,7 @@ class SearchRun(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class SearchCell:
-    """One run of a study of searches.
-
-    Attributes
-    ----------
-    problem_name, algorithm_name : str
-    problem : pymoo Problem
-    algorithm : pymoo Algorithm, or a function of the problem that returns one
-    n_evaluations : int
-    seed : int
-    """
+    """One run of a study of searches; the algorithm may be a function of the problem that returns one."""
 
     problem_name: str
     problem: Problem

@@ -103,23 +103,10 @@ def judge_on_new(
 ) -> NewVerdict:
     """Compare the chosen model of a run with another one, query by query of new data.
 
-    Parameters
-    ----------
-    run : Path
-        The folder of a run, or the file of a cell of a study. Its metric and margin count.
-    new : Path
-        A LETOR, CSV or Parquet file with the raw values of the features of both models, found by their names.
-    against : Path, optional
-        Another run; by default the ranker on all features that the run has stored; a run of trees stores none.
-    label, query : str, optional
-        Columns of a table; by default those of usual names.
-
-    Raises
-    ------
-    ValueError
-        If the data lack a feature, or a model is not stored.
-    OSError
-        If a file is missing.
+    The new data are a LETOR, CSV or Parquet file with the raw values of the features of both models, found by their
+    names; `label` and `query` are columns of a table, by default those of usual names. The other model is that of the
+    run `against`, by default the ranker on all features that the first run has stored; a run of trees stores none. The
+    metric and the margin of the first run count.
     """
     result = find_result(run)
     model = result.model(result.best)

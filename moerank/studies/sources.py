@@ -64,14 +64,9 @@ def shipped_folder() -> Path:
 
 
 class Places:
-    """Where data are looked for.
+    """Where data are looked for: beside the problem's file, and then in other places.
 
-    Parameters
-    ----------
-    beside : Path, optional
-        The folder of the problem's file, which comes first.
-    others : sequence of Path
-        Places of data: they hold the folder or file that a problem names, or are that folder themselves.
+    These hold the folder or file that a problem names, or are that folder themselves.
     """
 
     def __init__(self, beside: Path | None, others: Sequence[Path]) -> None:
@@ -442,38 +437,17 @@ class MemoryData(DataSection):
         return self.folds
 
     def read(self, fold: int, places: Places) -> Fold:
-        """Return the parts of a fold.
-
-        Raises
-        ------
-        ValueError
-            If the data are known by their digest alone: files hold no more of them.
-        """
+        """Return the parts of a fold; refuse data that are known by their digest alone."""
         if not self.is_held:
             raise ValueError("the data of this problem were in memory; give them to Study again")
         return self._held[fold - 1]
 
 
 def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
-    """Return data in memory as the table [data] of a problem.
+    """Return data in memory as the table [data] of a problem, with `settings` as further keys of the table.
 
-    Parameters
-    ----------
-    data : RankingData, (RankingData, RankingData, RankingData) or a sequence of such
-        Training, validation and test part of each fold; or one table, which is cut by query as `Split` says.
-    settings : mapping
-        Further keys of the table, as ``{"normalize": "query", "split": {"folds": 5}}``.
-
-    Raises
-    ------
-    ValueError
-        If the data are something else, or parts have different features.
-
-    Examples
-    --------
-    >>> part = RankingData([[0.1], [0.9]], y=[0, 1])
-    >>> read_memory((part, part, part), {}).folds
-    1
+    The data are the training, validation and test part of each fold; or one table, which is cut by query as `Split`
+    says. Parts with different features are refused.
     """
     split = settings.get("split")
     if isinstance(data, AnyData):
@@ -594,14 +568,7 @@ class FoldShard:
 def read_parts(data: Data, fold: int, places: Places, cluster: DaskCluster | None = None) -> Fold:
     """Return the parts of a fold, the training part in shards if the data say in how many.
 
-    Parameters
-    ----------
-    data : DataSection
-    fold : int
-    places : Places
-        Places of the workers, too, if there is a cluster.
-    cluster : DaskCluster, optional
-        The holder of the shards, by default this process.
+    A cluster holds the shards, by default this process; its workers look for data in the same places.
     """
     check_at_least(1, data.n_folds(places), fold=fold)
     if data.shards is None:

@@ -40,18 +40,7 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class Summary:
-    """The table of all folds.
-
-    Attributes
-    ----------
-    problem, solver : str
-    seed : int
-    metrics : list of str
-    folds : list of int
-    rows : list of SummaryRow
-        The solver, then the baselines.
-    published : list of Published
-    """
+    """The table of all folds: the rows of the solver, then of the baselines, and published results beside them."""
 
     problem: str
     solver: str
@@ -72,19 +61,9 @@ class Summary:
 
 
 def summarise(results: Sequence[Result], published: Sequence[Published] = ()) -> Summary:
-    """Average the chosen member and each baseline over the folds.
+    """Average the chosen member and each baseline of one solver and seed over two or more folds.
 
-    Parameters
-    ----------
-    results : sequence of Result, length ≥ 2
-        The same solver and seed on different folds.
-    published : sequence of Published
-        What to show beside.
-
-    Returns
-    -------
-    Summary
-        Standard errors are those of a mean of independent folds, s / √n with s over n − 1.
+    Standard errors are those of a mean of independent folds, s / √n with s over n − 1.
     """
     found = Results(results).with_baselines()
     return Summary(
@@ -154,16 +133,11 @@ class Choice:
 
 
 def by_validation(results: Results) -> list[str]:
-    """Return the solvers that select features, the one with the best validation mean first.
+    """Return the solvers of one problem that select features, the one with the best validation mean first.
 
     The order is by the mean of the error's metric over folds, after seeds, on the training queries by cross-validation
     if all solvers have it, else on the validation queries; ties go to fewer features, then by name. Test queries do not
     count. Solvers without a verdict select nothing.
-
-    Parameters
-    ----------
-    results : Results
-        Of one problem.
     """
     selecting = dict.fromkeys(result.solver for result in results if result.verdict is not None)
     means = results.among(list(selecting)).means() if selecting else {}
@@ -179,20 +153,8 @@ def cross_validated(results: Results) -> bool:
 
 
 def chosen_solver(results: Results) -> Choice:
-    """Choose a solver by validation queries, and look at its test queries.
+    """Choose a solver by the validation queries of one problem, and look at its test queries.
 
-    Parameters
-    ----------
-    results : Results
-        Of one problem.
-
-    Raises
-    ------
-    NoResultsError
-        If no solver selects features and has test queries, or those that do have no fold in common.
-
-    Notes
-    -----
     Since test queries have no say in the choice, its difference from all features needs no adjustment for the number of
     solvers; its tests against the others are adjusted by Holm's method.
     """

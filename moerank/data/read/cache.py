@@ -90,13 +90,7 @@ def cache_folder() -> Path | None:
 
 
 def cache_limit() -> int:
-    """Return how many bytes all entries may take: `LIMIT` GiB, or as many as ``MOERANK_CACHE_SIZE`` says.
-
-    Raises
-    ------
-    ValueError
-        If that variable holds no number.
-    """
+    """Return how many bytes all entries may take: `LIMIT` GiB, or as many as ``MOERANK_CACHE_SIZE`` says."""
     return gibibytes("MOERANK_CACHE_SIZE", LIMIT)
 
 
@@ -113,24 +107,10 @@ def clear_cache() -> tuple[int, int]:
 
 
 def remembered(path: Path, reading: str, kind: type[K], make: Callable[[], K]) -> K:
-    """Return the result of `make` from the cache, or call `make` and keep the result.
+    """Return the table that `read` makes of a file from the cache, or call `read` and keep what it returns.
 
-    Parameters
-    ----------
-    path : Path
-        The file that the result depends on. A pipe, and a file that was changed within the last seconds or changes
-        while it is read, is not remembered.
-    reading : str
-        Everything else that the result depends on, such as options of the reader.
-    kind : type
-        The class of the result.
-    make : callable
-        Makes the result; an exception passes through, and nothing is kept.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
+    `reading` tells everything else that the table depends on, such as options of the reader. A pipe, and a file that
+    was changed within the last seconds or changes while it is read, is not remembered.
     """
     folder, before = cache_folder(), path.stat()
     limit = cache_limit()

@@ -187,15 +187,7 @@ def check_size(path: FilePath, n_rows: int, n_features: int, itemsize: int) -> N
 
 
 class QueryRuns:
-    """The queries of the rows of a table, gathered block by block; the rows of a query must be contiguous.
-
-    Parameters
-    ----------
-    path : path-like
-        The table, for messages.
-    column : str
-        The name of the column.
-    """
+    """The queries of the rows of a table, gathered block by block; the rows of a query must be contiguous."""
 
     def __init__(self, path: FilePath, column: str) -> None:
         self._path, self._column = path, column

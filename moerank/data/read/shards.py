@@ -31,23 +31,9 @@ BYTES_BEFORE_CUT = 2**16
 def letor_shard(
     path: Path, number: int, n_shards: int, *, missing: MissingRule | None = None, dtype: DTypeLike = np.float64
 ) -> RankingData:
-    r"""Read one of `n_shards` shards of a LETOR file, counted from 0; other arguments as in `load_letor`.
+    r"""Read one of `n_shards` shards of a LETOR file, counted from 0; other arguments and errors as in `load_letor`.
 
     It has the features up to the largest number in the shard; see `widened`.
-
-    Raises
-    ------
-    ValueError
-        As `load_letor`, and for a shard without a query.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "train.txt")
-    ...     _ = path.write_text("".join(f"{i % 2} qid:{i // 2} 1:0.5\n" for i in range(8)))
-    ...     [letor_shard(path, i, 2).qid.tolist() for i in range(2)]
-    [[0, 0, 1, 1], [2, 2, 3, 3]]
     """
     if path.suffix.lower() in (".gz", ".xz") or find_query_file(path) is not None:
         return parts_of(load_letor(path, missing=missing, dtype=dtype), n_shards)[number]

@@ -160,27 +160,11 @@ def load_table_fold(
     missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[RankingData, RankingData, RankingData]:
-    """Read the training, validation and test table of a fold.
+    """Read the training, validation and test table of a fold, all with the features of the training table.
 
-    Parameters
-    ----------
-    directory : path-like
-        The folder with ``train``, ``vali`` and ``test`` (or ``valid``, or ``validation``), each ``.parquet``, ``.pq``,
-        ``.csv``, ``.csv.gz`` or ``.tsv``. The first found in this order is read.
-    label, query, features, exclude, document, query_weight, document_weight, missing, dtype
-        As in `load_table`.
-
-    Returns
-    -------
-    train, vali, test : RankingData
-        All with the features of the training table, in its order.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder or a part is missing; the message says what was looked for and what is there.
-    ValueError
-        As `load_table`, and by default for a part that has other columns than the training table.
+    The folder holds ``train``, ``vali`` (or ``valid``, or ``validation``) and ``test``, each with an ending of
+    `table_endings`, of which the first found is read. By default a part with other columns than the training table is
+    refused. Other arguments and errors as in `load_table`.
     """
     paths = table_paths(Path(directory))
     further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
@@ -208,11 +192,6 @@ def column_roles(
     """Return the columns of label, query and features: those given, else those that the file tells.
 
     None stands for all columns as features but those of `further` roles.
-
-    Raises
-    ------
-    ValueError
-        If label or query are neither given nor told, or a column to exclude is not there.
     """
     roles = _table_reader(path).roles_in(path)
     label, query = label or roles.get("label"), query or roles.get("query")
@@ -273,22 +252,7 @@ def _require_same_columns(path: Path, first: Path, expected: set[str]) -> None:
 
 
 def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
-    """Return the names of the label and the query column: given, told by the file, or else the first usual ones.
-
-    Raises
-    ------
-    ValueError
-        If there is no column of a usual name.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "train.csv")
-    ...     _ = path.write_text("QID,price,relevance")
-    ...     guess_columns(path)
-    ('relevance', 'QID')
-    """
+    """Return the names of the label and the query column: given, told by the file, or else the first usual ones."""
     reader = _table_reader(path)
     roles = reader.roles_in(path)
     label, query = label or roles.get("label"), query or roles.get("query")
