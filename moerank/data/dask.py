@@ -384,7 +384,7 @@ def placed(home: Mapping[int, str], n_shards: int, threads: Mapping[str, int]) -
 
 
 def connect(address: str) -> Client:
-    """Return a client of the scheduler at an address; an OSError if there is none, it has no worker, or Dask is missing."""
+    """Return a client of the scheduler at an address; an OSError if it has no worker or does not answer."""
     try:
         from distributed import Client
         from distributed.comm.core import connect as reach

@@ -19,7 +19,7 @@ from moerank.checks import check_at_least, check_share
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData, in_one_piece
 from moerank.data.read.files import part_paths
-from moerank.data.read.letor import read_documents
+from moerank.data.read.letor import load_letor, widened
 from moerank.data.shards import AnyData
 
 
@@ -94,10 +94,8 @@ def load_fold(
     (2, 2)
     """
     paths = part_paths(Path(directory), drawn=validation is not None)
-    read = [read_documents(path, missing=missing, dtype=dtype, cache=cache) for path in paths]
-    n_features = max(table.X.shape[1] for table in read)
-    tables = [table.widened(n_features, path) for table, path in zip(read, paths, strict=True)]
-    parts = [table.as_data(str(path), missing) for table, path in zip(tables, paths, strict=True)]
+    read = [load_letor(path, missing=missing, dtype=dtype, cache=cache) for path in paths]
+    parts = [widened(part, max(part.n_features for part in read)) for part in read]
     if validation is not None and len(parts) == 2:
         check_share(one=False, validation=validation)
         parts[:1] = _drawn(parts[0], {"validation": validation}, seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -91,16 +91,6 @@ class Table:
         self.X.setflags(write=False)
         further = {name: getattr(self, name) for name in FURTHER}
         return RankingData(self.X, self.y, self.qid, self.names, name=name, missing=missing, **further)
-
-    def widened(self, n_features: int, where: object) -> Table:
-        """Return the documents with zeros for further features; `where` is how messages call them."""
-        n, width = self.X.shape
-        if width >= n_features:
-            return self
-        check_room(f"{where}: a table of {n:,} documents × {n_features:,} features", n * n_features * self.X.itemsize)
-        X = np.zeros((n, n_features), self.X.dtype, order="C" if self.X.flags.c_contiguous else "F")
-        X[:, :width] = self.X
-        return replace(self, X=X)
 
     def as_arrays(self) -> dict[str, Array]:
         """Return everything as arrays by name."""

@@ -18,7 +18,7 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.read.files import find_query_file, reader_of
 from moerank.data.read.letor import as_precision, load_letor
 from moerank.data.read.letor_parser import parse_letor
-from moerank.data.read.table import column_roles, further_columns, load_table, read_table, table_offsets
+from moerank.data.read.table import load_table, read_table, table_columns, table_offsets
 from moerank.data.shards import parts_of, shard_ends
 
 LONGEST_LINE = 2**26
@@ -49,38 +49,16 @@ def letor_shard(
 
 def table_shard(path: Path, number: int, n_shards: int, **reading: Any) -> RankingData:
     """Read a shard of a table; `reading` are arguments of `load_table`."""
+    options = {name: reading[name] for name in ("missing", "dtype") if name in reading}
+    columns = table_columns(path, **{role: name for role, name in reading.items() if role not in options})
     reader = reader_of(path)
-    further = further_columns(path, *(reading.get(role) for role in ("document", "query_weight", "document_weight")))
-    if reader is None or not reader.columnar or further.keys() - {"documents"}:  # weights are relative to all rows
+    if reader is None or not reader.columnar or columns.further.keys() - {"documents"}:  # weights regard all rows
         return parts_of(load_table(path, **reading), n_shards)[number]
-    label, query, features = (reading.get(role) for role in ("label", "query", "features"))
-    label, query, features = column_roles(path, label, query, features, reading.get("exclude", ()), further.values())
-    offsets = table_offsets(path, query)
+    offsets = table_offsets(path, columns.query)
     begin, end = offsets[shard_ends(offsets, n_shards)][number : number + 2].tolist()
-    missing = reading.get("missing")
-    dtype = reading.get("dtype", np.float64)
-    table = read_table(
-        path, label, query, features, further, dtype=dtype, missing=missing is not None, rows=(begin, end)
-    )
+    missing, dtype = options.get("missing"), options.get("dtype", np.float64)
+    table = read_table(path, columns, dtype=dtype, missing=missing is not None, rows=(begin, end))
     return table.as_data(f"{path}, rows {begin + 1:,} to {end:,}", missing)
-
-
-def widened(data: RankingData, n_features: int) -> RankingData:
-    """Return data of a LETOR file with zeros for the features up to `n_features` that it does not list."""
-    width = data.n_features
-    if width >= n_features:
-        return data
-    X = np.zeros((data.n_documents, n_features), data.X.dtype, order="F" if data.X.flags.f_contiguous else "C")
-    X[:, :width] = data.X
-    X.setflags(write=False)  # so that it is not copied
-    wide = RankingData(X, data.y, data.qid, name=data.name, missing=data.missing)
-    wide._weigh_as(data, np.arange(data.n_documents))
-    wide.n_missing = np.append(data.n_missing, np.zeros(n_features - width, np.int64))
-    if data.n_missing.any():
-        wide._missing_bits = np.packbits(
-            np.hstack([data.is_missing, np.zeros((len(X), n_features - width), bool)]), axis=1
-        )
-    return wide
 
 
 def _cut(file: BinaryIO, path: Path, number: int, n_shards: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,14 +136,15 @@ def load_table(
     for argument, names in (("features", features), ("exclude", exclude)):
         if isinstance(names, str):
             raise ValueError(f"{argument} must be a list of names of columns, not the text {names!r}")
-    further = further_columns(path, document, query_weight, document_weight)
-    label, query, chosen = column_roles(path, label, query, features, exclude, further.values())
+    further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
+    chosen = None if features is None else tuple(features)
+    roles: dict[str, Any] = {"label": label, "query": query, "features": chosen, "exclude": tuple(exclude), **further}
 
     def read() -> Table:
-        return read_table(path, label, query, chosen, further, dtype=dtype, missing=missing is not None)
+        return read_table(path, table_columns(path, **roles), dtype=dtype, missing=missing is not None)
 
-    reading = f"table {[label, query, chosen, further]} {np.dtype(dtype)} {missing is not None}"
-    table = remembered(path, reading, Table, read) if cache and path.stat().st_size >= LARGE else read()
+    reading = f"table {roles} {np.dtype(dtype)} {missing is not None}"
+    table = remembered(path, reading, read) if cache and path.stat().st_size >= LARGE else read()
     return table.as_data(name or str(path), missing)
 
 
@@ -167,56 +168,51 @@ def load_table_fold(
     refused. Other arguments and errors as in `load_table`.
     """
     paths = table_paths(Path(directory))
-    further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
-    label, query, chosen = column_roles(paths[0], label, query, features, exclude, further.values())
-    told = chosen is not None
-    parts: list[RankingData] = []
-    for path in paths:
-        if parts and not told:
-            own = {name for name in (label, query, *further.values()) if name is not None}
-            _require_same_columns(path, paths[0], {*own, *parts[0].feature_names})
-            chosen = list(parts[0].feature_names)
-        reading: dict[str, Any] = {"missing": missing, "dtype": dtype, **further}
-        parts.append(load_table(path, label=label, query=query, features=chosen, **reading))
-    return parts[0], parts[1], parts[2]
+    roles: dict[str, Any] = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
+    chosen, exclude = None if features is None else tuple(features), tuple(exclude)
+    first = table_columns(paths[0], label=label, query=query, features=chosen, exclude=exclude, **roles)
+    roles |= {"label": first.label, "query": first.query, "missing": missing, "dtype": dtype}
+    if chosen is None and not exclude and not _table_reader(paths[0]).roles_in(paths[0]).get("features"):
+        for path in paths[1:]:
+            _require_same_columns(path, paths[0], {*first.all, *first.further.values()})
+    else:
+        chosen = first.features
+    train = load_table(paths[0], features=chosen, **roles)
+    vali, test = (load_table(path, features=first.features, **roles) for path in paths[1:])
+    return train, vali, test
 
 
-def column_roles(
+def table_columns(
     path: Path,
+    *,
     label: str | None = None,
     query: str | None = None,
     features: Iterable[str] | None = None,
     exclude: Iterable[str] = (),
-    further: Iterable[str | None] = (),
-) -> tuple[str, str, list[str] | None]:
-    """Return the columns of label, query and features: those given, else those that the file tells.
+    **further: str | None,
+) -> Columns:
+    """Return the columns that are read: those given, else those that the file tells; refuse names that are not there.
 
-    None stands for all columns as features but those of `further` roles.
+    Without features all other columns are features. `further` has document, query_weight and document_weight.
     """
-    roles = _table_reader(path).roles_in(path)
-    label, query = label or roles.get("label"), query or roles.get("query")
+    reader = _table_reader(path)
+    told = reader.roles_in(path)
+    label, query = label or told.get("label"), query or told.get("query")
     if label is None or query is None:
         what = "label" if label is None else "query"
         raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
+    given = (further.get(role) or told.get(role) for role in ("document", "query_weight", "document_weight"))
+    arrays = {array: name for array, name in zip(FURTHER, given, strict=True) if name is not None}
+    left_out = set(exclude)
+    present = reader.names(path, [label, query, *left_out, *arrays.values()])
+    used = {label, query, *arrays.values()}
     if features is None:
-        features = [name for name in roles.get("features", ()) if name not in (label, query, *further)] or None
-    if left_out := set(exclude):
-        present = _table_reader(path).names(path, [label, query, *left_out])
+        features = [name for name in told.get("features", ()) if name not in used] or None
+    if left_out:
         if absent := sorted(left_out - set(present)):
             raise ValueError(f"{path}: {unknown('column', absent[0], present)}; exclude= names columns to leave out")
-        left_out |= {label, query, *filter(None, further)}
-        features = [name for name in features or present if name not in left_out]
-    return label, query, None if features is None else list(features)
-
-
-def further_columns(
-    path: Path, document: str | None = None, query_weight: str | None = None, document_weight: str | None = None
-) -> dict[str, str]:
-    """Return the columns of document ids and weights that are given, or told by the file, by the names of arrays."""
-    roles = _table_reader(path).roles_in(path)
-    given = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
-    found = zip(FURTHER, (name or roles.get(role) for role, name in given.items()), strict=True)
-    return {array: column for array, column in found if column is not None}
+        features = [name for name in features or present if name not in left_out | used]
+    return choose_columns(path, present, label, query, features, arrays)
 
 
 def table_paths(directory: Path) -> list[Path]:
@@ -295,25 +291,15 @@ def _table_reader(path: Path) -> Reader:
 
 
 def read_table(
-    path: Path,
-    label: str,
-    query: str,
-    features: Sequence[str] | None,
-    further: Mapping[str, str],
-    *,
-    dtype: DTypeLike,
-    missing: bool,
-    rows: tuple[int, int] | None = None,
+    path: Path, columns: Columns, *, dtype: DTypeLike, missing: bool, rows: tuple[int, int] | None = None
 ) -> Table:
     """Read a table, or the rows from ``rows[0]`` to before ``rows[1]`` of a columnar file.
 
-    `missing` says whether a value may be missing. The other arguments are those of `load_table`.
+    `missing` says whether a value may be missing.
     """
     import pyarrow as pa
 
     reader = _table_reader(path)
-    present = reader.names(path, [label, query, *further.values()])
-    columns = choose_columns(path, present, label, query, features, further)
     try:
         return _read(reader, path, columns, np.dtype(dtype), missing, rows)
     except (WrongValueError, pa.ArrowException) as error:
@@ -324,12 +310,8 @@ def read_table(
 
 def table_offsets(path: Path, query: str) -> Integers:
     """Return the rows at which the queries of a table begin and end, shape (n_queries + 1,)."""
-    reader = _table_reader(path)
-    names = reader.names(path, [query])
-    if query not in names:
-        raise ValueError(f"{path}: there is no column {query!r}; there are {', '.join(names)}")
     queries = QueryRuns(path, query)
-    for batch in reader.batches(path, [query], [query]):
+    for batch in _table_reader(path).batches(path, [query], [query]):
         queries.add(_ids(batch.column(query), path, query, queries.n_rows))
     return queries.offsets()
 
