@@ -18,23 +18,12 @@ TENTHS = np.arange(1, 10) / 10
 
 @dataclass(frozen=True)
 class Drift:
-    """A feature in two data sets; a range is None if all of its values are missing.
-
-    Attributes
-    ----------
-    name : str
-    psi : float
-        The population stability index of the second data set against the first one.
-    missing : (float, float)
-        The shares of missing values.
-    ranges : pair of (float, float) or None
-        Least and largest values.
-    """
+    """A feature in two data sets."""
 
     name: str
-    psi: float
-    missing: tuple[float, float]
-    ranges: tuple[tuple[float, float] | None, tuple[float, float] | None]
+    psi: float  # population stability index of the second data set against the first one
+    missing: tuple[float, float]  # shares of missing values
+    ranges: tuple[tuple[float, float] | None, tuple[float, float] | None]  # None if all are missing
 
 
 def drifts(first: RankingData, second: RankingData) -> list[Drift]:

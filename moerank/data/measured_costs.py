@@ -112,28 +112,14 @@ def _terms(runs: Mask, members: Mask) -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class Measurements:
-    """The times of runs with some features switched on.
-
-    Attributes
-    ----------
-    names : tuple of str, length n_features
-    groups : tuple of str or None, length n_features
-    runs : ndarray of bool, shape (n_runs, n_features)
-        The features that were on.
-    times : ndarray, shape (n_runs,)
-        In any unit, each for the same queries.
-    rounds : ndarray of int64, shape (n_runs,)
-        Rounds of measurement, from 0; the times of a round may differ from those of another by a constant.
-    n_open : int
-        Runs of the table that were not measured.
-    """
+    """The times of runs with some features switched on."""
 
     names: tuple[str, ...]
     groups: tuple[str | None, ...]
-    runs: Mask
-    times: Vector
-    rounds: Integers
-    n_open: int = 0
+    runs: Mask  # shape (n_runs, n_features): the features that were on
+    times: Vector  # in any unit, each for the same queries
+    rounds: Integers  # of measurement, from 0, whose times may differ by a constant
+    n_open: int = 0  # runs of the table that were not measured
 
     @classmethod
     def read(cls, text: str, name: str) -> Measurements:
@@ -177,32 +163,16 @@ def design_table(names: Sequence[str], groups: Sequence[str | None], runs: Mask,
 
 @dataclass(frozen=True, eq=False)
 class MeasuredCosts:
-    """Costs with standard errors.
-
-    Attributes
-    ----------
-    names : tuple of str, length n_features
-    costs : FeatureCosts
-    errors : ndarray, shape (n_features + n_groups,)
-        Standard errors of the costs of features, then of groups.
-    low, high : ndarray, shape (n_features + n_groups,)
-        Ends of the intervals that hold the costs with 95 % confidence, each by itself.
-    n_measured : int
-        Runs, or queries of profiles.
-    freedom : int
-        Degrees of freedom of the standard errors.
-    constant : float
-        The time without any feature; NaN for profiles.
-    """
+    """Costs with standard errors and 95 % intervals, each an array (n_features + n_groups,)."""
 
     names: tuple[str, ...]
     costs: FeatureCosts
-    errors: Vector
-    low: Vector
+    errors: Vector  # of the costs of features, then of groups
+    low: Vector  # ends of the intervals, each by itself
     high: Vector
-    n_measured: int
-    freedom: int
-    constant: float = np.nan
+    n_measured: int  # runs, or queries of profiles
+    freedom: int  # degrees of freedom of the standard errors
+    constant: float = np.nan  # the time without any feature; NaN for profiles
 
     @property
     def labels(self) -> list[str]:

@@ -27,17 +27,6 @@ if TYPE_CHECKING:
 class LabelRuns:
     """The documents of each query by label. A run holds the documents of one label in one query.
 
-    Attributes
-    ----------
-    run : ndarray of int32, shape (n_documents,)
-        The run of each document. Runs count by query, then by label, the least first.
-    first : ndarray of int64, shape (n_queries + 1,)
-        Query q has the runs ``first[q]`` to ``first[q + 1]``.
-    n_worse, n_better : ndarray of int64, shape (n_runs,)
-        Documents of the query that are worse and better than the documents of a run.
-    n_pairs_of : ndarray of int64, shape (n_queries,)
-        Preference pairs of each query.
-
     Examples
     --------
     >>> runs = LabelRuns.of(np.array([2, 0, 1, 1, 5, 5]), np.array([0, 4, 6]))
@@ -45,11 +34,11 @@ class LabelRuns:
     ([2, 0, 1, 1, 3, 3], [0, 1, 3, 0], [3, 1, 0, 0], 5)
     """
 
-    run: NDArray[np.int32]
-    first: Integers
-    n_worse: Integers
-    n_better: Integers
-    n_pairs_of: Integers
+    run: NDArray[np.int32]  # of each document; runs count by query, then by label, the least first
+    first: Integers  # query q has the runs first[q] to first[q + 1]
+    n_worse: Integers  # documents of the query that are worse than those of a run
+    n_better: Integers  # documents that are better
+    n_pairs_of: Integers  # of each query
 
     @property
     def n_pairs(self) -> int:

@@ -35,27 +35,13 @@ MOST_RANKS = 10
 
 @dataclass(frozen=True)
 class Measure:
-    """Measures rankers on the parts of a fold.
-
-    Attributes
-    ----------
-    parts : mapping of str to AnyData
-        "train", "validation" and "test".
-    metrics : (Metric, Metric)
-        That of the objectives, and the second one of the tables.
-    objectives : sequence of Objective
-        Measured on the training part, for every ranker: also for those that no search has found.
-    backend : fitness backend
-        For objectives that compare with another ranker of its kind.
-    reference : ndarray, shape (n_test_queries,), optional
-        The first metric of the ranker on all features, query by query: what others' differences have an error from.
-    """
+    """Measures rankers on the parts of a fold."""
 
     parts: Parts
-    metrics: tuple[Metric, Metric]
-    objectives: Sequence[Objective]
-    backend: FitnessBackend
-    reference: NDArray[np.float64] | None = None
+    metrics: tuple[Metric, Metric]  # that of the objectives, and the second one of the tables
+    objectives: Sequence[Objective]  # measured on the training part, for every ranker
+    backend: FitnessBackend  # for objectives that compare with another ranker of its kind
+    reference: NDArray[np.float64] | None = None  # the first metric of all features by test query
 
     def beside(self, baselines: Sequence[Member]) -> Measure:
         """Return the same, with what comes compared with the baseline on all features, if it is among these."""

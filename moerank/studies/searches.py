@@ -29,23 +29,12 @@ SYMBOLS = {1: "+", -1: "−", 0: "="}
 
 
 class SearchRun(BaseModel):
-    """The outcome of one run of a search.
+    """The outcome of one run of a search: the front of all evaluations."""
 
-    Attributes
-    ----------
-    F : list of list of float, shape (n_members, n_objectives)
-        The objectives of the front of all evaluations.
-    X : list of list of float, shape (n_members, n_var)
-        Its variables; 0 and 1 for bits.
-    n_evaluations : int
-    seconds : float
-        By the clock.
-    """
-
-    F: list[list[float]]
-    X: list[list[float]]
+    F: list[list[float]]  # objectives, shape (n_members, n_objectives)
+    X: list[list[float]]  # variables, shape (n_members, n_var); 0 and 1 for bits
     n_evaluations: int
-    seconds: float
+    seconds: float  # by the clock
 
     def to_json(self) -> str:
         """Return the text of the file of a cell."""

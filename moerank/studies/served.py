@@ -53,22 +53,12 @@ def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Mod
 
 @dataclass(frozen=True)
 class NewVerdict:
-    """A stored model against another one on the queries of new data.
+    """A stored model against another one on the queries of new data."""
 
-    Attributes
-    ----------
-    result, data : str
-        The run of the model, and the data.
-    against : str or None
-        The run of the other model; None for the ranker on all features of the same run.
-    verdict : Verdict
-        ``n_allowed`` is the number of features of the other one.
-    """
-
-    result: str
-    against: str | None
+    result: str  # the run of the model
+    against: str | None  # the run of the other model; None for all features of the same run
     data: str
-    verdict: Verdict
+    verdict: Verdict  # n_allowed is the number of features of the other one
 
     @property
     def sentence(self) -> str:

@@ -60,36 +60,19 @@ class Solver(BaseModel):
     """A solver: a name of the table with parameters, or an estimator or function of the user's.
 
     A user's solver is run as it is given: a problem's budgets, backend and parameters of solvers are not for it, and
-    nothing is chosen among a published grid unless the estimator does so itself.
-
-    Attributes
-    ----------
-    name : str
-        In the table of solvers; for an object its label.
-    parameters : dict
-        The parameters that the user set. Tables and figures tell solvers of one name apart by them.
-    given : dict or None
-        The description of an object, see `describe`; None for a name of the table.
-    draws : bool
-        Whether the seeds of an object differ: a function gets the seed, and an estimator whose ``random_state`` is
-        None.
-    defaults : dict
-        Parameters from the problem file, below `parameters`. Not stored.
-    tune : bool
-        Whether validation MAP chooses the other parameters among the published grid. Not stored.
-    source : object
-        The estimator or the function; None for a study that was read from its folder. Not stored.
+    nothing is chosen among a published grid unless the estimator does so itself. Defaults, tuning and source are not
+    stored.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    name: str
-    parameters: Parameters = Field(default_factory=dict)
-    given: Parameters | None = None
-    draws: bool = False
-    defaults: Parameters = Field(default_factory=dict, exclude=True)
-    tune: bool = Field(default=True, exclude=True)
-    source: Any = Field(default=None, exclude=True, repr=False)
+    name: str  # in the table of solvers; for an object its label
+    parameters: Parameters = Field(default_factory=dict)  # set by the user; tables and figures tell solvers by them
+    given: Parameters | None = None  # the description of an object, see `describe`
+    draws: bool = False  # the seeds of an object differ
+    defaults: Parameters = Field(default_factory=dict, exclude=True)  # from the problem file
+    tune: bool = Field(default=True, exclude=True)  # by validation MAP, among the published grid
+    source: Any = Field(default=None, exclude=True, repr=False)  # the object; None for a study of a folder
 
     @model_validator(mode="before")
     @classmethod

@@ -6,7 +6,6 @@ import hashlib
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
@@ -64,33 +63,31 @@ def shipped_folder() -> Path:
     return next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
 
 
-class Places:
-    """Where data are looked for: beside the problem's file, and then in other places.
+class Places(NamedTuple):
+    """Where data are looked for.
 
-    These hold the folder or file that a problem names, or are that folder themselves.
+    Attributes
+    ----------
+    places : list of Path
+        The folder of the problem's file, if it has one, and then the places of data.
+    roots : list of Path
+        The places of data, which may be the folder that a problem names themselves.
     """
 
-    def __init__(self, beside: Path | None, others: Sequence[Path]) -> None:
-        self._named = [*([] if beside is None else [beside]), *others]
-        self._others = others
+    places: list[Path]
+    roots: list[Path]
 
     def folders(self, folder: str) -> list[Path]:
         """Return the paths that a folder may have."""
-        found = [place / folder for place in self._named]
-        return found + [place for place in self._others if place not in found]
+        found = self.files(folder)
+        return found + [place for place in self.roots if place not in found]
 
     def files(self, file: str) -> list[Path]:
         """Return the paths that a file may have."""
-        return [place / file for place in self._named]
-
-    def absolute(self) -> Places:
-        """Return the same places as they are called from any working directory."""
-        places = Places(None, [place.absolute() for place in self._others])
-        places._named = [place.absolute() for place in self._named]
-        return places
+        return [place / file for place in self.places]
 
     def __str__(self) -> str:
-        return ", ".join(dict.fromkeys(map(str, self._named)))
+        return ", ".join(dict.fromkeys(map(str, self.places)))
 
 
 Fold: TypeAlias = tuple[AnyData, RankingData, RankingData]
@@ -540,50 +537,25 @@ Data = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class FoldShard:
-    """A function that reads a shard of the training part of a fold.
-
-    Attributes
-    ----------
-    data : DataSection
-    fold : int
-    places : Places
-    number : int
-        From 0.
-    n_bytes : int
-        Approximate memory of the shard.
-    """
-
-    data: Data
-    fold: int
-    places: Places
-    number: int
-    n_bytes: int
-
-    def __call__(self) -> RankingData:
-        """Read the shard."""
-        return self.data.shard(self.fold, self.places, self.number)
-
-
 def read_parts(data: Data, fold: int, places: Places, cluster: DaskCluster | None = None) -> Fold:
     """Return the parts of a fold, the training part in shards if the data say in how many.
 
     A cluster holds the shards, by default this process; its workers look for data in the same places.
     """
-    check_at_least(1, data.n_folds(places), fold=fold)
+    n_folds = data.n_folds(places)
+    check_at_least(1, n_folds, fold=fold)
     if data.shards is None:
         return data.read(fold, places)
-    places, n_shards = places.absolute(), data.shards
+    places = Places(*([place.absolute() for place in some] for some in places))  # workers run in other folders
     n_bytes = data.n_bytes(fold, places)
-    sources = [FoldShard(data, fold, places, number, n_bytes) for number in range(n_shards)]
+    sources = [partial(data.shard, fold, places, number) for number in range(data.shards)]
     holder: ShardHolder
     if cluster is None:
         holder = LocalShards([source() for source in sources])
     else:
         from moerank.data.dask import DaskShards
 
-        holder = DaskShards(cluster, sources)
+        holder = DaskShards(cluster, sources, [n_bytes] * data.shards)
     names = holder.map(_names, [])
     vali, test = data.held_out(fold, places, names[0])
     if isinstance(data, LetorData):  # every part and shard has the features that it lists

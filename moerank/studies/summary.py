@@ -18,24 +18,13 @@ from moerank.verdict import LEVEL
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One ranker's means over the folds.
-
-    Attributes
-    ----------
-    name : str
-    n_features : float
-        Mean number of features.
-    means, errors : dict
-        Part, then metric, then the unweighted mean over the folds and its standard error.
-    objectives : dict
-        The mean of each objective beyond the number of features and the error, on the training part.
-    """
+    """One ranker's means over the folds."""
 
     name: str
     n_features: float
-    means: dict[str, dict[str, float]]
-    errors: dict[str, dict[str, float]]
-    objectives: dict[str, float]
+    means: dict[str, dict[str, float]]  # part, then metric, then the unweighted mean over the folds
+    errors: dict[str, dict[str, float]]  # the standard errors of the same
+    objectives: dict[str, float]  # means on the training part of those beyond features and error
 
 
 @dataclass(frozen=True)
@@ -90,46 +79,25 @@ def _row(name: str, means: SolverMeans, results: Results) -> SummaryRow:
 
 @dataclass(frozen=True)
 class Choice:
-    """What to take from a study of one problem.
+    """What to take from a study of one problem: the solver with the best mean on validation queries.
 
-    Attributes
-    ----------
-    solver : str
-        The one with the best mean of the error's metric on validation queries; ties to fewer features.
-    others : list of str
-        The other solvers that select features, on the same folds.
-    folds : list of int
-        Those that all of them have; everything here is of these folds.
-    n_features : float
-        Mean number of features it takes, over folds after seeds.
-    value, error : float
-        Mean of the test metric over the folds, after seeds, and its standard error.
-    loss : Series
-        Its row of `verdicts`: against the same ranker on all features.
-    better, worse, undecided : int
-        Solvers, rankers that select nothing among them, that test queries show to be better and worse than it, by
-        paired t tests at the level .05 after Holm, and those of which they show neither.
-    compared : dict of str to float
-        Mean number of settings and members of each solver that validation queries compared.
-    cross_validated : bool
-        Whether cross-validation within the training queries chose the solver, and not the validation queries.
-    best_on_test : str
-        The solver with the best test mean of those that select: what one would take with the test values in sight.
+    Everything is of the folds that all solvers have. Solvers that test queries show to be better or worse than it are
+    counted by paired t tests at the level .05 after Holm, rankers that select nothing among them.
     """
 
-    solver: str
-    others: list[str]
+    solver: str  # ties go to fewer features
+    others: list[str]  # the other solvers that select features
     folds: list[int]
-    n_features: float
-    value: float
-    error: float
-    loss: pd.Series
+    n_features: float  # mean over folds after seeds
+    value: float  # mean of the test metric over the folds, after seeds
+    error: float  # its standard error
+    loss: pd.Series  # its row of `verdicts`: against the same ranker on all features
     better: int
     worse: int
-    undecided: int
-    best_on_test: str
-    compared: dict[str, float]
-    cross_validated: bool
+    undecided: int  # shown neither better nor worse
+    best_on_test: str  # what one would take with the test values in sight
+    compared: dict[str, float]  # mean number of settings and members that validation compared
+    cross_validated: bool  # whether cross-validation within the training queries chose
 
 
 def by_validation(results: Results) -> list[str]:

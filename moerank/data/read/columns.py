@@ -53,29 +53,12 @@ FURTHER = ("documents", "query_weights", "document_weights")
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The documents of a file.
+    """The documents of a file."""
 
-    Attributes
-    ----------
-    X : ndarray of float64 or float32, shape (n_documents, n_features)
-        NaN is a missing value.
-    y : ndarray of int64, shape (n_documents,)
-    ids : ndarray of int64 or str, shape (n_queries,)
-        The queries in order.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Query q has the rows ``offsets[q]`` to ``offsets[q + 1]``.
-    names : tuple of str, optional
-        The names of the features.
-    documents : ndarray of str, shape (n_documents,), optional
-        The ids of the documents.
-    query_weights, document_weights : ndarray, optional
-        As in `RankingData`.
-    """
-
-    X: Array
-    y: Integers
-    ids: Array
-    offsets: Integers
+    X: Array  # shape (n_documents, n_features); NaN is a missing value
+    y: Integers  # shape (n_documents,)
+    ids: Array  # the queries in order: int64 or str
+    offsets: Integers  # query q has the rows offsets[q] to offsets[q + 1]
     names: tuple[str, ...] | None = None
     documents: Array | LaterIds | None = None
     query_weights: Vector | None = None
