@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -143,17 +144,13 @@ class LabelledQueries:
 
 def n_pairs_of_queries(data: AnyData, masks: Mask) -> Integers:
     """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,)."""
-    of_query = data.remember("pairs of queries", lambda: np.concatenate(data.map(_pairs_of_queries)))
+    of_query = data.remember("pairs of queries", lambda: np.concatenate(data.map(attrgetter("label_runs.n_pairs_of"))))
     return np.array([of_query[mask].sum() for mask in masks], np.int64)
 
 
 def n_pairs_of_documents(data: AnyData, masks: Mask) -> Integers:
     """Count the preference pairs whose documents are both kept by each row of `masks` (n, n_documents), shape (n,)."""
     return data.total(_pairs_of_documents, ByDocument(masks))
-
-
-def _pairs_of_queries(data: RankingData) -> Integers:
-    return data.label_runs.n_pairs_of
 
 
 def _pairs_of_documents(data: RankingData, masks: Mask) -> Integers:

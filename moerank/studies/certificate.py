@@ -18,8 +18,7 @@ from moerank.mofsrank.objectives import errors_of
 from moerank.rankers import LinearPopulation, RankRLS
 from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import make_backend
-from moerank.studies.baselines import tuned
-from moerank.studies.measure import Progress
+from moerank.studies.measure import Progress, tuned
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Certificate, Result
 from moerank.training.moments import PairMoments

@@ -38,8 +38,19 @@ from moerank.solvers import (
     read_text,
     solver_entry,
 )
-from moerank.studies.baselines import TREES, fitted, fsm_rank, grid_of, kept_baselines, measured_baselines, tuned
-from moerank.studies.measure import Measure, OneRanker, Parts, Progress
+from moerank.studies.measure import (
+    TREES,
+    Measure,
+    OneRanker,
+    Parts,
+    Progress,
+    fitted,
+    fsm_rank,
+    grid_of,
+    kept_baselines,
+    measured_baselines,
+    tuned,
+)
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
 from moerank.studies.solver import Solver, describe, digest_of

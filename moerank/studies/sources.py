@@ -7,6 +7,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
@@ -556,7 +557,7 @@ def read_parts(data: Data, fold: int, places: Places, cluster: DaskCluster | Non
         from moerank.data.dask import DaskShards
 
         holder = DaskShards(cluster, sources, [n_bytes] * data.shards)
-    names = holder.map(_names, [])
+    names = holder.map(attrgetter("feature_names"), [])
     vali, test = data.held_out(fold, places, names[0])
     if isinstance(data, LetorData):  # every part and shard has the features that it lists
         width = max(vali.n_features, test.n_features, *map(len, names))
@@ -574,7 +575,3 @@ def query_ids(data: AnyData) -> list[Any]:
 
 def _query_ids(data: RankingData) -> Any:
     return data.qid[data.offsets[:-1]]
-
-
-def _names(data: AnyData) -> tuple[str, ...]:
-    return data.feature_names

@@ -97,7 +97,7 @@ def test_single_precision_is_the_double_rounded_and_has_its_own_limit(tmp_path):
         parsed(tmp_path / "x.txt", b"1 qid:1 1:3.4028235677973366e38", np.float32)
     (tmp_path / "x.txt").write_bytes(content)
     assert load_letor(tmp_path / "x.txt", dtype="float32", cache=False)  # whatever RankingData makes of it
-    with pytest.raises(ValueError, match="dtype is int64; features are float64 or float32"):
+    with pytest.raises(ValueError, match="dtype must be float32 or float64, not int64"):
         load_letor(tmp_path / "x.txt", dtype=np.int64)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Integers, Vector
 from moerank.checks import check_room, unknown
@@ -16,6 +17,17 @@ from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
 
 FilePath = str | os.PathLike[str]
+
+Precision = type[np.float64] | type[np.float32]
+
+
+def as_precision(dtype: DTypeLike) -> Precision:
+    """Return a precision of features as one of the two types there are, or raise a ValueError."""
+    for precision in (np.float64, np.float32):
+        if np.dtype(dtype) == precision:
+            return precision
+    raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
+
 
 MOST_LABEL = 2**31 - 1
 
@@ -114,26 +126,23 @@ def choose_columns(
     further: Mapping[str, str],
 ) -> Columns:
     """Return the columns that are read; refuse a name that is not there, or there twice."""
-    for number, name in enumerate(present):
-        if name in present[:number]:
-            raise ValueError(f"{path}: two columns are called {name!r}; give the columns distinct names")
-    singular = {role.removesuffix("s"): name for role, name in further.items()}
-    own = {"label": label, "query": query, **singular}
+    if twice := [name for number, name in enumerate(present) if name in present[:number]]:
+        raise ValueError(f"{path}: two columns are called {twice[0]!r}; give the columns distinct names")
+    own = {"label": label, "query": query, **{role.removesuffix("s"): name for role, name in further.items()}}
+    roles: dict[str, str] = {}
     for what, name in own.items():
         if name not in present:
             raise ValueError(f"{path}: {unknown('column', name, present)}; {what}= names the column of the {what}")
-    roles = {name: what for what, name in own.items()}
-    for what, name in own.items():
-        if roles[name] != what:
-            raise ValueError(f"{path}: the column {name!r} cannot be both {what} and {roles[name]}")
+        if name in roles:
+            raise ValueError(f"{path}: the column {name!r} cannot be both {roles[name]} and {what}")
+        roles[name] = what
     if features is None:
         chosen = tuple(name for name in present if name not in roles)
-        for name in chosen:
-            if name in ("", "__index_level_0__"):
-                raise ValueError(
-                    f"{path}: the column {name!r} is an index that pandas wrote, no feature; write the table with "
-                    "index=False, or list the columns that are features"
-                )
+        if strange := [name for name in chosen if name in ("", "__index_level_0__")]:
+            raise ValueError(
+                f"{path}: the column {strange[0]!r} is an index that pandas wrote, no feature; write the table with "
+                "index=False, or list the columns that are features"
+            )
         if not chosen:
             raise ValueError(
                 f"{path}: there is no column beside {label!r} and {query!r}; at least one feature is needed"

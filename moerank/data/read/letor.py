@@ -17,9 +17,9 @@ from moerank.data.inputs import LaterIds
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.cache import remembered
-from moerank.data.read.columns import Table
+from moerank.data.read.columns import Precision, Table, as_precision
 from moerank.data.read.files import CHUNK, TextChunks, find_query_file, read_query_file, report_reading
-from moerank.data.read.letor_parser import Precision, parse_letor
+from moerank.data.read.letor_parser import parse_letor
 
 
 def load_letor(
@@ -152,14 +152,6 @@ def _ids_in_comments(path: Path, state: tuple[int, int]) -> Array | None:
                 return None
             ids += found
     return np.array([word.decode("utf-8", "backslashreplace") for word in ids])
-
-
-def as_precision(dtype: DTypeLike) -> Precision:
-    """Return a precision of features as one of the two types there are, or raise a ValueError."""
-    for precision in (np.float64, np.float32):
-        if np.dtype(dtype) == precision:
-            return precision
-    raise ValueError(f"dtype is {np.dtype(dtype)}; features are float64 or float32")
 
 
 def _parse(path: Path, n_features: int | None, nulls: bool, precision: Precision, beside: Path | None) -> Table:

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from moerank.arrays import Array, Floats, Integers, Vector
 from moerank.checks import check_room, memory_limit
 from moerank.data.blocks import empty_table
-from moerank.data.read.columns import Table
+from moerank.data.read.columns import MISSING_REMEDY, Precision, Table
 from moerank.data.read.files import CHUNK, LONGEST_LINE, TextChunks
 from moerank.kernels.letor_text import State, count_ends, read_lines
-
-Precision = type[np.float64] | type[np.float32]
 
 _INTEGER = re.compile(rb"-?[0-9]{1,19}")
 
@@ -102,14 +100,6 @@ def _wrong_id(raw: bytes) -> str | None:
     return None
 
 
-def _missing_remedy(feature: object) -> str:
-    """Return the refusal of a value that is missing, with the rules that would fill it."""
-    return (
-        f"the value of feature {feature} is missing (NULL); pass missing=, the number it becomes, or 'query-min', "
-        "'query-mean' or 'query-worst' (in a problem file: missing in [data])"
-    )
-
-
 def _wrong_token(token: bytes, n_features: int | None) -> str:
     feature, colon, value = token.partition(b":")
     if not colon or not re.fullmatch(rb"[0-9]+", feature):
@@ -117,7 +107,7 @@ def _wrong_token(token: bytes, n_features: int | None) -> str:
     if not re.fullmatch(_FEATURE, feature):
         return _beyond_limit(_shortened(feature), n_features)
     if value.upper() == b"NULL":
-        return _missing_remedy(feature.decode())
+        return f"the value of feature {feature.decode()} is missing (NULL); {MISSING_REMEDY}"
     return f"the value {_quoted(value)} of feature {feature.decode()} is not a finite number"
 
 

@@ -15,14 +15,12 @@ from numpy.typing import DTypeLike
 
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.files import find_query_file, reader_of
-from moerank.data.read.letor import as_precision, load_letor
+from moerank.data.read.columns import as_precision
+from moerank.data.read.files import LONGEST_LINE, find_query_file, reader_of
+from moerank.data.read.letor import load_letor
 from moerank.data.read.letor_parser import parse_letor
 from moerank.data.read.table import load_table, read_table, table_columns, table_offsets
 from moerank.data.shards import parts_of, shard_ends
-
-LONGEST_LINE = 2**26
-"""Bytes."""
 
 BYTES_BEFORE_CUT = 2**16
 """Bytes that are read before a cut to find the query of the line before it."""

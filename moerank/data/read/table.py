@@ -25,6 +25,7 @@ from moerank.data.read.columns import (
     QueryRuns,
     Table,
     WrongValueError,
+    as_precision,
     check_size,
     choose_columns,
 )
@@ -129,8 +130,7 @@ def load_table(
     path = Path(path)
     if missing is not None:
         check_missing_rule(missing)
-    if np.dtype(dtype) not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
+    as_precision(dtype)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
     for argument, names in (("features", features), ("exclude", exclude)):
