@@ -382,19 +382,19 @@ class Problem(Section):
         ValueError
             If the solver cannot keep the limits on features that the file sets.
         """
-        spec = solver.beneath(self.solver.parameters, tune=self.solver.tune)
-        foreign = [name for name in self.features.limits.given if name not in spec.takes()]
+        solver = solver.beneath(self.solver.parameters, tune=self.solver.tune)
+        foreign = [name for name in self.features.limits.given if name not in solver.takes()]
         if foreign:
             raise ValueError(
-                f"{spec.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
+                f"{solver.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
                 "mofsrank or another search of its family, or leave the limits out"
             )
         if self.data.shards is not None:
-            for estimator in (spec.plain(), make_backend(self.backend.name)):
+            for estimator in (solver.plain(), make_backend(self.backend.name)):
                 if not getattr(estimator, "on_shards", False):
                     raise ValueError(f"{type(estimator).__name__} {NOT_ON_SHARDS}; or leave [data] shards out")
             check_on_shards(None, self.instance_selection.unit, self.search.refit)
-        return spec
+        return solver
 
     def offers(self) -> Parameters:
         """Return the arguments that the problem has for a solver, by the names of those who take them."""
