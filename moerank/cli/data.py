@@ -122,7 +122,7 @@ def compare(
     from moerank.cli.progress import StageProgress
 
     with sentences():
-        from moerank.data.drift import MISSING, drifts
+        from moerank.data.describe import MISSING, drifts
         from moerank.data.ranking_data import in_one_piece
 
         with StageProgress():

@@ -21,7 +21,7 @@ from moerank.solvers import FAMILIES, SolverEntry
 
 if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
     from moerank.data import DataDescription
-    from moerank.data.drift import Drift
+    from moerank.data.describe import Drift
     from moerank.studies.grid import Cell
     from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result

@@ -18,21 +18,6 @@ if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
     from moerank.data.shards import AnyData, DataT
 
-__all__ = [
-    "PER_QUERY",
-    "UNSCALED",
-    "FittedKind",
-    "FittedScaling",
-    "Kind",
-    "PerQuery",
-    "Scaling",
-    "Unscaled",
-    "centre_in_queries",
-    "fit_scaling",
-    "negative_features",
-    "query_level_norm",
-]
-
 FittedKind: TypeAlias = Literal["minmax", "standard"]
 Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 

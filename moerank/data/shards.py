@@ -27,17 +27,6 @@ from moerank.data.scaling import FittedScaling, PerQuery, Scaling
 if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
 
-__all__ = [
-    "NOT_ON_SHARDS",
-    "AnyData",
-    "DataT",
-    "LocalShards",
-    "ShardHolder",
-    "ShardedData",
-    "Step",
-    "cut_into_shards",
-]
-
 T = TypeVar("T")
 
 Step: TypeAlias = "Callable[[RankingData], RankingData]"
@@ -408,11 +397,6 @@ def shard_ends(offsets: Integers, n_shards: int) -> Integers:
     """Return the first query of each shard, and the number of queries, shape (n_shards + 1,).
 
     Shards have about as many documents each, and at least one query.
-
-    Examples
-    --------
-    >>> shard_ends(np.array([0, 10, 12, 14, 16]), 2).tolist()
-    [0, 1, 4]
     """
     n_queries = len(offsets) - 1
     check_at_least(1, n_queries, shards=n_shards)

@@ -18,8 +18,6 @@ from moerank.data.read.table import LABELS, QUERIES, find_part, sample_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Draft", "draft_problem"]
-
 MOST_GRADES = 10
 """Different values of a column that may hold relevance labels."""
 
@@ -34,29 +32,7 @@ SEARCH = "mofsrank-staircase[instance_selection=false]"
 
 @dataclass(frozen=True)
 class Draft:
-    """A problem file that is not written yet.
-
-    Attributes
-    ----------
-    table : Path
-        The table, or a folder of such.
-    n_rows : int
-        Rows that were looked at.
-    label, query : str
-        The columns that were given or guessed.
-    why : (str, str)
-        The reasons for label and query.
-    document : str or None
-        The column of document ids.
-    left_out : dict of str to str
-        Columns that are no features, and why.
-    gaps : tuple of str
-        Features with missing values.
-    missing : float or str
-        What these become.
-    largest : float
-        The largest label.
-    """
+    """A problem file that is not written yet: columns by their roles, with reasons, and what is missing."""
 
     table: Path
     n_rows: int
@@ -151,24 +127,9 @@ def draft_problem(
 ) -> Draft:
     r"""Return a problem file for a table, or for a folder of a training, validation and test table.
 
-    Parameters
-    ----------
-    table : path
-        CSV or Parquet, or of a format of an installed package. The first 20,000 rows are looked at.
-    label, query : str, optional
-        The columns of relevance labels and query ids. By default a column of a usual name is taken, else the only
-        column of few whole numbers from 0, and the first column whose equal values stand together.
-    exclude : sequence of str
-        Columns that are no features, beside texts, dates and ids of documents.
-    missing : float or str, optional
-        What missing values become, by default 0 if any is missing.
-
-    Raises
-    ------
-    ValueError
-        If no label or query can be guessed, or a column is not there.
-    FileNotFoundError
-        If there is no such table.
+    The first 20,000 rows are looked at. By default label and query are columns of usual names, else the only column of
+    few whole numbers from 0, and the first column whose equal values stand together. Texts, dates, ids of documents and
+    the columns of `exclude` are no features. Missing values become `missing`, by default 0 if there are any.
 
     Examples
     --------

@@ -27,23 +27,9 @@ if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
 
 
-__all__ = ["FoldRuns", "compare_members", "compare_with_run", "write_trec"]
-
-
 @dataclass(frozen=True)
 class FoldRuns:
-    """A solver on some folds of a problem, each in a folder of its own.
-
-    Parameters
-    ----------
-    problem : Problem
-    solver : Solver
-    folders : mapping of int to Path
-        Where the run of each fold is kept.
-    seed : int, default 0
-    data : path, optional
-        Where files of data are; see `Problem.load_fold`.
-    """
+    """A solver on some folds of a problem, each in a folder of its own."""
 
     problem: Problem
     solver: Solver
@@ -62,27 +48,10 @@ class FoldRuns:
     ) -> Iterator[Result]:
         """Yield the result of each fold once it is on disk, and run what is not finished.
 
-        Everything that can be refused is refused before the first fold begins.
-
-        Parameters
-        ----------
-        resume : bool, default False
-            Go on from what an interrupted run has left, and run nothing again that is finished.
-        workers : int, default 1
-            Threads; results are the same for any number.
-        progress : callable, optional
-            Makes the context in which a fold runs, and which is told how far it is; see `run_fold`.
-        say : callable
-            Called with each sentence that the user should read.
-        cluster : DaskCluster, optional
-            Whose workers hold the shards of the training parts; see `run_fold`.
-
-        Raises
-        ------
-        OSError
-            If a folder cannot be written, or data are missing.
-        ValueError
-            If a folder holds the result of another configuration.
+        Everything that can be refused is refused before the first fold begins. To resume is to go on from what an
+        interrupted run has left, and to run nothing again that is finished. ``progress()`` makes the context in which a
+        fold runs, ``say`` is called with each sentence that the user should read. The other arguments are those of
+        `run_fold`.
         """
         self.problem.spec(self.solver)
         for fold in self.folders if len(self.folders) > 1 or cluster is None else ():  # else the run itself begins so
@@ -150,28 +119,10 @@ def compare_members(
 ) -> str:
     """Return in one sentence how a member of a front stands against another, query by query.
 
-    Parameters
-    ----------
-    result : Result
-    first, second : int
-        Members, from 1 as in front.csv.
-    test : RankingData
-        The test part that the result was measured on, scaled as it was.
-    metric : Metric
-        That of the error.
-    margin : float
-        Differences below it do not matter.
-
-    Raises
-    ------
-    ValueError
-        For a member that does not exist, or that no weights are kept of.
-
-    Notes
-    -----
-    The chosen member's values stand in the result; those of others are measured again by their weights, to the same
-    bits. No choice is made by them, and none should be: a member that is chosen by test queries is flattered by them.
-    O(n_documents · n_features).
+    Members count from 1, as in front.csv. The test part is scaled as it was for the result; differences below the
+    margin do not matter. The chosen member's values stand in the result; those of others are measured again by their
+    weights, to the same bits. No choice is made by them, and none should be: a member that is chosen by test queries is
+    flattered by them.
     """
     values, reference = (_values(result, number, test, metric) for number in (first, second))
     sizes = [len(result.front[number - 1].features) for number in (first, second)]

@@ -141,7 +141,8 @@ class FeaturesSection(Section):
         train, validation, test = fold
         if self.table is not None:
             path = self._table_path(places)
-            costs = read_cost_table(read_text(path, MOST_BYTES), str(path), train.feature_names)
+            table = read_text(path, MOST_BYTES)
+            costs = read_cost_table(table, str(path), train.feature_names)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
             allowed, limits = allowed_features(train, self.limits, self.exclude, self.only or ())
@@ -381,19 +382,19 @@ class Problem(Section):
         ValueError
             If the solver cannot keep the limits on features that the file sets.
         """
-        spec = solver.beneath(self.solver.parameters, tune=self.solver.tune)
-        foreign = [name for name in self.features.limits.given if name not in spec.takes()]
+        solver = solver.beneath(self.solver.parameters, tune=self.solver.tune)
+        foreign = [name for name in self.features.limits.given if name not in solver.takes()]
         if foreign:
             raise ValueError(
-                f"{spec.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
+                f"{solver.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
                 "mofsrank or another search of its family, or leave the limits out"
             )
         if self.data.shards is not None:
-            for estimator in (spec.plain(), make_backend(self.backend.name)):
+            for estimator in (solver.plain(), make_backend(self.backend.name)):
                 if not getattr(estimator, "on_shards", False):
                     raise ValueError(f"{type(estimator).__name__} {NOT_ON_SHARDS}; or leave [data] shards out")
             check_on_shards(None, self.instance_selection.unit, self.search.refit)
-        return spec
+        return solver
 
     def offers(self) -> Parameters:
         """Return the arguments that the problem has for a solver, by the names of those who take them."""
@@ -411,10 +412,9 @@ class Problem(Section):
 
     def _places(self, data: str | Path | None) -> Places:
         """Return where data are looked for: beside the file, and then only in `data` if it is given."""
-        if data is not None:
-            return Places(self._beside, [Path(data)])
         named = os.environ.get("MOERANK_DATA")
-        return Places(self._beside, [*([Path(named)] if named else []), Path("data")])
+        roots = [Path(root) for root in (named, "data") if root] if data is None else [Path(data)]
+        return Places([*([] if self._beside is None else [self._beside]), *roots], roots)
 
 
 MOST_BYTES_OF_PROBLEM_FILES = 2**20

@@ -27,8 +27,6 @@ from moerank.data.read.columns import MISSING_REMEDY, MOST_LABEL, Columns, begin
 from moerank.data.read.files import report_reading
 from moerank.files import open_regular
 
-__all__ = ["MISSING", "REMEDIES", "csv_names", "kind_of", "opened", "read_csv", "refuse_csv", "text_lines"]
-
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
 """How files write that a value is missing."""
 
@@ -45,13 +43,7 @@ def csv_names(path: Path, needed: Sequence[str] = ()) -> list[str]:
 
 
 def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> Iterator[pa.RecordBatch]:
-    """Yield some columns block by block, as numbers or as texts; null is a missing number or an empty text.
-
-    Raises
-    ------
-    ValueError
-        For a file that is no CSV file of numbers. `refuse_csv` names the line.
-    """
+    """Yield some columns block by block, as numbers or as texts; null is a missing number or an empty text."""
     names, separator = _header(path, columns)
     texts = set(texts)
     kinds = {name: pa.string() if name in texts else pa.float64() for name in columns}
