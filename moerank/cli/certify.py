@@ -15,18 +15,6 @@ if TYPE_CHECKING:
     from moerank.cli.tables import FittedTable
     from moerank.studies.result import Certificate, Result
 
-__all__ = ["CERTIFY_EXAMPLES", "certify"]
-
-CERTIFY_EXAMPLES = """\
-Examples:
-
-moerank certify results/digits-fold1-seed0
-
-moerank certify results/mq2008-fold1-seed0 --enumerate 4
-
-moerank certify results/study/cells/0123456789abcdef01234567.json --time-limit 60
-"""
-
 
 def certify(
     result: Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")],
@@ -52,6 +40,12 @@ def certify(
     other queries. The certificate is added to result.json, and figures and
     reports show it. Ctrl-C keeps what is proved, first of the losses, then
     of the metric.
+
+    Examples
+    --------
+    moerank certify results/digits-fold1-seed0
+    moerank certify results/mq2008-fold1-seed0 --enumerate 4
+    moerank certify results/study/cells/0123456789abcdef01234567.json --time-limit 60
     """
     with sentences():
         from moerank.cli.progress import StageProgress

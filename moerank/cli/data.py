@@ -20,29 +20,6 @@ if TYPE_CHECKING:
     from moerank.metrics import Metric
     from moerank.studies.problem import Problem
 
-__all__ = ["COMPARE_EXAMPLES", "DESCRIBE_EXAMPLES", "as_rule", "cache", "compare", "describe", "names_of"]
-
-DESCRIBE_EXAMPLES = """\
-Examples:
-
-moerank data describe MQ2008/Fold1
-
-moerank data describe MQ2008/Fold1/train.txt --json
-
-moerank data describe shop.csv --label clicks --query session --missing query-worst --exclude title,added
-
-moerank data describe my_problem.toml --fold 2
-
-moerank data describe web --dask tcp://scheduler:8786
-"""
-
-
-COMPARE_EXAMPLES = """\
-Examples:
-
-moerank data compare trained.parquet new.parquet --most-psi 0.25 --most-missing 0.05
-"""
-
 
 def describe(
     what: Annotated[
@@ -69,7 +46,16 @@ def describe(
     allow_code: AllowCode = False,
     as_json: AsJson = False,
 ) -> None:
-    """Count documents, queries, labels and preference pairs, and point out oddities of the data."""
+    """Count documents, queries, labels and preference pairs, and point out oddities of the data.
+
+    Examples
+    --------
+    moerank data describe MQ2008/Fold1
+    moerank data describe MQ2008/Fold1/train.txt --json
+    moerank data describe shop.csv --label clicks --query session --missing query-worst --exclude title,added
+    moerank data describe my_problem.toml --fold 2
+    moerank data describe web --dask tcp://scheduler:8786
+    """
     from moerank.cli.progress import StageProgress
 
     with sentences():
@@ -118,6 +104,10 @@ def compare(
     The population stability index (PSI) is 0 for equal distributions. By the
     usual rule of thumb a feature is stable below 0.1, and has shifted above
     0.25. Shares of missing values and ranges are shown beside it.
+
+    Examples
+    --------
+    moerank data compare trained.parquet new.parquet --most-psi 0.25 --most-missing 0.05
     """
     from moerank.cli.progress import StageProgress
 

@@ -16,22 +16,6 @@ if TYPE_CHECKING:
     from moerank.exports.deployable import Phase
     from moerank.studies.result import Result
 
-__all__ = ["EXPORT_EXAMPLES", "export"]
-
-EXPORT_EXAMPLES = """\
-Examples:
-
-moerank export results/shop-fold1-seed0 --format solr
-
-moerank export results/shop-fold1-seed0 --format elasticsearch --member 3 --name shop_v2
-
-moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out schemas/shop/moerank.profile
-
-moerank export results/shop-fold1-seed0 --format vespa --member 1 --name shop_first --phase first
-
-moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
-"""
-
 
 def export(
     result: Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")],
@@ -88,6 +72,14 @@ def export(
     vespa = "bm25(title)"
 
     The output tells how to upload the files and what to check.
+
+    Examples
+    --------
+    moerank export results/shop-fold1-seed0 --format solr
+    moerank export results/shop-fold1-seed0 --format elasticsearch --member 3 --name shop_v2
+    moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out schemas/shop/moerank.profile
+    moerank export results/shop-fold1-seed0 --format vespa --member 1 --name shop_first --phase first
+    moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
     """
     with sentences():
         from moerank.studies.result_files import find_result

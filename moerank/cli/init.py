@@ -13,18 +13,6 @@ from moerank.cli.messages import notice, sentences
 if TYPE_CHECKING:
     from moerank.studies.draft import Draft
 
-__all__ = ["INIT_EXAMPLES", "init"]
-
-INIT_EXAMPLES = """\
-Examples:
-
-moerank init shop.csv
-
-moerank init shop.csv --label bought --query session --exclude title,added
-
-moerank init logs/ --missing query-worst
-"""
-
 
 def init(
     table: Annotated[
@@ -45,6 +33,12 @@ def init(
     The file stands beside the table, as shop.toml beside shop.csv, and has
     comments. On a terminal the command asks whether the guesses of label and
     query are right. Correct the rest in the file.
+
+    Examples
+    --------
+    moerank init shop.csv
+    moerank init shop.csv --label bought --query session --exclude title,added
+    moerank init logs/ --missing query-worst
     """
     with sentences():
         from moerank.cli.data import as_rule, names_of

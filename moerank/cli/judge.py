@@ -11,16 +11,6 @@ import typer
 from moerank.cli.messages import printable, sentences
 from moerank.cli.options import FAILED_BOUND, AllowCode, AsJson
 
-__all__ = ["JUDGE_EXAMPLES", "judge"]
-
-JUDGE_EXAMPLES = """\
-Examples:
-
-moerank judge results/shop-fold1-seed0 new.parquet --fail-on loss
-
-moerank judge results/today new.parquet --against results/yesterday --fail-on loss --json >> dashboard.jsonl
-"""
-
 
 def judge(
     result: Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")],
@@ -44,6 +34,11 @@ def judge(
 
     Standard output has one line, which begins with the finding: loss, gain
     or none. With --json it is an object of JSON with all numbers.
+
+    Examples
+    --------
+    moerank judge results/shop-fold1-seed0 new.parquet --fail-on loss
+    moerank judge results/today new.parquet --against results/yesterday --fail-on loss --json >> dashboard.jsonl
     """
     with sentences():
         from typing import get_args

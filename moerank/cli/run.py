@@ -31,32 +31,6 @@ if TYPE_CHECKING:
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
 
-__all__ = ["RUN_EXAMPLES", "connected", "run"]
-
-# An empty line here is a line break there.
-RUN_EXAMPLES = """\
-Examples:
-
-moerank run digits
-
-moerank run mq2008 --data ~/letor --fold all --workers 4
-
-moerank run digits --set feature_selection.generations=200
-
-moerank run digits --solver mofsrank-no-ensemble --seed 3
-
-moerank run mq2008 --solver fsmrank --set solver.parameters.lambda2=0.01
-
-moerank run my_problem.toml --backend ranksvm-primal --json
-
-moerank run web --dask tcp://scheduler:8786
-
-moerank run digits --resume
-
-moerank run digits --member 3 --member 7
-
-moerank run mq2008 --trec --against bm25.run
-"""
 
 SUMMARY = "summary.json"
 TREC = ("test.qrels", "test.run")
@@ -128,6 +102,19 @@ def run(
 
     The exit code is 0 after success, 1 if only the figures could not be
     drawn, 2 after an error, 130 after Ctrl-C.
+
+    Examples
+    --------
+    moerank run digits
+    moerank run mq2008 --data ~/letor --fold all --workers 4
+    moerank run digits --set feature_selection.generations=200
+    moerank run digits --solver mofsrank-no-ensemble --seed 3
+    moerank run mq2008 --solver fsmrank --set solver.parameters.lambda2=0.01
+    moerank run my_problem.toml --backend ranksvm-primal --json
+    moerank run web --dask tcp://scheduler:8786
+    moerank run digits --resume
+    moerank run digits --member 3 --member 7
+    moerank run mq2008 --trec --against bm25.run
     """
     command = ["moerank", *sys.argv[1:]]
     continued = command if "--resume" in command else [*command, "--resume"]

@@ -28,20 +28,6 @@ if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs 
     from moerank.studies.results import Results
     from moerank.studies.summary import Summary
 
-__all__ = [
-    "UNITS",
-    "FittedTable",
-    "cell_table",
-    "chosen_features",
-    "description_table",
-    "drift_table",
-    "front_table",
-    "output",
-    "say",
-    "solver_table",
-    "study_table",
-    "summary_table",
-]
 
 PLAIN_WIDTH = 120
 """Width of tables in files and pipes."""

@@ -20,30 +20,6 @@ from moerank.data.scaling import FittedScaling
 from moerank.files import read_text
 from moerank.rankers.model import Forest, Model
 
-__all__ = [
-    "Deployable",
-    "Deployment",
-    "Node",
-    "Normaliser",
-    "Phase",
-    "SolrFeature",
-    "TargetFeature",
-    "TemplateFeature",
-    "check_name",
-    "compact_json",
-    "deployable",
-    "depths",
-    "indented_json",
-    "largest_value",
-    "names_there",
-    "nested_trees",
-    "normaliser",
-    "read_features",
-    "single",
-    "single_above",
-    "single_at_most",
-    "single_positive",
-]
 
 Engine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
 Phase: TypeAlias = Literal["first", "second"]
