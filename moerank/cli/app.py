@@ -107,10 +107,12 @@ def _add(to: typer.Typer, command: Callable[..., None], name: str | None = None)
     )(command)
 
 
-for _command in (init, run, study, merge, report, plot, export, judge, certify, solvers):
+COMMANDS: tuple[Callable[..., None], ...] = (init, run, study, merge, report, plot, export, judge, certify, solvers)
+DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, compare, design, costs, ingest, cache)
+for _command in COMMANDS:
     _add(app, _command)
 _add(app, compile_kernels, "compile")
-for _command in (describe, compare, design, costs, ingest, cache):
+for _command in DATA_COMMANDS:
     _add(data_app, _command)
 app.add_typer(data_app, name="data")
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moerank.cli.messages import notice, sentences
-from moerank.cli.options import AllowCode, AsJson, Data, n_processors
+from moerank.cli.options import AllowCode, AsJson, Data, Ran, n_processors, print_json
 
 if TYPE_CHECKING:
     from moerank.cli.tables import FittedTable
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def certify(
-    result: Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")],
+    result: Ran,
     data: Data = None,
     enumerate_: Annotated[
         int, typer.Option("--enumerate", min=0, help="Rank by all subsets of up to so many features; 0 for none.")
@@ -66,7 +64,7 @@ def certify(
         else:
             replace_file(result, found.to_json().encode())
         if as_json:
-            typer.echo(json.dumps(certificate.model_dump(mode="json"), indent=1))
+            print_json(certificate.model_dump(mode="json"))
             return
         from moerank.cli.tables import output, say
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from moerank.cli.messages import notice, printable, sentences
-from moerank.cli.options import AllowCode
+from moerank.cli.options import AllowCode, Ran
 from moerank.exports.formats import FORMATS, find_format
 from moerank.exports.formats import export as write
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def export(
-    result: Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")],
+    result: Ran,
     format_: Annotated[
         str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}, or a format of an installed package.")
     ],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import notice, sentences
+from moerank.cli.options import Exclude, Label, Missing, Query, as_rule, names_of
 
 if TYPE_CHECKING:
     from moerank.studies.draft import Draft
@@ -18,15 +19,10 @@ def init(
     table: Annotated[
         Path, typer.Argument(help="A CSV or Parquet file, or a folder of a training, validation and test table.")
     ],
-    label: Annotated[str | None, typer.Option(help="Column of relevance labels.")] = None,
-    query: Annotated[str | None, typer.Option(help="Column of query ids.")] = None,
-    exclude: Annotated[
-        str, typer.Option(metavar="NAME,NAME", help="Columns that are no features, beside texts and dates.")
-    ] = "",
-    missing: Annotated[
-        str | None,
-        typer.Option(help="Replace missing values by a number, query-min, query-mean or query-worst; by default 0."),
-    ] = None,
+    label: Label = None,
+    query: Query = None,
+    exclude: Exclude = "",
+    missing: Missing = None,
 ) -> None:
     """Write a problem file for a table, and say what it guesses of the columns.
 
@@ -41,7 +37,6 @@ def init(
     moerank init logs/ --missing query-worst
     """
     with sentences():
-        from moerank.cli.data import as_rule, names_of
         from moerank.studies.draft import draft_problem
 
         def draft(label: str | None, query: str | None) -> Draft:

@@ -23,7 +23,6 @@ import typer
 
 from moerank.files import FULL, cannot_write
 
-
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C, as shells have it."""
 

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-
 FAILED_BOUND = 3
 """Exit code of a finding or a value that an option calls a failure."""
 

@@ -30,7 +30,6 @@ from moerank.cli.messages import is_quiet, keep, printable, remark
 from moerank.data.read.files import reading_progress
 from moerank.studies.grid import Cell
 
-
 Kind = tuple[str, str]
 """A problem and a solver. Cells of one kind cost about the same, but kinds differ up to a thousandfold."""
 

@@ -25,7 +25,6 @@ from moerank.exports.deployable import (
 )
 from moerank.rankers.model import Forest
 
-
 URL = "http://localhost:9200"
 
 POST = ("curl", "-X", "POST", "-H", "Content-Type: application/json")

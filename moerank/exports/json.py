@@ -8,7 +8,6 @@ from pathlib import Path
 from moerank.exports.deployable import Deployable, Deployment, Node, indented_json
 from moerank.version import VERSION
 
-
 FORMAT = 1
 """Number of the format; it grows when older readers would misread a file."""
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from moerank.exports.deployable import Deployable, Deployment
 from moerank.version import VERSION
 
-
 BEGIN = '''\
 """A ranker that moerank {version} wrote."""
 

@@ -29,7 +29,6 @@ from moerank.exports.deployable import (
 )
 from moerank.rankers.model import Forest
 
-
 PACKAGE = "org.apache.solr.ltr"
 URL = "http://localhost:8983/solr/COLLECTION"
 

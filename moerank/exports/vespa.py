@@ -11,7 +11,6 @@ from pathlib import Path
 from moerank.exports.deployable import Deployable, Deployment, Node, compact_json, nested_trees, single_above
 from moerank.rankers.model import Forest
 
-
 PROFILE = """\
 rank-profile {name} inherits {inherits} {{
 {functions}

@@ -55,6 +55,7 @@ class FoldRuns:
         self,
         *,
         resume: bool = False,
+        again: bool = False,
         workers: int = 1,
         progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
         say: Callable[[str], object] = lambda sentence: None,
@@ -67,7 +68,9 @@ class FoldRuns:
         Parameters
         ----------
         resume : bool, default False
-            Go on from what an interrupted run has left, and run nothing again that is finished.
+            Go on from what an interrupted run has left.
+        again : bool, default False
+            Run finished folds again.
         workers : int, default 1
             Threads; results are the same for any number.
         progress : callable, optional
@@ -94,11 +97,9 @@ class FoldRuns:
             say("nothing to resume; starting from the beginning")
         for fold, folder in self.folders.items():
             result = finished[fold]
-            if result is not None and resume:
-                say(f"{folder} holds the finished run; it is not run again")
+            if result is not None and not again:
+                say(f"{folder} holds the finished run; it is not run again (--again repeats it)")
             else:
-                if result is not None:
-                    say(f"{folder} holds a finished run of the same configuration; it will be replaced")
                 if not resume:
                     for journal in unfinished(folder):
                         say(f"starting anew; {journal} of an interrupted run is removed (--resume would continue it)")

@@ -52,6 +52,7 @@ __all__ = [
     "sample_table",
     "read_table",
     "table_offsets",
+    "told_roles",
     "table_paths",
 ]
 
@@ -307,6 +308,11 @@ def guess_columns(path: Path, label: str | None = None, query: str | None = None
     label, query = label or roles.get("label"), query or roles.get("query")
     present = reader.names(path, [name for name in (label, query) if name is not None])
     return _guessed(path, "label", label, LABELS, present), _guessed(path, "query", query, QUERIES, present)
+
+
+def told_roles(path: Path) -> Mapping[str, Any]:
+    """Return the roles of columns that the file itself tells."""
+    return _table_reader(path).roles_in(path)
 
 
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
