@@ -78,8 +78,8 @@ def _table(result: Result, certificate: Certificate) -> FittedTable:
     from moerank.cli.tables import FittedTable
 
     metric = result.metrics[0]
-    table = FittedTable(f"{result.solver} on fold {result.fold} of {result.problem}")
-    table.add_heads("features", "loss", "least loss", "given up", metric, f"largest\n{metric}", justify="right")
+    heads = ("features", "loss", "least loss", "given up", metric, f"largest\n{metric}")
+    table = FittedTable(f"{result.solver} on fold {result.fold} of {result.problem}", right=heads)
     for number, (member, given_up) in enumerate(zip(result.front, certificate.given_up, strict=True)):
         size = len(member.features)
         largest = f"{1.0 - certificate.errors[size - 1]:.4f}" if size <= len(certificate.errors) else ""

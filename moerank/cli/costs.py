@@ -97,9 +97,7 @@ def _table(found: MeasuredCosts) -> object:
     """Return a row for each feature and group."""
     from moerank.cli.tables import FittedTable
 
-    table = FittedTable("costs")
-    table.add_heads("")
-    table.add_heads("cost", "standard error", "95 % from", "to", justify="right")
+    table = FittedTable("costs", [""], ["cost", "standard error", "95 % from", "to"])
     for label, *numbers in zip(found.labels, found.values, found.errors, found.low, found.high, strict=True):
         table.add_texts(label, *(f"{number:.4g}" for number in numbers))
     return table
