@@ -236,13 +236,13 @@ def toml_value(value: object) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """Say that `name` is no `kind`, with the nearest known name or else all of them.
+    """Say that `name` is no `kind`, with the nearest known name, one that contains it, or else all of them.
 
     >>> unknown("algorithm", "nsga", ["nsga2", "spea2"])
     "unknown algorithm 'nsga'; did you mean 'nsga2'?"
     """
     known = list(known)
-    nearest = get_close_matches(name, known, n=1)
+    nearest = get_close_matches(name, known, n=1) or [other for other in known if name and name in other]
     advice = f"did you mean {nearest[0]!r}?" if nearest else f"choose one of {', '.join(known)}"
     return f"unknown {kind} {name!r}; {advice}"
 

@@ -135,11 +135,13 @@ def make_backend(name: str, **parameters: Any) -> Any:
         ...
     ValueError: mofsrank cannot serve as fitness backend; choose one of fsmrank, ranksvm-primal, rankrls
     """
-    ranker, entry = make_solver(name, **parameters), solver_entry(name)
-    if entry is not None and not entry.backend:
-        able = ", ".join(other.name for other in solvers().values() if other.backend)
+    able = [other.name for other in solvers().values() if other.backend]
+    if (entry := solver_entry(name)) is None:
+        raise ValueError(unknown("backend", name, able))
+    ranker = make_solver(name, **parameters)
+    if not entry.backend:
         instead = f", and train {name} on its front: --set search.refit={name}" * (entry.family == "ranker")
-        raise ValueError(f"{name} cannot serve as fitness backend; choose one of {able}{instead}")
+        raise ValueError(f"{name} cannot serve as fitness backend; choose one of {', '.join(able)}{instead}")
     return ranker
 
 

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moerank.cli.messages import notice, sentences
-from moerank.cli.options import AllowCode, AsJson, Data, n_processors
+from moerank.cli.options import AllowCode, AsJson, Data, Ran, n_processors, print_json
 
 if TYPE_CHECKING:
     from moerank.cli.tables import FittedTable
     from moerank.studies.result import Certificate, Result
 
-__all__ = ["CERTIFY_EXAMPLES", "certify"]
-
-CERTIFY_EXAMPLES = """\
-Examples:
-
-moerank certify results/digits-fold1-seed0
-
-moerank certify results/mq2008-fold1-seed0 --enumerate 4
-
-moerank certify results/study/cells/0123456789abcdef01234567.json --time-limit 60
-"""
-
 
 def certify(
-    result: Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")],
+    result: Ran,
     data: Data = None,
     enumerate_: Annotated[
         int, typer.Option("--enumerate", min=0, help="Rank by all subsets of up to so many features; 0 for none.")
@@ -52,6 +38,12 @@ def certify(
     other queries. The certificate is added to result.json, and figures and
     reports show it. Ctrl-C keeps what is proved, first of the losses, then
     of the metric.
+
+    Examples
+    --------
+    moerank certify results/digits-fold1-seed0
+    moerank certify results/mq2008-fold1-seed0 --enumerate 4
+    moerank certify results/study/cells/0123456789abcdef01234567.json --time-limit 60
     """
     with sentences():
         from moerank.cli.progress import StageProgress
@@ -72,7 +64,7 @@ def certify(
         else:
             replace_file(result, found.to_json().encode())
         if as_json:
-            typer.echo(json.dumps(certificate.model_dump(mode="json"), indent=1))
+            print_json(certificate.model_dump(mode="json"))
             return
         from moerank.cli.tables import output, say
 
@@ -86,8 +78,8 @@ def _table(result: Result, certificate: Certificate) -> FittedTable:
     from moerank.cli.tables import FittedTable
 
     metric = result.metrics[0]
-    table = FittedTable(f"{result.solver} on fold {result.fold} of {result.problem}")
-    table.add_heads("features", "loss", "least loss", "given up", metric, f"largest\n{metric}", justify="right")
+    heads = ("features", "loss", "least loss", "given up", metric, f"largest\n{metric}")
+    table = FittedTable(f"{result.solver} on fold {result.fold} of {result.problem}", right=heads)
     for number, (member, given_up) in enumerate(zip(result.front, certificate.given_up, strict=True)):
         size = len(member.features)
         largest = f"{1.0 - certificate.errors[size - 1]:.4f}" if size <= len(certificate.errors) else ""

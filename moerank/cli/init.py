@@ -9,45 +9,34 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import notice, sentences
+from moerank.cli.options import Exclude, Label, Missing, Query, as_rule, names_of
 
 if TYPE_CHECKING:
     from moerank.studies.draft import Draft
-
-__all__ = ["INIT_EXAMPLES", "init"]
-
-INIT_EXAMPLES = """\
-Examples:
-
-moerank init shop.csv
-
-moerank init shop.csv --label bought --query session --exclude title,added
-
-moerank init logs/ --missing query-worst
-"""
 
 
 def init(
     table: Annotated[
         Path, typer.Argument(help="A CSV or Parquet file, or a folder of a training, validation and test table.")
     ],
-    label: Annotated[str | None, typer.Option(help="Column of relevance labels.")] = None,
-    query: Annotated[str | None, typer.Option(help="Column of query ids.")] = None,
-    exclude: Annotated[
-        str, typer.Option(metavar="NAME,NAME", help="Columns that are no features, beside texts and dates.")
-    ] = "",
-    missing: Annotated[
-        str | None,
-        typer.Option(help="Replace missing values by a number, query-min, query-mean or query-worst; by default 0."),
-    ] = None,
+    label: Label = None,
+    query: Query = None,
+    exclude: Exclude = "",
+    missing: Missing = None,
 ) -> None:
     """Write a problem file for a table, and say what it guesses of the columns.
 
     The file stands beside the table, as shop.toml beside shop.csv, and has
     comments. On a terminal the command asks whether the guesses of label and
     query are right. Correct the rest in the file.
+
+    Examples
+    --------
+    moerank init shop.csv
+    moerank init shop.csv --label bought --query session --exclude title,added
+    moerank init logs/ --missing query-worst
     """
     with sentences():
-        from moerank.cli.data import as_rule, names_of
         from moerank.studies.draft import draft_problem
 
         def draft(label: str | None, query: str | None) -> Draft:

@@ -9,21 +9,11 @@ from typing import Annotated
 import typer
 
 from moerank.cli.messages import printable, sentences
-from moerank.cli.options import FAILED_BOUND, AllowCode, AsJson
-
-__all__ = ["JUDGE_EXAMPLES", "judge"]
-
-JUDGE_EXAMPLES = """\
-Examples:
-
-moerank judge results/shop-fold1-seed0 new.parquet --fail-on loss
-
-moerank judge results/today new.parquet --against results/yesterday --fail-on loss --json >> dashboard.jsonl
-"""
+from moerank.cli.options import FAILED_BOUND, AllowCode, AsJson, Label, Query, Ran
 
 
 def judge(
-    result: Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")],
+    result: Ran,
     new: Annotated[Path, typer.Argument(help="LETOR, CSV or Parquet file with raw values of the features.")],
     against: Annotated[
         Path | None,
@@ -35,8 +25,8 @@ def judge(
         list[str] | None,
         typer.Option(help=f"Exit code {FAILED_BOUND} for this finding: loss, gain or none; repeatable."),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="Column of labels; by default one with a usual name.")] = None,
-    query: Annotated[str | None, typer.Option(help="Column of query ids; by default one with a usual name.")] = None,
+    label: Label = None,
+    query: Query = None,
     allow_code: AllowCode = False,
     as_json: AsJson = False,
 ) -> None:
@@ -44,6 +34,11 @@ def judge(
 
     Standard output has one line, which begins with the finding: loss, gain
     or none. With --json it is an object of JSON with all numbers.
+
+    Examples
+    --------
+    moerank judge results/shop-fold1-seed0 new.parquet --fail-on loss
+    moerank judge results/today new.parquet --against results/yesterday --fail-on loss --json >> dashboard.jsonl
     """
     with sentences():
         from typing import get_args

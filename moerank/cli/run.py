@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -31,32 +32,6 @@ if TYPE_CHECKING:
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
 
-__all__ = ["RUN_EXAMPLES", "connected", "run"]
-
-# An empty line here is a line break there.
-RUN_EXAMPLES = """\
-Examples:
-
-moerank run digits
-
-moerank run mq2008 --data ~/letor --fold all --workers 4
-
-moerank run digits --set feature_selection.generations=200
-
-moerank run digits --solver mofsrank-no-ensemble --seed 3
-
-moerank run mq2008 --solver fsmrank --set solver.parameters.lambda2=0.01
-
-moerank run my_problem.toml --backend ranksvm-primal --json
-
-moerank run web --dask tcp://scheduler:8786
-
-moerank run digits --resume
-
-moerank run digits --member 3 --member 7
-
-moerank run mq2008 --trec --against bm25.run
-"""
 
 SUMMARY = "summary.json"
 TREC = ("test.qrels", "test.run")
@@ -96,12 +71,16 @@ def run(
         Path | None, typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Repeat a finished run; otherwise its result is shown.")
+    ] = False,
     member: Annotated[
         list[int] | None,
         typer.Option(
             min=1,
+            metavar="MEMBER",
             help="Compare this member of the front with the chosen one on the test queries, or two members with each "
-            "other: --member 3 --member 7. A finished run is not repeated.",
+            "other: --member 3 --member 7.",
         ),
     ] = None,
     trec: Annotated[
@@ -124,10 +103,24 @@ def run(
     result.json, front.csv, model.json, front.png, convergence.png and
     features.png; foreign files of these names are never replaced. The very
     first run compiles kernels, which takes some twenty seconds. --quiet
-    prints only the verdict and errors.
+    prints only the verdict and errors. An identical finished run in the
+    folder is shown and not repeated.
 
     The exit code is 0 after success, 1 if only the figures could not be
     drawn, 2 after an error, 130 after Ctrl-C.
+
+    Examples
+    --------
+    moerank run digits
+    moerank run mq2008 --data ~/letor --fold all --workers 4
+    moerank run digits --set feature_selection.generations=200
+    moerank run digits --solver mofsrank-no-ensemble --seed 3
+    moerank run mq2008 --solver fsmrank --set solver.parameters.lambda2=0.01
+    moerank run my_problem.toml --backend ranksvm-primal --json
+    moerank run web --dask tcp://scheduler:8786
+    moerank run digits --resume
+    moerank run digits --member 3 --member 7
+    moerank run mq2008 --trec --against bm25.run
     """
     command = ["moerank", *sys.argv[1:]]
     continued = command if "--resume" in command else [*command, "--resume"]
@@ -135,7 +128,6 @@ def run(
         from moerank.solvers import make_backend
         from moerank.studies.folders import FoldRuns
         from moerank.studies.problem import load_problem
-        from moerank.studies.result_files import RESULT
         from moerank.studies.solver import Solver
 
         overrides = read_settings(set_ or [])
@@ -157,10 +149,11 @@ def run(
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign(folders.values(), out, TREC if trec else ())
-        again = resume or (bool(member or against) and (out / RESULT).exists())
         runs = FoldRuns(chosen, asked, folders, seed, data)
         with connected(dask) as cluster:
-            results, written, undrawn = _run(runs, workers if cluster is None else 1, cluster, resume=again)
+            results, written, undrawn = _run(
+                runs, workers if cluster is None else 1, cluster, resume=resume, again=again
+            )
         if trec:
             _write_trec(chosen, results, folders, data)
             written = sorted([*written, *TREC])
@@ -246,9 +239,7 @@ def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]
     return DaskCluster(address)
 
 
-def _run(
-    runs: FoldRuns, workers: int, cluster: DaskCluster | None, *, resume: bool
-) -> tuple[list[Result], list[str], str]:
+def _run(runs: FoldRuns, workers: int, cluster: DaskCluster | None, **how: bool) -> tuple[list[Result], list[str], str]:
     """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
     from moerank.studies.result_files import FILES
@@ -256,7 +247,7 @@ def _run(
     results, undrawn = [], ""
     drawn: list[str] = []
     with compiled(("front",), ("baselines",)):
-        for result in runs.run(resume=resume, workers=workers, progress=StageProgress, say=remark, cluster=cluster):
+        for result in runs.run(workers=workers, progress=StageProgress, say=remark, cluster=cluster, **how):
             results.append(result)
             drawn, failed = _draw(result, runs.folders[result.fold])
             undrawn = failed or undrawn
@@ -311,6 +302,19 @@ def _show(
         if results[0].instances in UNITS:
             say(console, UNITS[results[0].instances])
     console.print(printable(last), soft_wrap=True)
+    if len(results) == 1:
+        console.print(printable(_next(results[0], out)), soft_wrap=True)
+
+
+def _next(result: Result, out: Path) -> str:
+    """Return the next command, or all obstacles to it."""
+    from moerank.exports.deployable import obstacles
+    from moerank.exports.formats import FORMATS
+
+    first, *others = FORMATS
+    if found := obstacles(result.model(result.best)):
+        return "\n".join(f"No export: {reason}." for reason in found)
+    return f"Next: {shlex.join(['moerank', 'export', str(out), '--format', first])} (or {', '.join(others)})"
 
 
 def _folds(fold: str, n_folds: int) -> list[int]:

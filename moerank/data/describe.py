@@ -107,6 +107,11 @@ class DataDescription:
                 f"{self.missing_values:,} values were missing ({self.missing_share:.1%} of all), most of them of "
                 f"feature {worst}."
             ]
+        if self.identical_documents:
+            remarks.append(
+                "No ranker can order identical documents of a query: leave out copies, or add a feature that tells "
+                "them apart."
+            )
         if self.comes_scaled and self.scaling == "none":
             remarks.append(
                 'The features come scaled per query, as LETOR\'s QueryLevelNorm files are: say scaled = "query" in the '

@@ -16,8 +16,6 @@ from moerank.exports.deployable import Deployable, Deployment, Node, TemplateFea
 from moerank.exports.elasticsearch import POST, URL, asked, refuse_negative
 from moerank.rankers.model import Forest
 
-__all__ = ["elastic"]
-
 FIRST = (8, 12)
 """The first version with learning to rank of its own."""
 

@@ -25,8 +25,6 @@ from moerank.exports.deployable import (
 )
 from moerank.rankers.model import Forest
 
-__all__ = ["POST", "URL", "asked", "elasticsearch", "opensearch", "plugin_files", "refuse_negative"]
-
 URL = "http://localhost:9200"
 
 POST = ("curl", "-X", "POST", "-H", "Content-Type: application/json")

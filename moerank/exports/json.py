@@ -8,8 +8,6 @@ from pathlib import Path
 from moerank.exports.deployable import Deployable, Deployment, Node, indented_json
 from moerank.version import VERSION
 
-__all__ = ["plain_json"]
-
 FORMAT = 1
 """Number of the format; it grows when older readers would misread a file."""
 

@@ -17,8 +17,6 @@ from moerank.exports.deployable import Deployable, Deployment, Node, single, sin
 from moerank.rankers.model import Forest
 from moerank.version import VERSION
 
-__all__ = ["onnx_graph"]
-
 OPSETS = {"": 13, "ai.onnx.ml": 3}
 IR_VERSION = 8
 """Version of the file format; older runtimes refuse newer ones."""

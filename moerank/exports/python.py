@@ -8,8 +8,6 @@ from pathlib import Path
 from moerank.exports.deployable import Deployable, Deployment
 from moerank.version import VERSION
 
-__all__ = ["python"]
-
 BEGIN = '''\
 """A ranker that moerank {version} wrote."""
 

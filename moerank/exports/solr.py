@@ -29,8 +29,6 @@ from moerank.exports.deployable import (
 )
 from moerank.rankers.model import Forest
 
-__all__ = ["solr"]
-
 PACKAGE = "org.apache.solr.ltr"
 URL = "http://localhost:8983/solr/COLLECTION"
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from moerank.exports.deployable import Deployable, Deployment, Node, compact_json, nested_trees, single_above
 from moerank.rankers.model import Forest
 
-__all__ = ["vespa"]
-
 PROFILE = """\
 rank-profile {name} inherits {inherits} {{
 {functions}

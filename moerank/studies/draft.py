@@ -13,7 +13,7 @@ import numpy as np
 
 from moerank.checks import toml_value, unknown
 from moerank.data.read.csv import MISSING, REMEDIES, kind_of
-from moerank.data.read.table import LABELS, QUERIES, find_part, sample_table
+from moerank.data.read.table import LABELS, QUERIES, find_part, sample_table, told_roles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,18 +146,21 @@ def draft_problem(
     if first is None or not first.exists():
         raise FileNotFoundError(f"there is no table {path}; give a CSV or Parquet file, or a folder of such")
     columns = {name: _Column.of(column) for name, column in sample_table(first).items()}
+    told = told_roles(first)
     for name in (label, query, *exclude):
         if name is not None and name not in columns:
             raise ValueError(f"{first}: {unknown('column', name, list(columns))}")
-    label, about_label = (label, "as given") if label else _guess_label(first, columns)
-    query, about_query = (query, "as given") if query else _guess_query(first, columns, label)
-    roles = (label, query, _usual(columns, DOCUMENTS))
-    others = {name: column for name, column in columns.items() if name not in roles}
+    label, about_label = _given_or_told(label, told.get("label")) or _guess_label(first, columns)
+    query, about_query = _given_or_told(query, told.get("query")) or _guess_query(first, columns, label)
+    roles = (label, query, told.get("document") or _usual(columns, DOCUMENTS))
+    others = {name: columns[name] for name in told.get("features", columns) if name not in roles}
     left_out = {name: f"{c.kind}: {REMEDIES[c.kind]}" for name, c in others.items() if c.kind != "numbers"}
     left_out |= dict.fromkeys(exclude, "as given")
     features = others.keys() - left_out.keys()
     if not features:
-        raise ValueError(f"{first}: no column of numbers is left beside {label!r} and {query!r}")
+        kinds = {about: name for name, about in reversed(left_out.items()) if name not in exclude}
+        why = "".join(f"; {name!r} holds {about}" for about, name in reversed(kinds.items()))
+        raise ValueError(f"{first}: no column of numbers is left beside {label!r} and {query!r}{why}")
     gaps = tuple(name for name, column in others.items() if name in features and column.n_missing)
     numbers = columns[label].values if columns[label].kind == "numbers" else ()
     return Draft(
@@ -172,6 +175,11 @@ def draft_problem(
         0.0 if missing is None else missing,
         max(map(float, numbers), default=0.0),
     )
+
+
+def _given_or_told(given: str | None, told: str | None) -> tuple[str, str] | None:
+    """Return a column that is given, or else told by the file, and the reason."""
+    return (given, "as given") if given else (told, "as the file tells") if told else None
 
 
 def _guess_label(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:

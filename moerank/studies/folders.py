@@ -41,6 +41,7 @@ class FoldRuns:
         self,
         *,
         resume: bool = False,
+        again: bool = False,
         workers: int = 1,
         progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
         say: Callable[[str], object] = lambda sentence: None,
@@ -49,7 +50,7 @@ class FoldRuns:
         """Yield the result of each fold once it is on disk, and run what is not finished.
 
         Everything that can be refused is refused before the first fold begins. To resume is to go on from what an
-        interrupted run has left, and to run nothing again that is finished. ``progress()`` makes the context in which a
+        interrupted run has left; `again` runs finished folds again. ``progress()`` makes the context in which a
         fold runs, ``say`` is called with each sentence that the user should read. The other arguments are those of
         `run_fold`.
         """
@@ -63,11 +64,9 @@ class FoldRuns:
             say("nothing to resume; starting from the beginning")
         for fold, folder in self.folders.items():
             result = finished[fold]
-            if result is not None and resume:
-                say(f"{folder} holds the finished run; it is not run again")
+            if result is not None and not again:
+                say(f"{folder} holds the finished run; it is not run again (--again repeats it)")
             else:
-                if result is not None:
-                    say(f"{folder} holds a finished run of the same configuration; it will be replaced")
                 if not resume:
                     for journal in unfinished(folder):
                         say(f"starting anew; {journal} of an interrupted run is removed (--resume would continue it)")

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from moerank.data import AnyData
+from moerank.data import AnyData, RankingData
 from moerank.data.folds import deal_queries
 from moerank.data.ranking_data import in_one_piece
 from moerank.data.scaling import negative_features
 from moerank.files import Json
 from moerank.kernels.blas import one_blas_thread
-from moerank.metrics import MAP, NDCG, Metric, check_differing
+from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, Metric, check_differing
 from moerank.mofsrank.objectives import read_objectives
 from moerank.mofsrank.searching import REFIT_SEARCH
 from moerank.mofsrank.settings import STAGES
@@ -141,7 +141,7 @@ def run_fold(
         train = parts["train"]
         metric = problem.metric.make()
         _remark_on_queries(metric, (train, parts["test"]), aloud=baselines or fold == 1)
-        metrics = (metric, MAP() if metric != MAP() else NDCG(10))
+        metrics = (metric, MAP() if metric != MAP() else _usual_ndcg(parts.values()))
         clock.stop("data")
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
@@ -203,6 +203,16 @@ def _data_fields(parts: Parts) -> Json:
         "missing": train.missing,
         "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
     }
+
+
+def _usual_ndcg(parts: Iterable[AnyData]) -> NDCG:
+    """Return NDCG@10, with the linear gain if a label is too large for the usual one."""
+    largest = max(label for part in parts for label in part.map(_largest_label))
+    return NDCG(10, "linear" if largest > LARGEST_EXP2_LABEL else "exp2")
+
+
+def _largest_label(data: RankingData) -> int:
+    return int(data.y.max())
 
 
 def _remark_on_queries(metric: Metric, parts: Iterable[AnyData], *, aloud: bool) -> None:

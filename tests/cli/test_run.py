@@ -194,7 +194,11 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     assert "here holds the finished run; it is not run again" in outcome.stderr
     assert outcome.stdout == before == Result.from_json(before).to_json()
     outcome = command("run", "TINY", "--out", "here")
-    assert "here holds a finished run of the same configuration; it will be replaced" in outcome.stderr
+    assert outcome.stderr == "here holds the finished run; it is not run again (--again repeats it)\n"
+    assert outcome.stdout.endswith(
+        "Next: moerank export here --format solr (or elasticsearch, elastic, opensearch, vespa, onnx, python, json)\n"
+    )
+    assert "ensemble: generation" in command("run", "TINY", "--out", "here", "--again").stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")
     assert outcome.exit_code == 2
     said = "here holds the result of another configuration (ensemble.population is 8 there and 9 here)"

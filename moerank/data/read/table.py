@@ -256,6 +256,11 @@ def guess_columns(path: Path, label: str | None = None, query: str | None = None
     return _guessed(path, "label", label, LABELS, present), _guessed(path, "query", query, QUERIES, present)
 
 
+def told_roles(path: Path) -> Mapping[str, Any]:
+    """Return the roles of columns that the file itself tells."""
+    return _table_reader(path).roles_in(path)
+
+
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
     """Return the first rows of all columns of a table, those of a CSV file as texts."""
     import pyarrow as pa
