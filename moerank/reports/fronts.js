@@ -75,6 +75,7 @@ class Explorer {
     this.list(add("details", { open: problem.solvers.length <= 12 }, box));
     this.key = add("div", { className: "key" }, box);
     this.place = add("div", { className: "plot" }, box);
+    this.hint = add("div", {}, box);
     this.output = add("output", {}, box);
     this.draw();
     window.addEventListener("resize", () => {
@@ -143,8 +144,9 @@ class Explorer {
     const missing = this.boxes.flatMap((box, i) => (box.checked && !this.runOf(i) ? [this.problem.solvers[i]] : []));
     this.at = null;
     this.output.replaceChildren();
+    this.hint.replaceChildren();
     for (const text of [HINT, ...(missing.length ? [`Not run on this fold with this seed: ${missing.join(", ")}.`] : [])]) {
-      add("div", { className: "note" }, this.output, text);
+      add("div", { className: "note" }, this.hint, text);
     }
     if (!points.length) return;
     this.width = this.place.clientWidth;
@@ -185,6 +187,8 @@ class Explorer {
     }
     this.ring = make("circle", { r: 9, class: "ring", visibility: "hidden" }, this.svg);
     this.listen(points.sort((a, b) => a.px - b.px || a.py - b.py));
+    this.show(points, points.findIndex((point) => point.row === point.run[3])); // a chosen member, until a reader points
+    this.at = null;
   }
 
   listen(points) {

@@ -10,14 +10,13 @@ from typing import TypeAlias
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import Bbox
 
 from moerank.arrays import Matrix
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import errors_noted, named
+from moerank.figures.notes import errors_noted
 from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
-from moerank.figures.style import GREY, far_below, in_style
+from moerank.figures.style import GREY, far_below, in_style, put_log_scale
 from moerank.studies.results import Runs
 
 __all__ = ["FIGURE"]
@@ -30,15 +29,13 @@ MARKER = 3.5
 FAR = 12.0
 """Distance in points from which a line joins a name with its marker."""
 
-NOTE = "Filled, joined by the line: solvers that no other one beats in both."
-
 Place: TypeAlias = tuple[float, float]
 
 
 def cost_figure(view: View) -> Figure:
     """Draw the processor time of tuning and training against the test metric, means over folds and seeds.
 
-    A staircase joins the non-dominated solvers, whose markers are filled. Up to eight solvers have a marker each. More
+    A staircase joins the non-dominated solvers, whose markers are filled. Up to six solvers have a marker each. More
     have that of their family, and only those on the staircase have a name. Solvers `style.far_below` the others are at
     the lower edge, with their names and an arrow; a note has their values.
     """
@@ -54,7 +51,7 @@ def cost_figure(view: View) -> Figure:
     many = len(found) > MOST_LINES
     families = {f: title for f, title in TITLES.items() if any(family_of(solver) == f for solver in found)}
     members = {title: [solver for solver in found if family_of(solver) == f] for f, title in families.items()}
-    groups = {"": list(members)} if many else {"": list(found)}
+    marked = list(members) if many else list(found)
 
     def draw(axes: Axes, _: str, look: Look) -> None:
         mine = members[look.label] if many else [look.label]
@@ -65,21 +62,18 @@ def cost_figure(view: View) -> Figure:
 
     with in_style():
         panels = Panels(
-            groups,
+            marked,
+            marked,
             [""],
-            height=2.4 if many else 1.9,
+            finding=f"{len(best)} of {len(found)} solvers are unbeaten in both test {metric} and training time",
+            height=2.4 if many else 2.0,
             xlabel="Processor seconds of tuning and training",
             ylabel=f"Test {metric}",
-            notes=[NOTE, errors_noted(view.results, metric), named("↓ lies below the axis", below)],
+            notes=[errors_noted(view.results, metric), f"↓ lies below the axis: {', '.join(below)}." if below else ""],
         )
         panels.draw(draw)
         (axes,) = panels.axes.values()
-        axes.set_xscale("log")
-        times = [time for time, _ in places.values()]
-        if max(times) < 100.0 * min(times):  # powers of ten would be one or two ticks
-            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        put_log_scale(axes, [time for time, _ in places.values()])
         stairs = np.array([places[solver] for solver in best])
         axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
         if many:
@@ -151,7 +145,8 @@ def _offsets(width: float, height: float, point: float) -> list[tuple[float, flo
 
 FIGURE = StudyFigure(
     cost_figure,
-    caption="Processor seconds of tuning and training against the test value; means over folds and seeds.",
+    caption="Processor seconds of tuning and training against the test value, means over folds and seeds; solvers that "
+    "no other one beats in both are filled and joined.",
     section="results",
     place=5,
     takes=("metric",),
