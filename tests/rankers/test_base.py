@@ -77,7 +77,7 @@ def test_a_size_beyond_what_the_fit_reached_is_its_last(data):
 
 @pytest.mark.parametrize(
     "ranker",
-    [AdaRank(n_rounds=25, reweighting="cumulative"), RankBoost(25), FRank(25), ListNet(25), GreedyRankRLS(8)],
+    [AdaRank(n_rounds=25, reweighting="cumulative"), RankBoost(25), FRank(25, None), ListNet(25), GreedyRankRLS(8)],
     ids=lambda ranker: type(ranker).__name__,
 )
 def test_predictions_are_the_staged_scores_of_every_size(noisy_data, ranker):
