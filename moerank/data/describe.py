@@ -243,19 +243,11 @@ class Drift:
 def drifts(first: RankingData, second: RankingData) -> list[Drift]:
     """Compare each feature of the first data set with the one of the same name in the second, the largest drift first.
 
-    Both are read with ``missing=MISSING``. The second may have further features.
-
-    Raises
-    ------
-    ValueError
-        If the second lacks a feature.
-
-    Notes
-    -----
-    The index is Σ (b − a) ln(b / a) over the shares a and b of the values in bins: the tenths of the first data set,
-    the values below and above all of its own, and missing values. A half is added to each count of a bin that is not
-    empty in both, so that the index is finite. By the usual rule of thumb (Siddiqi, Credit Risk Scorecards, 2006) a
-    feature is stable below 0.1, and has shifted above 0.25. O(n_documents · log(n_documents) · n_features).
+    Both are read with ``missing=MISSING``. The second may have further features. The index is Σ (b − a) ln(b / a) over
+    the shares a and b of the values in bins: the tenths of the first data set, the values below and above all of its
+    own, and missing values. A half is added to each count of a bin that is not empty in both, so that the index is
+    finite. By the usual rule of thumb (Siddiqi, Credit Risk Scorecards, 2006) a feature is stable below 0.1, and has
+    shifted above 0.25. O(n_documents · log(n_documents) · n_features).
     """
     place: Mapping[str, int] = {name: column for column, name in enumerate(second.feature_names)}
     if absent := [name for name in first.feature_names if name not in place]:

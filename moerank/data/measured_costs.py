@@ -273,12 +273,8 @@ class Profiles:
     """The profiles in the responses of Elasticsearch, OpenSearch or Vespa, added one after the other.
 
     Costs are in µs a query, summed over shards or threads: the median of the passes of each query, without the first of
-    several, and the mean over queries. Outputs of one executor of Vespa share its time as the cost of a group.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The features in the order of the feature set; by default those that the first response logs.
+    several, and the mean over queries. Outputs of one executor of Vespa share its time as the cost of a group. The
+    names are the features in the order of the feature set; by default those that the first response logs.
     """
 
     names: tuple[str, ...] = ()

@@ -93,17 +93,10 @@ class LocalShards:
 
 
 class AnyData(ABC):
-    """Ranking data in one piece, `RankingData`, or in shards of whole queries, `ShardedData`.
+    """Ranking data in one piece, `RankingData`, or in shards of whole queries, `ShardedData`; see these for attributes.
 
     Training needs facts about the features, and sums over the queries, which are taken shard by shard and added up in
     an order that the number of shards alone decides. Data in one piece are their only shard.
-
-    Attributes
-    ----------
-    name, feature_names, given_names, missing, n_missing, scaling, costs, query_weights
-        See `RankingData`.
-    is_weighted : bool
-        Whether some queries or documents count more than others.
     """
 
     in_shards: ClassVar[bool]
@@ -117,7 +110,7 @@ class AnyData(ABC):
     scaling: Scaling
     costs: FeatureCosts | None
     query_weights: Vector | None
-    is_weighted: bool
+    is_weighted: bool  # some queries or documents count more than others
     _ends: tuple[Integers, Integers]  # the queries, and the documents, at which shards begin and end
     _memory: dict[Hashable, Any]
     _lock: threading.RLock

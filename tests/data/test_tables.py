@@ -112,22 +112,6 @@ def test_numbers_are_rounded_correctly(table):
     assert np.array_equal(single.X[:, 0], np.array([float(text) for text in moderate]).astype(np.float32))
 
 
-def test_what_pandas_writes_is_read_back(table):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.standard_normal((3000, 5)), columns=list("abcde"))
-    frame = frame.assign(label=rng.integers(0, 5, 3000), query=np.repeat(np.arange(300), 10))
-    frame.loc[rng.random(3000) < 0.2, "c"] = np.nan
-    data = table(frame.to_csv(index=False), missing="query-mean")
-    known = frame["c"].notna().to_numpy()
-    assert np.array_equal(data.X[:, [0, 1, 3, 4]], frame[list("abde")])
-    assert np.array_equal(data.X[known, 2], frame["c"][known])
-    assert data.n_missing.tolist() == [0, 0, (~known).sum(), 0, 0]
-    means = frame.groupby("query")["c"].transform("mean")
-    np.testing.assert_allclose(data.X[~known, 2], means[~known])
-    with pytest.raises(ValueError, match=r"the column '' is an index that pandas wrote, no feature"):
-        table(frame.to_csv())
-
-
 @pytest.mark.parametrize("written", MISSING)
 def test_missing_values_need_a_rule(table, written):
     text = f"label,query,a,b\n1,7,1,2\n0,7,{written},4\n"
@@ -168,6 +152,7 @@ REFUSED = [
     ("label,query,a,a\n1,7,1,2\n", r"two columns are called 'a'; give the columns distinct names"),
     ("label,qid,a\n1,7,1\n", r"unknown column 'query'; choose one of label, qid, a; query= names the column"),
     ("label,query\n1,7\n", r"there is no column beside 'label' and 'query'"),
+    (",label,query,a\n0,1,7,2\n", r"the column '' is an index that pandas wrote, no feature"),
     ("label,query,a\n", r"the file holds no row below its header"),
     ("", r"the first line must be a header"),
     ("\n\nlabel,query,a\n1,7,1\n", r"the first line must be a header"),
