@@ -11,13 +11,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from moerank.cli.certify import certify
+from moerank.cli.certify import certify, judge
 from moerank.cli.costs import costs, design
 from moerank.cli.data import cache, compare, describe
 from moerank.cli.export import export
 from moerank.cli.ingest import ingest
 from moerank.cli.init import init
-from moerank.cli.judge import judge
 from moerank.cli.messages import escape_what_cannot_be_written, notice
 from moerank.cli.options import AsJson, print_json
 from moerank.cli.report import plot, report

@@ -45,8 +45,8 @@ def init(
 
         found = draft(label, query)
         if sys.stdin.isatty() and sys.stderr.isatty():
-            label = label or typer.prompt("Column of relevance labels", default=found.label, err=True)
-            query = query or typer.prompt("Column of query ids", default=draft(label, query).query, err=True)
+            label = label or _asked("Column of relevance labels", found.label)
+            query = query or _asked("Column of query ids", draft(label, query).query)
             found = draft(label, query)
         for reason in found.reasons:
             notice(reason)
@@ -54,3 +54,9 @@ def init(
             raise ValueError(f"{found.path} exists; correct it, or remove it and begin again")
         found.path.write_text(found.text, encoding="utf-8")
         typer.echo(f"Wrote {found.path}. Next: moerank run {found.path}")
+
+
+def _asked(question: str, guess: str) -> str | None:
+    """Return the answer of the user; None if the guess is right."""
+    answer = typer.prompt(question, default=guess, err=True)
+    return None if answer == guess else str(answer)

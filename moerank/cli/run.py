@@ -27,6 +27,7 @@ from moerank.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from moerank.data import RankingData
     from moerank.data.dask import DaskCluster
     from moerank.studies.folders import FoldRuns
     from moerank.studies.problem import Problem
@@ -126,7 +127,7 @@ def run(
     continued = command if "--resume" in command else [*command, "--resume"]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(continued):
         from moerank.solvers import make_backend
-        from moerank.studies.folders import FoldRuns
+        from moerank.studies.folders import FoldRuns, write_trec
         from moerank.studies.problem import load_problem
         from moerank.studies.solver import Solver
 
@@ -143,8 +144,9 @@ def run(
         _check_members(member or [], several=several, as_json=as_json)
         if against is not None and (several or as_json):
             raise ValueError("--against compares the member of a single fold in words; omit --fold all and --json")
+        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec or member or against}
         if trec or against is not None:
-            _check_trec(chosen, folds, against, data)
+            _check_trec(tests.values(), against)
         label = chosen.name if asked.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
@@ -154,12 +156,12 @@ def run(
             results, written, undrawn = _run(
                 runs, workers if cluster is None else 1, cluster, resume=resume, again=again
             )
-        if trec:
-            _write_trec(chosen, results, folders, data)
-            written = sorted([*written, *TREC])
+        for result in results if trec else ():
+            write_trec(result, tests[result.fold], folders[result.fold])
+        written = sorted([*written, *(TREC if trec else ())])
         _show(chosen, results, out, written, as_json=as_json, compared=bool(member or against))
         if member or against:
-            _compare(chosen, results[0], member or [], against, data)
+            _compare(chosen, results[0], member or [], against, tests[folds[0]])
         if undrawn:
             notice(undrawn)
             raise typer.Exit(1)
@@ -192,12 +194,11 @@ def _refuse_foreign(folders: Iterable[Path], out: Path, further: Iterable[str]) 
             )
 
 
-def _compare(problem: Problem, result: Result, members: list[int], run: Path | None, data: Path | None) -> None:
+def _compare(problem: Problem, result: Result, members: list[int], run: Path | None, test: RankingData) -> None:
     """Print the comparison of a member with another, or with the chosen one, and of that with a TREC run."""
     from moerank.cli.tables import output, say
     from moerank.studies.folders import compare_members, compare_with_run
 
-    _, _, test = problem.load_limited_fold(result.fold, data)[0]
     metric, margin = problem.metric.make(), problem.search.margin
     sentences = []
     if members:
@@ -210,24 +211,14 @@ def _compare(problem: Problem, result: Result, members: list[int], run: Path | N
         say(output(), f"{sentence}.")
 
 
-def _check_trec(problem: Problem, folds: list[int], run: Path | None, data: Path | None) -> None:
+def _check_trec(tests: Iterable[RankingData], run: Path | None) -> None:
     """Refuse test queries without ids of documents, and a malformed run, before the work."""
     from moerank.data.trec import document_keys, read_run
 
-    for fold in folds:
-        _, _, test = problem.load_limited_fold(fold, data)[0]
+    for test in tests:
         document_keys(test)
         if run is not None:
             read_run(run, test)
-
-
-def _write_trec(problem: Problem, results: list[Result], folders: dict[int, Path], data: Path | None) -> None:
-    """Write the TREC files of each fold."""
-    from moerank.studies.folders import write_trec
-
-    for result in results:
-        _, _, test = problem.load_limited_fold(result.fold, data)[0]
-        write_trec(result, test, folders[result.fold])
 
 
 def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]:

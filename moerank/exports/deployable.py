@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +38,15 @@ MOST_OFFSET = 2.0**14
 
 CLOSE = 1e-6
 """Share of its range that a feature may lose when its minimum and maximum are rounded to single precision."""
+
+
+class Term(NamedTuple):
+    """A summand of a linear model: weight · (x − offset) / scale."""
+
+    name: str
+    weight: float
+    offset: float
+    scale: float
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,15 @@ class Deployable:
     def labels(self) -> tuple[str, ...]:
         """Names of the features in the target; two equal names are a ValueError."""
         return names_there(self.names, [feature.name for feature in self.features])
+
+    @property
+    def terms(self) -> list[Term]:
+        """The summands weight · (x − offset) / scale of a linear model."""
+        assert self.weights is not None
+        offsets, scales = (0.0,) * len(self.names), (1.0,) * len(self.names)
+        if self.scaling is not None:
+            offsets, scales = self.scaling.offset, self.scaling.scale
+        return [Term(*values) for values in zip(self.names, self.weights, offsets, scales, strict=True)]
 
     @property
     def absent(self) -> float:
@@ -391,6 +409,17 @@ def nested_trees(trees: Forest, leaf: Callable[[int], Node], split: Callable[[in
     for number in reversed(range(len(trees.columns))):
         splits[number] = split(number, node(trees.left[number]), node(trees.right[number]))
     return [node(root) for root in trees.roots]
+
+
+def breadth_first(trees: Forest, root: int) -> Iterator[tuple[int, int]]:
+    """Yield the splits and leaves of a tree, level by level, and the place of the left one of those below each.
+
+    The right one follows it. Leaves have no place below them, and yield 0.
+    """
+    waiting = [root]
+    for number in waiting:  # the list grows
+        yield number, len(waiting) if number >= 0 else 0
+        waiting += [trees.left[number], trees.right[number]] if number >= 0 else []
 
 
 def depths(trees: Forest) -> list[int]:

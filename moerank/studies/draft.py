@@ -55,7 +55,7 @@ class Draft:
         """A sentence on each guess."""
         found = [f"label: {self.label!r}, {self.why[0]}", f"query: {self.query!r}, {self.why[1]}"]
         found += [f"document ids: {self.document!r}, by its name"] if self.document else []
-        found += [f"no feature: {name!r}, {why}" for name, why in self.left_out.items()]
+        found += [f"left out: {name!r}, {why}" for name, why in self.left_out.items()]
         found += [f"missing values, first in {self.gaps[0]!r}, become {self.missing}"] if self.gaps else []
         return found
 
@@ -154,12 +154,13 @@ def draft_problem(
     query, about_query = _given_or_told(query, told.get("query")) or _guess_query(first, columns, label)
     roles = (label, query, told.get("document") or _usual(columns, DOCUMENTS))
     others = {name: columns[name] for name in told.get("features", columns) if name not in roles}
-    left_out = {name: f"{c.kind}: {REMEDIES[c.kind]}" for name, c in others.items() if c.kind != "numbers"}
+    kinds = {name: column.kind for name, column in others.items() if column.kind != "numbers"}
+    left_out = {name: f"{kind} (to use it, {REMEDIES[kind]})" for name, kind in kinds.items()}
     left_out |= dict.fromkeys(exclude, "as given")
     features = others.keys() - left_out.keys()
     if not features:
-        kinds = {about: name for name, about in reversed(left_out.items()) if name not in exclude}
-        why = "".join(f"; {name!r} holds {about}" for about, name in reversed(kinds.items()))
+        firsts = {left_out[name]: name for name in reversed(kinds) if name not in exclude}
+        why = "".join(f"; {name!r} holds {about}" for about, name in reversed(firsts.items()))
         raise ValueError(f"{first}: no column of numbers is left beside {label!r} and {query!r}{why}")
     gaps = tuple(name for name, column in others.items() if name in features and column.n_missing)
     numbers = columns[label].values if columns[label].kind == "numbers" else ()

@@ -32,9 +32,9 @@ def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(
         "label: 'bought', the only column of few whole numbers",
         "query: 'session', the first column whose equal values stand together",
         "document ids: 'sku', by its name",
-        "no feature: 'title', texts: leave the column out (exclude), or make numbers of it",
-        "no feature: 'added', dates: leave the column out (exclude), or write a number of days",
-        "no feature: 'in_stock', switches: write 1 for true and 0 for false",
+        "left out: 'title', texts (to use it, make numbers of it)",
+        "left out: 'added', dates (to use it, write a number of days)",
+        "left out: 'in_stock', switches (to use it, write 1 for true and 0 for false)",
         "missing values, first in 'rating', become 0.0",
     ]
     train, _, test = load_problem("shop.toml").load_fold(1)
@@ -47,7 +47,7 @@ def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(
 def test_a_table_without_numbers_is_refused_with_a_remedy_for_each_kind_of_column(shop, command):
     shop.write_text("session;title;added;in_stock;price;rating;bought\n" + "a;Shoe;2024-01-01;true;1,5;2,5;1\n" * 3)
     said = command("init", "shop.csv", "--label", "bought", "--query", "session").stderr
-    assert "'in_stock' holds switches: write 1 for true and 0 for false; 'price' holds decimal commas: write" in said
+    assert "'in_stock' holds switches (to use it, write 1 for true and 0 for false); 'price' holds decimal " in said
     assert "'rating'" not in said
 
 

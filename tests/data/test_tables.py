@@ -72,7 +72,7 @@ def test_listed_features_come_in_their_order_and_others_are_not_looked_at(table)
     assert data.feature_names == ("b", "a")
     assert data.X.tolist() == [[2, 1], [4, 3]]
     with pytest.raises(
-        ValueError, match=r"csv, line 2: the value 'red' of 'note' is not a number; leave the column out"
+        ValueError, match=r"csv, line 2: the value 'red' of 'note' is not a number; make numbers of it, or leave"
     ):
         table(text)
 
@@ -132,7 +132,7 @@ REFUSED = [
     ("label,query,a\n1,7,2,3\n", r"line 2: 4 fields, but the header names 3 columns"),
     ('label,query,a\n1,"x",2\n0,"y,7\n', r"not a CSV file: unexpected end of data"),
     ('label,query,a\n1,"x",2\n0,"y"z,7\n', r"not a CSV file: ',' expected after"),
-    ("label,query,a\n1,7,0x10\n", r"line 2: the value '0x10' of 'a' is not a number; leave the column out"),
+    ("label,query,a\n1,7,0x10\n", r"line 2: the value '0x10' of 'a' is not a number; make numbers of it, or leave"),
     ("label,query,a\n\n1,7,1\n0,7,1_000\n", r"line 4: the value '1_000' of 'a' is not a number"),
     ("label,query,a\n1,7,True\n", r"line 2: the value 'True' of 'a' is not a number"),
     ("label,query,a,b\n1,7,1,1\n0,7,FALSE,0\n", r"line 3: the value 'FALSE' of 'a' is not a number"),

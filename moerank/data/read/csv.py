@@ -186,7 +186,7 @@ def _mistake(text: str, largest: float, *, missing: bool) -> str | None:
             return None
         return "the value of {1} is missing ({0}); " + MISSING_REMEDY
     if not _NUMBER.fullmatch(text):
-        return "the value {0} of {1} is not a number; " + REMEDIES[kind_of(text)]
+        return f"the value {{0}} of {{1}} is not a number; {REMEDIES[kind_of(text)]}, {LEFT_OUT}"
     if abs(float(text)) > largest:
         return "the value {0} of {1} is too large for the precision of the features"
     return None
@@ -202,11 +202,13 @@ KINDS = {
 """Patterns of the values of columns, the most particular first."""
 
 REMEDIES = {
-    "decimal commas": 'write decimals with a point, as pandas.read_csv(path, sep=";", decimal=",").to_csv(…) does',
+    "decimal commas": 'write a point, as pandas.read_csv(path, sep=";", decimal=",").to_csv(path, index=False) does',
     "switches": "write 1 for true and 0 for false",
-    "dates": "leave the column out (exclude), or write a number of days",
-    "texts": "leave the column out (exclude), or make numbers of it",
+    "dates": "write a number of days",
+    "texts": "make numbers of it",
 }
+
+LEFT_OUT = "or leave the column out: --exclude, exclude= in Python, or exclude = in [data] of a problem file"
 
 
 def kind_of(*texts: str) -> str:
