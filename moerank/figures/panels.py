@@ -10,12 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import LineStyleType
 from numpy.typing import ArrayLike
 
-from moerank.arrays import Mask, Vector
+from moerank.arrays import Vector
 from moerank.figures.style import WIDTH, Style, fit_height, put_note, put_title, widen
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
@@ -88,36 +87,16 @@ class Look:
         return FAINT if self.number is None else COLOURS[self.number % len(COLOURS)]
 
     def plot(self, axes: Axes, x: ArrayLike, y: ArrayLike, **changes: Any) -> None:
-        """Draw a line with some markers, at other places than those of the next solver."""
+        """Draw a line with some markers, at other places than those of the next solver; grey ones have no markers."""
         x, y = np.asarray(x, float), np.asarray(y, float)
         if self.number is None:
-            kept = _corners(y)
-            axes.plot(x[kept], y[kept], drawstyle=changes.get("drawstyle", "default"))  # for `_join`
+            faint: Style = {"color": FAINT, "linewidth": 0.5, "zorder": 0.5, "markersize": 2.0}
+            faint |= {"marker": "o" if len(x) == 1 else "", "drawstyle": changes.get("drawstyle", "default")}
+            axes.plot(x, y, label=f"_{self.label}", **faint)
             return
         step = max(1, len(x) // 8)
         style = {**solver_style(self.number), "label": self.label, "markevery": (self.number % step, step)}
         axes.plot(x, y, **{**style, **changes})
-
-
-def _corners(y: Vector) -> Mask:
-    """Mark the points of a line that are needed to draw it: all but those inside a level piece."""
-    level = np.zeros(len(y), bool)
-    level[1:-1] = (y[1:-1] == y[:-2]) & (y[1:-1] == y[2:])
-    return ~level
-
-
-def _join(axes: Axes, lines: Sequence[Line2D], n_others: int) -> None:
-    """Join lines into a faint one with gaps, because a vector file describes the look of each line."""
-    if lines:
-        points = [np.column_stack([*line.get_data()]).astype(float) for line in lines]
-        joined = np.concatenate([part for line in points for part in (line, [[np.nan, np.nan]])])
-        ends = np.cumsum([len(line) + 1 for line in points]) - 2
-        single = [int(end) for end, line in zip(ends, points, strict=True) if len(line) == 1]
-        for line in lines:
-            line.remove()
-        style: Style = {"color": FAINT, "linewidth": 0.5, "zorder": 0.5, "markersize": 2.0, "markevery": single}
-        drawstyle = lines[0].get_drawstyle()
-        axes.plot(*joined.T, marker="o", drawstyle=drawstyle, label=f"{n_others} other{'s'[: n_others != 1]}", **style)
 
 
 Draw: TypeAlias = Callable[[Axes, str, Look], None]
@@ -167,10 +146,10 @@ class Panels:
         for column, axes in self.axes.items():
             for number, solver in enumerate(self.named):
                 draw(axes, column, Look(solver, number))
-            n_named = len(axes.lines)
             for solver in self.others:
                 draw(axes, column, Look(solver, None))
-            _join(axes, list(axes.lines)[n_named:], len(self.others))
+            if n := len(self.others):
+                axes.plot([], [], color=FAINT, label=f"{n} other{'s'[: n != 1]}")
             if self._of_metric:
                 widen(axes)
         panels = list(self.axes.values())

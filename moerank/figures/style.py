@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import matplotlib
 import numpy as np
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -67,6 +68,7 @@ _SETTINGS: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
+    "axes.prop_cycle": cycler(color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]),
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "lines.linewidth": 1.0,

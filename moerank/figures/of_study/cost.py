@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
-from math import cos, hypot, pi, sin
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.transforms import Bbox
 
-from moerank.arrays import Matrix
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import errors_noted
 from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
@@ -26,8 +22,8 @@ LEAST = 1e-3
 
 NAME_SIZE = 6
 MARKER = 3.5
-FAR = 12.0
-"""Distance in points from which a line joins a name with its marker."""
+GAP = 3.0
+"""Points between a marker and its name."""
 
 Place: TypeAlias = tuple[float, float]
 
@@ -76,9 +72,15 @@ def cost_figure(view: View) -> Figure:
         put_log_scale(axes, [time for time, _ in places.values()])
         stairs = np.array([places[solver] for solver in best])
         axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
+        low, high = np.log10(axes.get_xlim())
+        axes.set_xlim(left=10.0 ** (low - 0.2 * (high - low)))  # for the names on the left of the fastest
         if many:
-            names = {solver: solver for solver in best} | {solver: f"{solver} ↓" for solver in poor}
-            _name(panels.figure, axes, names, places, stairs)
+            _name(axes, best, places)
+            for solver in poor:
+                text = f"{solver} ↓"
+                axes.annotate(
+                    text, places[solver], (-GAP, 0), textcoords="offset points", ha="right", fontsize=NAME_SIZE
+                )
     return panels.figure
 
 
@@ -97,50 +99,15 @@ def _unbeaten(places: Mapping[str, Place]) -> list[str]:
     return best
 
 
-def _name(figure: Figure, axes: Axes, names: Mapping[str, str], places: Mapping[str, Place], stairs: Matrix) -> None:
-    """Write names at the nearest places where they cover no marker, no other name and no part of the staircase."""
-    figure.draw_without_rendering()  # determines the positions of the axes
-    point = figure.dpi / 72.0
-    half = (MARKER + 1.0) * point / 2.0
-    frame, pixels = axes.get_window_extent(), axes.transData.transform
-    taken = [Bbox([here - half, here + half]) for here in pixels(list(places.values()))]
-    for (x, y), (next_x, next_y) in pairwise(pixels(stairs)):
-        taken += [Bbox([[x, y - point], [next_x, y + point]]), Bbox([[next_x - point, y], [next_x + point, next_y]])]
-    for solver, name in names.items():
-        label = axes.text(*places[solver], name, fontsize=NAME_SIZE)
-        box = label.get_window_extent()
-        label.remove()
-        box = box.translated(-box.x0 - box.width / 2.0, -box.y0 - box.height / 2.0).translated(*pixels(places[solver]))
-        offsets = _offsets(box.width, box.height, point)
-        moved = ((offset, box.translated(*offset)) for offset in offsets)
-        free = (
-            offset
-            for offset, here in moved
-            if frame.contains(*here.min) and frame.contains(*here.max) and not here.count_overlaps(taken)
-        )
-        dx, dy = next(free, offsets[0])
-        taken.append(box.translated(dx, dy))
-        gap = hypot(max(0.0, abs(dx) - box.width / 2.0), max(0.0, abs(dy) - box.height / 2.0))
-        line = {"arrowstyle": "-", "linewidth": 0.3, "color": GREY, "shrinkA": 0, "shrinkB": 2}
-        axes.annotate(
-            name,
-            places[solver],
-            (dx / point, dy / point),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            fontsize=NAME_SIZE,
-            arrowprops=line if gap > FAR * point else None,
-        ).set_in_layout(False)
-
-
-def _offsets(width: float, height: float, point: float) -> list[tuple[float, float]]:
-    """Return offsets of a name from its marker in pixels, on growing ellipses, beginning above it."""
-    return [
-        ((radius * point + width / 2.0) * cos(turn * pi / 8.0), (radius * point + height / 2.0) * sin(turn * pi / 8.0))
-        for radius in range(3, 120, 2)
-        for turn in (4, 5, 3, 6, 2, 7, 1, 8, 0, 12, 11, 13, 10, 14, 9, 15)
-    ]
+def _name(axes: Axes, names: Sequence[str], places: Mapping[str, Place]) -> None:
+    """Write names above and left of their markers, where nothing beats them, each above the one before it."""
+    axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # determines the positions of the axes
+    least = -np.inf
+    for solver in names:
+        marker = float(axes.transData.transform(places[solver])[1]) * 72.0 / axes.figure.dpi
+        least = max(marker + GAP, least + NAME_SIZE + 1.0)
+        offset = (-1.0, least - marker)
+        axes.annotate(solver, places[solver], offset, textcoords="offset points", ha="right", fontsize=NAME_SIZE)
 
 
 FIGURE = StudyFigure(

@@ -44,7 +44,10 @@ def hypervolume_figure(view: View) -> Figure:
         if any(stage in history for _, history in histories)
     }
     last = {solver: curves[solver, [stage for stage in names if (solver, stage) in curves][-1]] for solver in runs}
-    ends = {solver: _end(last[solver], several=len(runs[solver]) > len(found[solver])) for solver in runs}
+    ends = {}
+    for solver, (_, low, mean, high) in last.items():
+        several = len(runs[solver]) > len(found[solver])  # a single seed has no quartiles
+        ends[solver] = (low[-1], mean[-1], high[-1]) if several else (-np.inf, mean[-1], np.inf)
     shown, finding = beside_first(ends, largest=True)
 
     def draw(axes: Axes, column: str, look: Look) -> None:
@@ -67,12 +70,6 @@ def hypervolume_figure(view: View) -> Figure:
             notes=[named("No search", [solver for solver in found if solver not in runs])],
         )
         return panels.draw(draw)
-
-
-def _end(curve: Matrix, *, several: bool) -> tuple[float, float, float]:
-    """Return the last quartiles, which a single seed does not have, and the last mean between them."""
-    _, low, mean, high = curve[:, -1].tolist()
-    return (low, mean, high) if several else (-np.inf, mean, np.inf)
 
 
 def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
