@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
@@ -233,7 +234,8 @@ class HalfSample:
         in_memory = read_memory((half, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"}))
         halved = problem.model_copy(update={"data": in_memory})
         seed = (self.cell.random_state + self.half) % 2**32
-        result = run_fold(halved, 1, self.cell.solver, random_state=seed, baselines=False)
+        with warnings.catch_warnings(action="ignore"):  # each half would repeat them
+            result = run_fold(halved, 1, self.cell.solver, random_state=seed, baselines=False)
         best_last = sorted(result.front, key=lambda member: member.score("train", result.metrics[0]))
         return Selections(members=list({len(member.features): list(member.features) for member in best_last}.values()))
 

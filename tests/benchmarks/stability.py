@@ -6,8 +6,8 @@ Each draw makes new queries of planted data with few relevant features, the same
 noise. The solver selects at most `size` features on each half. `rate` is the mean frequency of the noise features. They
 are exchangeable, so it estimates the probability of each of them on half of the queries. At or below `size / features`
 all of them are false in the sense of the bound. `false` is the mean number of noise features among the selected ones,
-with its standard error, and `bound` what it may be at most. `true` is the mean number of other selected features. `sets`
-is the mean number of sets that take each other's place, and `mixed` the mean number of those with a noise feature.
+with its standard error, and `bound` what it may be at most. `true` is the mean number of other selected features.
+`sets` is the mean number of sets that take each other's place, and `mixed` of those with a noise feature.
 """
 
 import argparse
