@@ -48,6 +48,8 @@ def stability_figure(found: Stability) -> Figure:
         for axes in (left, right):
             axes.tick_params(axis="y", length=0)
         figure.colorbar(image, ax=right, label="Share of halves", shrink=0.9)
-        put_note(figure, "".join(f"{sentence}. " for sentence in found.sentences()[1:]))
-        figure.suptitle(fill(found.finding, 100), x=0.01, ha="left", fontsize=8)
+        said = found.sentences()
+        title = said.pop(1 if found.sets and not found.selected else 0)
+        put_note(figure, "".join(f"{sentence}. " for sentence in said))
+        figure.suptitle(fill(title, 100), x=0.01, ha="left", fontsize=8)
     return figure

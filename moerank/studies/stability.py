@@ -157,10 +157,11 @@ class Stability(BaseModel):
         if not found:
             return f"No feature was selected: the solver has no member of at most {self.size} features"
         halves = f"{2 * self.pairs} halves of {self.n_queries:,} training queries"
-        where = f"in at least {self.threshold:.0%} of the selections of {self.size} features on {halves}"
-        named = _joined([f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in found], "and")
+        features = f"{self.size} feature{'s' * (self.size > 1)}"
+        where = f"in at least {self.threshold:.0%} of the selections of {features} on {halves}"
+        named = _joined([f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in found])
         if not self.selected:
-            return f"None of {n_all} features is {where}; the most frequent is {named}"
+            return f"None of {n_all} features is {where}; the most frequent is feature {named}"
         return f"{len(found)} of {n_all} features {'is' if len(found) == 1 else 'are'} {where}: {named}"
 
     def sentences(self) -> list[str]:
@@ -169,9 +170,9 @@ class Stability(BaseModel):
         if self.selected:
             said.append(self._risk("features", self.bound, len(self.counted)))
         for found in self.sets:
-            listed = _joined([self.feature_names[feature] for feature in found.features], "or")
-            several = f"{found.several:.0%} more than one of them"
-            said.append(f"{found.frequency:.0%} of the halves select {listed}, {several}: they take each other's place")
+            listed = _joined([self.feature_names[feature] for feature in found.features])
+            some = f"{found.frequency:.0%} of the halves select at least one of the features {listed}"
+            said.append(f"{some}, {found.several:.0%} several: they take each other's place")
         if self.sets:
             said.append(f"{self._risk('sets', self.bound_sets, self.n_sets)}, the number of sets of alike features")
         return said
@@ -183,8 +184,8 @@ class Stability(BaseModel):
         return f"At most {ceil(100 * bound - ROUNDING) / 100:g} are expected to be {chance}"
 
 
-def _joined(words: Sequence[str], word: str) -> str:
-    return f" {word} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+def _joined(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 class Selections(BaseModel):

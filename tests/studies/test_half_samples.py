@@ -208,7 +208,7 @@ def test_the_sentences_say_what_is_known(found):
     assert weak.sentences()[1].startswith("Up to 2.9 may be false features")
     assert weak.model_copy(update={"frequencies": [[0.5, *[0.0] * 29]] * 3}).sentences() == [
         "None of 30 features is in at least 75% of the selections of 3 features on 12 halves of 37 training queries; "
-        f"the most frequent is {names[0]} (50%)"
+        f"the most frequent is feature {names[0]} (50%)"
     ]
 
 
