@@ -12,8 +12,8 @@ from moerank.figures.stability import stability_figure
 train, vali, _ = mr.load_planted_fold(1)
 
 # %%
-# The data have five relevant features, two noisy copies of each, and fifteen features of noise. A feature and its copies
-# are alike, so that halves divide between them. Few features reach the threshold alone, but sets of alike features do.
+# The data have five relevant features, two noisy copies of each, and fifteen features of noise. A feature and its
+# copies are alike, so that halves divide between them. Few features reach the threshold alone, but their sets do.
 
 found = mr.stability("greedy-rankrls", train, vali, threshold=0.9)
 print(*found.sentences(), sep="\n")

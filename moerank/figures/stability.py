@@ -24,6 +24,15 @@ def stability_figure(found: Stability) -> Figure:
     """Draw the frequency of each feature at the size that is judged, and a map of features × sizes beside it.
 
     The title says what was found. Features that reach the threshold are orange, those of sets that do are black.
+
+    Parameters
+    ----------
+    found : Stability
+
+    Returns
+    -------
+    Figure
+        The most frequent features, at most 20, with what is known of them below.
     """
     order = found.order[:MOST_ROWS]
     in_sets = {feature for each in found.sets for feature in each.features}
