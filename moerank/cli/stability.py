@@ -17,40 +17,22 @@ from moerank.cli.options import (
     complete_problem,
     complete_solver,
     n_processors,
+    print_json,
     read_settings,
 )
 
-__all__ = ["STABILITY_EXAMPLES", "stability"]
-
-STABILITY_EXAMPLES = """\
-Examples:
-
-moerank stability digits --solver "mofsrank[instance_selection=false,ensemble=false]"
-
-moerank stability mq2008 --data ~/letor --size 6 --threshold 0.9 --pairs 50
-
-moerank stability my_problem.toml --solver best-subset
-"""
-
 
 def stability(
-    problem: Annotated[
-        str,
-        typer.Argument(
-            help="A problem file, or a shipped problem such as digits or mq2008.", autocompletion=complete_problem
-        ),
-    ],
+    problem: Annotated[str, typer.Argument(help="A problem file or shipped problem.", autocompletion=complete_problem)],
     data: Data = None,
     fold: Annotated[int, typer.Option(min=1, help="Fold of the problem.")] = 1,
     solver: Annotated[
-        str | None,
-        typer.Option(help="Name of a solver, by default that of the problem.", autocompletion=complete_solver),
+        str | None, typer.Option(help="Solver, by default that of the problem.", autocompletion=complete_solver)
     ] = None,
     set_: Settings = None,
     size: Annotated[int | None, typer.Option(min=1, help="Most features; by default what the bound permits.")] = None,
     threshold: Annotated[float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")] = 0.75,
     pairs: Annotated[int, typer.Option(min=1, help="How often the training queries are halved.")] = 25,
-    alike: Annotated[float, typer.Option(help="Correlation from which features can take each other's place.")] = 0.9,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the halves and of all draws.")] = 0,
     workers: Annotated[
         int, typer.Option(min=1, help="Number of processes; it does not change the result.")
@@ -67,9 +49,14 @@ def stability(
     place. The folder gets stability.json and stability.png. Finished halves
     stay there: run the same command again after an interruption, or with more
     pairs.
+
+    Examples
+    --------
+    moerank stability digits --solver "mofsrank[instance_selection=false,ensemble=false]"
+    moerank stability mq2008 --data ~/letor --size 6 --threshold 0.9 --pairs 50
+    moerank stability my_problem.toml --solver best-subset
     """
-    command = ["moerank", *sys.argv[1:]]
-    with sentences(), interruptible(command):
+    with sentences(), interruptible(["moerank", *sys.argv[1:]]):
         from moerank.cli.progress import StageProgress, compiled
         from moerank.cli.tables import output, say
         from moerank.figures.stability import stability_figure
@@ -80,28 +67,25 @@ def stability(
         from moerank.studies.stability import stability as measured
 
         chosen = load_problem(problem, read_settings(set_ or []))
-        asked = Solver.parse(solver or chosen.solver.name)
         out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
         with compiled(("front",)), StageProgress() as progress:
             found = measured(
-                asked,
+                Solver.parse(solver or chosen.solver.name),
                 chosen,
                 fold=fold,
                 data=data,
                 size=size,
                 threshold=threshold,
                 pairs=pairs,
-                alike=alike,
                 seed=seed,
                 workers=workers,
                 out=out,
                 progress=progress,
             )
-        text = found.model_dump_json(indent=1)
-        replace_file(out / "stability.json", f"{text}\n".encode())
+        replace_file(out / "stability.json", f"{found.model_dump_json(indent=1)}\n".encode())
         save_figure(stability_figure(found), out / "stability.png")
         if as_json:
-            typer.echo(text)
+            print_json(found.model_dump(mode="json"))
             return
         for sentence in found.sentences():
             say(output(), f"{sentence}.")

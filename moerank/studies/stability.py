@@ -33,8 +33,6 @@ from moerank.studies.solver import Solver
 from moerank.studies.sources import read_memory, read_parts
 from moerank.studies.store import Store
 
-__all__ = ["HalfSample", "Replaceable", "Selections", "Stability", "expected_false", "stability"]
-
 MOST_SIZES = 20
 """Frequencies are kept for 1, 2, … features up to this number, or up to a larger size that is asked for."""
 

@@ -16,7 +16,7 @@ from moerank.selectors import GreedyRankRLS
 from moerank.studies.grid import Cell
 from moerank.studies.problem import load_problem, make_problem
 from moerank.studies.solver import Solver
-from moerank.studies.stability import HalfSample, Stability, expected_false, stability
+from moerank.studies.stability import HalfSample, Replaceable, Stability, expected_false, stability
 
 ALPHA = 1e-3
 
@@ -236,5 +236,6 @@ def test_the_figure_has_a_bar_for_each_feature_and_the_finding_as_its_title(foun
     assert [bar.get_width() for bar in left.patches] == [found.frequency[feature] for feature in order]
     assert [label.get_text() for label in left.get_yticklabels()] == [found.feature_names[i] for i in order]
     np.testing.assert_array_equal(right.images[0].get_array(), np.array(found.frequencies)[:, order].T)
-    assert " ".join(figure.get_suptitle().split()) == found.finding
-    assert " ".join(figure.get_supxlabel().split()).startswith(found.sentences()[1])
+    assert " ".join(figure.get_suptitle().split()) == found.sentences()[0]
+    in_sets = found.model_copy(update={"sets": [Replaceable(features=order[:2], frequency=0.8, several=0.1)]})
+    assert "take each other's place" in " ".join(stability_figure(in_sets).get_suptitle().split())
