@@ -30,6 +30,13 @@ def stability_figure(found: Stability) -> Figure:
     -------
     Figure
         The most frequent features, at most 20, with what is known of them below.
+
+    Examples
+    --------
+    >>> import moerank as mr
+    >>> train, vali, _ = mr.load_planted_fold(1)
+    >>> len(stability_figure(mr.stability(mr.GreedyRankRLS(3), train, vali, pairs=2)).axes)
+    2
     """
     order = found.order[:MOST_ROWS]
     in_sets = {feature for each in found.sets for feature in each.features}

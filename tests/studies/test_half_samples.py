@@ -237,5 +237,7 @@ def test_the_figure_has_a_bar_for_each_feature_and_the_finding_as_its_title(foun
     assert [label.get_text() for label in left.get_yticklabels()] == [found.feature_names[i] for i in order]
     np.testing.assert_array_equal(right.images[0].get_array(), np.array(found.frequencies)[:, order].T)
     assert " ".join(figure.get_suptitle().split()) == found.sentences()[0]
-    in_sets = found.model_copy(update={"sets": [Replaceable(features=order[:2], frequency=0.8, several=0.1)]})
+    in_sets = found.model_copy(
+        update={"threshold": 1.0, "sets": [Replaceable(features=order[:2], frequency=1.0, several=0.1)]}
+    )
     assert "take each other's place" in " ".join(stability_figure(in_sets).get_suptitle().split())
