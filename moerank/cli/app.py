@@ -21,6 +21,7 @@ from moerank.cli.messages import escape_what_cannot_be_written, notice
 from moerank.cli.options import AsJson, print_json
 from moerank.cli.report import plot, report
 from moerank.cli.run import run
+from moerank.cli.stability import stability
 from moerank.cli.study import merge, study
 from moerank.version import VERSION
 
@@ -106,7 +107,19 @@ def _add(to: typer.Typer, command: Callable[..., None], name: str | None = None)
     )(command)
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (init, run, study, merge, report, plot, export, judge, certify, solvers)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    init,
+    run,
+    study,
+    merge,
+    report,
+    plot,
+    export,
+    judge,
+    certify,
+    stability,
+    solvers,
+)
 DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, compare, design, costs, ingest, cache)
 for _command in COMMANDS:
     _add(app, _command)

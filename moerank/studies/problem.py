@@ -318,7 +318,7 @@ class Problem(Section):
         FileNotFoundError
             If the data are not there.
         """
-        return self.data.n_folds(self._places(data))
+        return self.data.n_folds(self.places(data))
 
     def load_fold(self, fold: int, data: str | Path | None = None) -> Fold:
         """Return the training, validation and test part of a fold.
@@ -349,7 +349,7 @@ class Problem(Section):
 
         The shards of the training part, where it is in some, are held by the workers of `cluster`, or here.
         """
-        places = self._places(data)
+        places = self.places(data)
         train, vali, test = read_parts(self.data, fold, places, cluster)
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:
@@ -410,7 +410,7 @@ class Problem(Section):
         settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
         return {"data": self.data.settings(), **settings}
 
-    def _places(self, data: str | Path | None) -> Places:
+    def places(self, data: str | Path | None) -> Places:
         """Return where data are looked for: beside the file, and then only in `data` if it is given."""
         named = os.environ.get("MOERANK_DATA")
         roots = [Path(root) for root in (named, "data") if root] if data is None else [Path(data)]
