@@ -49,6 +49,8 @@ def hypervolume_figure(view: View) -> Figure:
         several = len(runs[solver]) > len(found[solver])  # a single seed has no quartiles
         ends[solver] = (low[-1], mean[-1], high[-1]) if several else (-np.inf, mean[-1], np.inf)
     shown, finding = beside_first(ends, largest=True)
+    if not np.isfinite([low for low, _, _ in ends.values()]).any():
+        finding = "One seed of each search: no difference is shown"
 
     def draw(axes: Axes, column: str, look: Look) -> None:
         evaluations, low, mean, high = curves.get((look.label, stages[column]), np.empty((4, 0)))
