@@ -104,8 +104,8 @@ def run(
     result.json, front.csv, model.json, front.png, convergence.png and
     features.png; foreign files of these names are never replaced. The very
     first run compiles kernels, which takes some twenty seconds. --quiet
-    prints only the verdict and errors. An identical finished run in the
-    folder is shown and not repeated.
+    prints only the verdict and errors. A finished run in the folder is
+    shown and not repeated, unless its data have changed.
 
     The exit code is 0 after success, 1 if only the figures could not be
     drawn, 2 after an error, 130 after Ctrl-C.
@@ -129,6 +129,7 @@ def run(
         from moerank.solvers import make_backend
         from moerank.studies.folders import FoldRuns, write_trec
         from moerank.studies.problem import load_problem
+        from moerank.studies.result_files import RESULT
         from moerank.studies.solver import Solver
 
         overrides = read_settings(set_ or [])
@@ -151,6 +152,7 @@ def run(
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign(folders.values(), out, TREC if trec else ())
+        resume = resume or (bool(member or against) and (out / RESULT).exists())
         runs = FoldRuns(chosen, asked, folders, seed, data)
         with connected(dask) as cluster:
             results, written, undrawn = _run(

@@ -18,10 +18,11 @@ from moerank.metrics import Metric
 from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem
 from moerank.studies.result import Result
-from moerank.studies.result_files import JOURNAL, read_result, unfinished, write_result
+from moerank.studies.result_files import FILES, JOURNAL, RESULT, read_result, unfinished, write_result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver
 from moerank.verdict import judge
+from moerank.version import VERSION
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
@@ -64,7 +65,11 @@ class FoldRuns:
             say("nothing to resume; starting from the beginning")
         for fold, folder in self.folders.items():
             result = finished[fold]
-            if result is not None and not again:
+            older = result is not None and not resume and self._is_older(fold, folder, result)
+            if older:
+                say(f"{folder} holds a run on older data or by another version of moerank; it is run again")
+            runs = result is None or again or older
+            if not runs:
                 say(f"{folder} holds the finished run; it is not run again (--again repeats it)")
             else:
                 if not resume:
@@ -84,10 +89,18 @@ class FoldRuns:
                         progress=report,
                         cluster=cluster,
                     )
-            write_result(result, folder)
+            assert result is not None
+            if runs or not all((folder / name).exists() for name in FILES):
+                write_result(result, folder)
             for journal in unfinished(folder):  # only now: whoever is killed before goes on from them
                 journal.unlink(missing_ok=True)
             yield result
+
+    def _is_older(self, fold: int, folder: Path, result: Result) -> bool:
+        """Whether a finished run has not seen the data as they are, or is of another version of moerank."""
+        finished = (folder / RESULT).stat().st_mtime
+        changed = any(path.stat().st_mtime > finished for path in self.problem.files(fold, self.data))
+        return changed or result.versions["moerank"] != VERSION
 
     def _finished(self, fold: int, folder: Path) -> Result | None:
         """Return the finished result in a folder; refuse a folder with that of another configuration."""

@@ -410,6 +410,12 @@ class Problem(Section):
         settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
         return {"data": self.data.settings(), **settings}
 
+    def files(self, fold: int, data: str | Path | None = None) -> list[Path]:
+        """Return the files of a fold and of the features; arguments as in `load_fold`."""
+        places = self.places(data)
+        tables = [] if self.features.table is None else [self.features._table_path(places)]
+        return [*self.data.files(fold, places), *tables]
+
     def places(self, data: str | Path | None) -> Places:
         """Return where data are looked for: beside the file, and then only in `data` if it is given."""
         named = os.environ.get("MOERANK_DATA")

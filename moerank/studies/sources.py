@@ -158,6 +158,10 @@ class DataSection(Section):
         """Return about how much memory a shard takes; 0 where nobody knows before it is read."""
         return 0
 
+    def files(self, fold: int, places: Places) -> list[Path]:
+        """Return the files that a fold is read from."""
+        return []
+
     def settings(self) -> dict[str, Any]:
         """Return all settings that can decide results, as plain JSON values."""
         return self.model_dump(mode="json", exclude=INDIFFERENT)
@@ -298,6 +302,15 @@ class FileData(DataSection):
         if self.file is None or self.split is None:
             drawn = {} if self.split is None else {"validation": self.split.validation, "seed": self.split.seed}
             return self.readers.fold(self._folder_of(fold, places), **self._reading(), **drawn)
+        return self.split.parts(self.readers.file(self._found_file(places), **self._reading()), fold)
+
+    def files(self, fold: int, places: Places) -> list[Path]:
+        """Return the files that a fold is read from."""
+        if self.file is not None and self.split is not None:
+            return [self._found_file(places)]
+        return [path for path in self._folder_of(fold, places).iterdir() if path.is_file()]
+
+    def _found_file(self, places: Places) -> Path:
         file = str(self.file)
         path = next((path for path in places.files(file) if path.exists()), None)
         if path is None:
@@ -305,7 +318,7 @@ class FileData(DataSection):
                 f"no file {file} in {places}; download {self.origin}, and name the folder that holds {file} by --data "
                 "or by the environment variable MOERANK_DATA"
             )
-        return self.split.parts(self.readers.file(path, **self._reading()), fold)
+        return path
 
     def shard(self, fold: int, places: Places, number: int) -> RankingData:
         """Return a shard of the training part; most forms of files are read no further than that."""

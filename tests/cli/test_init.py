@@ -1,6 +1,7 @@
 """From a table of a shop to a run, by the problem file that moerank init writes."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -42,6 +43,10 @@ def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(
     run = command("run", "shop.toml", "--quiet", "--out", "run", "--set", "comparison.trees=0")
     assert run.exit_code == 0, run.stderr
     assert command("export", "run", "--format", "solr", "--out", "model.json").exit_code == 0
+    again = ("run", "shop.toml", "--out", "run", "--set", "comparison.trees=0")
+    assert command(*again).stderr == "run holds the finished run; it is not run again (--again repeats it)\n"
+    os.utime(shop)
+    assert "run holds a run on older data or by another version of moerank; it is run again" in command(*again).stderr
 
 
 def test_a_table_without_numbers_is_refused_with_a_remedy_for_each_kind_of_column(shop, command):
