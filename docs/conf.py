@@ -18,7 +18,7 @@ warnings.filterwarnings("ignore", category=ConstantFeatureWarning)  # three pixe
 
 project = "moerank"
 author = "moerank developers"
-copyright = "2026, moerank developers"
+copyright = f"2026, moerank developers. This site describes moerank {VERSION}"
 version = release = VERSION
 
 extensions = [

@@ -55,8 +55,9 @@ LOGS = {
 
 @pytest.fixture
 def small_searches(monkeypatch):
-    """Whatever a page asks for, no search takes more than a few generations of a few individuals, no forest many trees.
+    """Larger searches than 200 evaluations take a few generations of a few individuals, and no forest many trees.
 
+    So what a page prints of a search with at most 200 evaluations is what its reader gets.
     Only the command line has fewer digits: what a page prints of data in Python is so for whoever types it.
     """
     from pymoo import optimize
@@ -65,8 +66,10 @@ def small_searches(monkeypatch):
     boosted, digits = lambda_mart.boosted_trees, sources.load_digits_fold
 
     def few(name, stage, algorithm, settings):
-        less = {"population": min(settings.population, 12), "generations": min(settings.generations, 3)}
-        return arguments(name, stage, algorithm, settings.model_copy(update=less))
+        if settings.population * settings.generations > 200:
+            less = {"population": min(settings.population, 12), "generations": min(settings.generations, 3)}
+            settings = settings.model_copy(update=less)
+        return arguments(name, stage, algorithm, settings)
 
     def few_generations(problem, algorithm, termination=None, **others):
         kind, most = termination

@@ -8,6 +8,7 @@ from making.names import public_rooms, summary
 from moerank.solvers import solvers
 
 LITERAL = re.compile(r"(``.*?``|`.*?`)")
+SIGNS = re.compile(r"\||(?<=\w)(?:_(?=[,)]| [+−])|@)")
 
 
 def setup(app):
@@ -42,14 +43,14 @@ def _prepare(app, what, name, obj, options, lines):
 
 
 def escaped(lines):
-    """Return the lines with | and a closing _ as plain signs, as formulas have them; examples stay as they are."""
+    """Return the lines with |, @ and a closing _ as plain signs; examples stay as they are."""
     result, in_example = [], False
     for line in lines:
         in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
-        if in_example or ("|" not in line and "_" not in line):
+        if in_example or not any(sign in line for sign in "|_@"):
             result.append(line)
             continue
         parts = LITERAL.split(line)
-        parts[::2] = [re.sub(r"(?<=\w)_(?=[,)]| [+−])", r"\\_", part.replace("|", r"\|")) for part in parts[::2]]
+        parts[::2] = [SIGNS.sub(r"\\\g<0>", part) for part in parts[::2]]
         result.append("".join(parts))
     return result

@@ -112,6 +112,9 @@ def _module_page(module):
                 continue
             kind = "class" if inspect.isclass(thing) else "function"
             lines += ["", f".. auto{kind}:: {module}.{name}", *_members(thing)]
+        elif name in ("FIGURES", "RUN_FIGURES"):
+            lines += ["", f".. autodata:: {module}.{name}", "   :no-value:", ""]
+            lines += [f"* ``{figure}``: {summary(import_module(f'{module}.{figure}'))}" for figure in thing]
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,44 @@
+"""Record what `moerank run digits` prints as a picture, docs/_static/run-digits.svg.
+
+python docs/making/recording.py
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
+from rich.text import Text
+
+COMMAND = "moerank run digits"
+WIDTH = 88
+ROWS = 15
+PICTURE = Path(__file__).resolve().parents[1] / "_static" / "run-digits.svg"
+
+
+def main():
+    """Run the command in an empty folder, and draw its first lines."""
+    terminal = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "MOERANK_CACHE": "off"}
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", *COMMAND.split()]
+        ran = subprocess.run(
+            command, cwd=folder, env=os.environ | terminal, stdout=subprocess.PIPE, text=True, check=True
+        )
+    console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
+    console.print(f"[bold]$ {COMMAND}[/bold]")
+    lines = Text.from_ansi(ran.stdout).wrap(console, WIDTH)
+    for line in lines[:ROWS]:
+        console.print(line)
+    console.print("…")
+    svg = console.export_svg(title=COMMAND, theme=MONOKAI, unique_id="run")
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # rich names fonts of a server
+    PICTURE.write_text(svg.replace("Fira Code, monospace", "monospace"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
