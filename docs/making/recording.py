@@ -17,12 +17,21 @@ from rich.text import Text
 
 COMMAND = "moerank run digits"
 WIDTH = 88
-ROWS = 15
+ROWS = 5
 PICTURE = Path(__file__).resolve().parents[1] / "_static" / "run-digits.svg"
 
 
+def shortened(lines):
+    """Return the verdict, two lines of chosen features, and the table with its last rows."""
+    chosen = next(place for place, line in enumerate(lines) if " chosen " in line)
+    features = next(place for place, line in enumerate(lines) if line.startswith("Chosen "))
+    table = next(place for place, line in enumerate(lines) if "NDCG@10  NDCG@10" in line)
+    kept = lines[features][: 2 * WIDTH - 2].rpartition(",")[0] + ", …"
+    return [*lines[:features], kept, *lines[table : table + 3], "…", *lines[chosen - ROWS + 1 : -1], lines[-1]]
+
+
 def main():
-    """Run the command in an empty folder, and draw its first lines."""
+    """Run the command in an empty folder, and draw what it prints, without most of the table."""
     terminal = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "MOERANK_CACHE": "off"}
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", *COMMAND.split()]
@@ -31,10 +40,8 @@ def main():
         )
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
     console.print(f"[bold]$ {COMMAND}[/bold]")
-    lines = Text.from_ansi(ran.stdout).wrap(console, WIDTH)
-    for line in lines[:ROWS]:
-        console.print(line)
-    console.print("…")
+    for line in shortened(ran.stdout.splitlines()):
+        console.print(Text.from_ansi(line))
     svg = console.export_svg(title=COMMAND, theme=MONOKAI, unique_id="run")
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # rich names fonts of a server
     PICTURE.write_text(svg.replace("Fira Code, monospace", "monospace"), encoding="utf-8")
