@@ -50,7 +50,8 @@ def run(
     solver: Annotated[
         str | None,
         typer.Option(
-            help="Name of a solver; moerank solvers lists them. By default that of the problem, else mofsrank.",
+            help="Name of a solver; moerank solvers lists them. By default that of the problem file, in which moerank "
+            "init writes the recommended one, else mofsrank.",
             autocompletion=complete_solver,
         ),
     ] = None,
