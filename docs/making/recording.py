@@ -23,11 +23,12 @@ PICTURE = Path(__file__).resolve().parents[1] / "_static" / "run-digits.svg"
 
 def shortened(lines):
     """Return the verdict, two lines of chosen features, and the table with its last rows."""
-    chosen = next(place for place, line in enumerate(lines) if " chosen " in line)
-    features = next(place for place, line in enumerate(lines) if line.startswith("Chosen "))
-    table = next(place for place, line in enumerate(lines) if "NDCG@10  NDCG@10" in line)
-    kept = lines[features][: 2 * WIDTH - 2].rpartition(",")[0] + ", …"
-    return [*lines[:features], kept, *lines[table : table + 3], "…", *lines[chosen - ROWS + 1 : -1], lines[-1]]
+    texts = [line.plain for line in lines]
+    features = next(place for place, text in enumerate(texts) if text.startswith("Chosen "))
+    table = next(place for place, text in enumerate(texts) if "NDCG@10  NDCG@10" in text)
+    chosen = next(place for place, text in enumerate(texts) if " chosen " in text)
+    kept = Text(texts[features][: 2 * WIDTH - 4].rpartition(",")[0] + ", …")
+    return [*lines[:features], kept, *lines[table : table + 3], Text("…"), *lines[chosen - ROWS + 1 :]]
 
 
 def main():
@@ -40,8 +41,8 @@ def main():
         )
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
     console.print(f"[bold]$ {COMMAND}[/bold]")
-    for line in shortened(ran.stdout.splitlines()):
-        console.print(Text.from_ansi(line))
+    for line in shortened([Text.from_ansi(line) for line in ran.stdout.splitlines()]):
+        console.print(line)
     svg = console.export_svg(title=COMMAND, theme=MONOKAI, unique_id="run")
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # rich names fonts of a server
     PICTURE.write_text(svg.replace("Fira Code, monospace", "monospace"), encoding="utf-8")
