@@ -18,7 +18,7 @@ result = run_fold(problem, 1, seed=0)
 print(result.verdict.sentence)
 
 # %%
-# The front keeps rising on the training part only. On the other parts it stops rising: further features gain nothing.
+# On the training part the front never falls. On the other parts it levels off: further features gain nothing there.
 
 front = RUN_FIGURES["front"].draw(result)
 
