@@ -162,14 +162,17 @@ PROBE = """<pre id="probe"></pre><script>
   fold.value = "2"; seed.value = "1"; part.value = "test"; across.value = ACROSS;
   fold.dispatchEvent(new Event("change"));
   const output = box.querySelector("output"), plot = box.querySelector(".plot svg");
-  const said = [];
+  const key = (name) => plot.dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+  const at_first = output.textContent;
+  for (let i = 0; i < 40; i++) key("ArrowLeft");
+  const said = [""];
   for (let i = 0; i < 40 && said.at(-1) !== output.textContent; i++) {
     said.push(output.textContent);
-    plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    key("ArrowRight");
   }
   const ring = plot.querySelector(".ring").getBoundingClientRect();
   const last = output.textContent;
-  plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft" }));
+  key("ArrowLeft");
   const at = { clientX: ring.left + ring.width / 2, clientY: ring.top + ring.height / 2 };
   plot.dispatchEvent(new PointerEvent("pointerdown", at));
   const tapped = output.textContent === last && saved.length === 0;
@@ -180,7 +183,7 @@ PROBE = """<pre id="probe"></pre><script>
   // A picture of points takes the browser a moment.
   setTimeout(() => Promise.all(saved.map((blob) => blob.text())).then((files) => {
     document.getElementById("probe").textContent = JSON.stringify({
-      said: said.slice(1), tapped, files, marks: plot.querySelectorAll(".mark").length,
+      said: said.slice(1), at_first, tapped, files, marks: plot.querySelectorAll(".mark").length,
       sorted: [...table.tBodies[0].rows].map((row) => Number(row.cells[2].dataset.value)),
       wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
       requests: performance.getEntriesByType("resource").length });
@@ -207,6 +210,7 @@ def test_the_page_runs_in_a_browser(kind, tmp_path, request):
     assert shown is not None, run.stderr
     found = json.loads(unescape(shown[1]))
     result = next(r for r in report.results if (r.solver, r.fold, r.seed) == ("mofsrank", 2, 1))
+    assert f"member {result.chosen + 1} of {len(result.front)}, chosen" in found["at_first"]
     assert len(found["said"]) == found["marks"] == len(result.front)
     for row, member in enumerate(result.front, start=1):
         (text,) = (text for text in found["said"] if f"--member {row} " in text)
